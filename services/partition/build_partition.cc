@@ -1,3 +1,7 @@
+// Nodes: the layout assigns a partition's nodes a contiguous range of global IDs, so a local ID is the global ID minus
+// the start of the range, and every node column is gathered by the ascending original IDs of the range. Edges:
+// BuildInEdges returns the rows of the source in the order of the partition, and every edge column is gathered by these
+// rows. Splits: members are kept if their global ID (for edges, that of the destination) is in the range.
 #include "services/partition/build_partition.h"
 
 #include <algorithm>
@@ -101,7 +105,7 @@ graph::SplitPart BuildSplitPart(const std::vector<uint64_t>& members, const Part
           .ordinals = Tensor::FromVector(std::move(ordinals))};
 }
 
-// `built` must already have its in-edges.
+// Returns the pairs whose destinations `built` owns. `built` must already have its in-edges and original edge IDs.
 graph::EdgeSplitPart BuildEdgeSplitPart(const graph::EdgePairs& pairs, const PartitionLayout& layout, EdgeTypeId type,
                                         const graph::Partition& built) {
   const NodeTypeId source_type = layout.book.schema().SourceOf(type);
@@ -158,7 +162,7 @@ Tensor OriginalEdgeIds(const graph::EdgeSet& edges, const Tensor& source_rows, D
   return ids;
 }
 
-// Returns the original ID of the source of the edge at each position: [m].
+// Returns the original ID of the source of the edge at each position: U32 or U64 [m].
 Tensor SourceOriginalIds(const graph::EdgeSet& edges, const Tensor& source_rows, uint64_t num_sources, int threads) {
   const bool is_narrow = num_sources <= uint64_t{1} << 32;
   Tensor ids = Tensor::Zeros(is_narrow ? DType::kU32 : DType::kU64, source_rows.shape());

@@ -19,9 +19,9 @@ struct BuildOptions {
   std::vector<std::string> source_columns;
 };
 
-// Returns all arrays of one partition. `layout` must be made from `graph`. Besides the partition itself, needs memory
-// for one number per edge of one edge type and three numbers per edge of a part of a split. To save memory, build,
-// write and free one partition after another.
+// Returns all arrays of one partition. `layout` must be made from `graph`. Memory in addition to the partition: one
+// number per in-edge of one edge type, and three numbers per edge of one part of a split. To bound memory, callers
+// build, write and free one partition after another.
 graph::Partition BuildPartition(const graph::SourceGraph& graph, const PartitionLayout& layout, PartitionId partition,
                                 const BuildOptions& options);
 
@@ -32,11 +32,12 @@ Status CheckTimeColumn(const graph::SourceGraph& graph, const std::string& time_
 // is too long, or if the graph has an edge column with the name of a copy or of the column of source IDs.
 Status CheckSourceColumns(const graph::SourceGraph& graph, const std::vector<std::string>& source_columns);
 
-// All partitions of a graph, for graphs that fit in memory twice.
+// All partitions of a graph in memory. Use it only for graphs that fit in memory twice.
 struct PartitionSet {
   graph::PartitionBook book;
   std::vector<graph::Partition> partitions;
 };
+// Returns all partitions. Errors: those of CheckTimeColumn, CheckSourceColumns and MakePartitionLayout.
 Result<PartitionSet> BuildAllPartitions(const graph::SourceGraph& graph, const Assignment& assignment,
                                         uint32_t num_partitions, const BuildOptions& options);
 

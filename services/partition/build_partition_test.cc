@@ -1,4 +1,4 @@
-// A partition is checked against what its source says edge by edge and node by node.
+// Compares partitions with their source, edge by edge and node by node.
 #include "services/partition/build_partition.h"
 
 #include <gmock/gmock.h>
@@ -38,7 +38,7 @@ Assignment RandomAssignment(const graph::SourceGraph& graph, uint32_t num_partit
   return *MakeRandomPartitioner()->Partition(graph, {.num_partitions = num_partitions, .seed = 3});
 }
 
-// Original -> (owner, local), by going through the assignment.
+// Owner, local ID and global ID of a node. PlacesByHand computes them by original ID with a scan of the assignment.
 struct Place {
   uint32_t partition;
   int64_t local;
@@ -56,7 +56,8 @@ std::vector<Place> PlacesByHand(const std::vector<uint32_t>& partition_of, uint3
   return places;
 }
 
-// The in-edge rows (of the source's edge list) of each owned node in the promised order, by sorting all edges.
+// Returns the rows of the source's edge list of the in-edges of each owned node in the documented order, computed by
+// sorting all edges.
 std::vector<int64_t> RowsByHand(const graph::EdgeSet& edges, const std::vector<Place>& destinations, uint32_t partition,
                                 const std::string& time_column) {
   std::vector<std::tuple<int64_t, double, int64_t, int64_t, int64_t>> order;  // destination, time, source, id, row
@@ -190,7 +191,7 @@ TEST_P(BuildPartitionTest, OutDegreesCountTheEdgesOfAllPartitions) {
 
 INSTANTIATE_TEST_SUITE_P(Partitions, BuildPartitionTest, ::testing::Values(1, 2, 5, 17));
 
-// 2 -> 0 twice, 1 -> 0 once: ordered by source, then by the user's number of the edge.
+// Edges 2 -> 0 twice and 1 -> 0 once are ordered by source, then by the original edge ID.
 TEST(BuildInEdgesTest, OrdersParallelEdgesByTheirOriginalIds) {
   graph::SourceGraph graph = GraphOf(3, {{2, 0}, {1, 0}, {2, 0}});
   graph.edges[0].original_ids = Tensor::FromVector(std::vector<uint64_t>{9, 8, 7});
@@ -203,7 +204,7 @@ TEST(BuildInEdgesTest, WidensOriginalEdgeIdsOnlyWhereTheyNeedIt) {
   graph::SourceGraph graph = GraphOf(2, {{1, 0}, {0, 1}});
   graph.edges[0].original_ids = Tensor::FromVector(std::vector<uint64_t>{5, uint64_t{1} << 32});
   const PartitionSet set = *BuildAllPartitions(graph, {{0, 1}}, 2, {});
-  EXPECT_EQ(set.partitions[0].original_edge_ids[0].dtype(), DType::kU64);  // all partitions alike
+  EXPECT_EQ(set.partitions[0].original_edge_ids[0].dtype(), DType::kU64);  // equal in all partitions
   EXPECT_THAT(IntsOf(set.partitions[1].original_edge_ids[0]), ElementsAre(int64_t{1} << 32));
   EXPECT_EQ(set.partitions[0].in_edges[0].indices.dtype(), DType::kU32);
   EXPECT_EQ(set.partitions[0].in_edges[0].indptr.dtype(), DType::kU32);
@@ -239,7 +240,7 @@ TEST(BuildInEdgesTest, TakesEveryDtypeOfIds) {
   expect_same(uint64_t{});
 }
 
-// Large enough that threads share rows and chunks.
+// The graph is so large that several threads work on the same rows and chunks.
 TEST(BuildInEdgesTest, IsTheSameForAnyNumberOfThreads) {
   const graph::SourceGraph graph = TypedGraph(30000, /*seed=*/2);
   const Assignment assignment = RandomAssignment(graph, 3);

@@ -1,6 +1,7 @@
-// A counting sort by destination, then a small sort within each row. Threads write the edges of a row in any order. The
-// sort of the row has no ties (its last key is the edge's row in the source), so the result does not depend on the
-// order. Memory: the CSC itself, one number per edge, and the largest row.
+// A counting sort by destination places the edges; a small sort within each row then orders them. Threads write the
+// edges of a row in any order, but the sort within the row has no ties (its last key is the edge's row in the source),
+// so the result does not depend on that order. Memory: the CSC itself, one number per edge, and the largest row per
+// thread.
 #include "services/partition/in_edges.h"
 
 #include <algorithm>
@@ -36,7 +37,7 @@ struct EdgeView {
   std::span<const S> destinations;
   std::span<const uint64_t> original_ids;  // empty: the row itself
   const Tensor* times = nullptr;           // null: not ordered by time
-  uint64_t first_owned = 0;                // global ids of destinations that the partition owns
+  uint64_t first_owned = 0;                // first global ID of the destinations that the partition owns
   uint64_t num_owned = 0;
 };
 
@@ -75,8 +76,8 @@ void SortRow(const EdgeView<S>& view, std::span<R> row, std::vector<SortKey>* sc
   for (size_t k = 0; k < row.size(); ++k) row[k] = static_cast<R>((*scratch)[k].row);
 }
 
-// Integer types: P of indptr, R of rows in the source's edge list, S of the source's IDs, G of the global IDs of
-// destinations.
+// Fills indptr and, per destination, the sorted rows of its in-edges. Integer types: P of indptr, R of rows in the
+// source graph's edge list, S of the source graph's IDs, G of the global IDs of destinations.
 template <class P, class R, class S, class G>
 void FillRows(const EdgeView<S>& view, std::span<const G> global_of_destination, std::span<P> indptr, std::span<R> rows,
               int threads) {
@@ -110,7 +111,7 @@ void FillIndices(std::span<I> indices, std::span<const R> rows, std::span<const 
   });
 }
 
-// body(T{}) with T = uint32_t or uint64_t.
+// Calls body(T{}) with T = uint32_t or uint64_t.
 template <class Body>
 void VisitWidth(DType width, const Body& body) {
   if (width == DType::kU32) {

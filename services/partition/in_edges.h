@@ -14,8 +14,8 @@ struct OrderedInEdges {
   Tensor source_rows;
 };
 
-// Returns the in-edges of `partition` of one edge type. Those of each node are ordered by (time column if the type has
-// it, source's original ID, original edge ID). The result does not depend on the number of threads.
+// Returns the in-edges of `partition` of one edge type. The in-edges of each node are sorted by (time column if the
+// type has it, source's original ID, original edge ID). The result does not depend on the number of threads.
 OrderedInEdges BuildInEdges(const graph::SourceGraph& graph, const PartitionLayout& layout, PartitionId partition,
                             EdgeTypeId type, const std::string& time_column, int threads);
 

@@ -1,3 +1,5 @@
+// Each check reads its arrays once. CheckEdges scans an edge type in parallel; every thread stops at its first bad edge
+// and an atomic minimum keeps the lowest, so the error does not depend on the number of threads.
 #include "services/partition/input_checks.h"
 
 #include <atomic>

@@ -1,5 +1,7 @@
 // METIS: multilevel k-way partitioning (Karypis, Kumar, "A fast and high quality multilevel scheme for partitioning
-// irregular graphs", SIAM J. Sci. Comput. 20, 1998), by the library of that name.
+// irregular graphs", SIAM J. Sci. Comput. 20, 1998), with the METIS library. The library counts in 32 bits, so each
+// size is checked as early as it is known: vertices before their weights are allocated, degrees before neighbors are
+// allocated (MayFitMetis), and the merged graph before the call (FitsMetis).
 #include "services/partition/metis_partitioner.h"
 
 #include <metis.h>
@@ -23,11 +25,13 @@ static_assert(sizeof(idx_t) == sizeof(int32_t), "this file hands METIS arrays of
 constexpr uint64_t kMetisMax = std::numeric_limits<idx_t>::max();
 constexpr const char* kAllEdges = "edges in both directions, parallel ones included";
 
-// METIS draws from the C library's rand(), which has one state: one call at a time in a process.
+// METIS uses the C library's rand(), whose state is global, so the process runs one METIS call at a time.
 Mutex metis_mutex;
 
-// METIS answers SIGTERM with a long jump, from wherever its memory management stands. While this exists, SIGTERM
-// waits; the handler that METIS gives back then sees it. (In a process with more threads they must block it too.)
+// Blocks SIGTERM in the calling thread while METIS runs. METIS installs a SIGTERM handler that leaves the computation
+// with longjmp, possibly in the middle of a memory allocation. METIS restores the previous handler before it returns; a
+// pending SIGTERM is delivered to that handler after this object is destroyed. A process with several threads must
+// block SIGTERM in the other threads too.
 class SigtermWaits {
  public:
   SigtermWaits() {
@@ -70,7 +74,7 @@ Result<std::vector<uint32_t>> CallMetis(UndirectedGraph graph, VertexWeights wei
   auto num_partitions = static_cast<idx_t>(options.num_partitions);
   std::vector<idx_t> offsets(graph.offsets.begin(), graph.offsets.end());
   graph.offsets = {};
-  // The unsigned twin of idx_t, values below 2^31: the same bytes.
+  // METIS reads uint32_t as idx_t: all values are below 2^31, so the representation is the same.
   auto* const neighbors = reinterpret_cast<idx_t*>(graph.neighbors.data());
   auto* const edge_weights = graph.weights.empty() ? nullptr : reinterpret_cast<idx_t*>(graph.weights.data());
   std::array<idx_t, METIS_NOPTIONS> metis_options = MetisOptions(options);
@@ -108,7 +112,7 @@ class MetisPartitioner final : public Partitioner {
     if (num_vertices <= options.num_partitions || options.num_partitions == 1) {
       return SplitByType(vertex_first, OneByOne(num_vertices, options.num_partitions));
     }
-    RETURN_IF_ERROR(FitsMetis({.num_vertices = num_vertices}));  // before there are weights of each
+    RETURN_IF_ERROR(FitsMetis({.num_vertices = num_vertices}));  // before weights per vertex are allocated
     ASSIGN_OR_RETURN(VertexWeights weights, MakeVertexWeights(graph, options));
     RETURN_IF_ERROR(FitsMetis({.num_vertices = num_vertices, .num_constraints = weights.num_constraints()}));
     RETURN_IF_ERROR(TotalsFitMetis(weights.names, weights.totals));
@@ -125,7 +129,8 @@ class MetisPartitioner final : public Partitioner {
   }
 
  private:
-  // Where there is nothing to choose: one partition, or no more nodes than partitions.
+  // Returns vertex % num_partitions for each vertex. Used for one partition and for at most as many nodes as
+  // partitions.
   static std::vector<uint32_t> OneByOne(uint64_t num_vertices, uint32_t num_partitions) {
     std::vector<uint32_t> partition_of(num_vertices);
     for (uint64_t vertex = 0; vertex < num_vertices; ++vertex) {
@@ -160,7 +165,8 @@ Status TotalsFitMetis(const std::vector<std::string>& names, std::span<const uin
 }
 
 Status MayFitMetis(uint64_t sum_of_degrees, uint64_t divisor_of_degrees) {
-  // Neighbours of one multiplicity have no weights, and are as many as the sum divided by it.
+  // If all neighbors have the same multiplicity, they have no weights, and their number is the sum divided by the
+  // multiplicity. The multiplicity divides every degree, so it is at most the divisor.
   const bool fits = sum_of_degrees <= kMetisMax || sum_of_degrees / divisor_of_degrees <= kMetisMax;
   return fits ? Status() : TooLarge(sum_of_degrees, kAllEdges);
 }

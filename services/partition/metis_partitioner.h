@@ -1,4 +1,4 @@
-// The size limits of METIS, in functions of their own so that they can be checked without a graph.
+// The size limits of METIS, in separate functions so that tests can check them without a graph.
 #pragma once
 
 #include <cstdint>
@@ -18,15 +18,16 @@ struct MetisSize {
   uint64_t num_constraints = 1;
 };
 
-// Returns InvalidArgument, which names the quantity that is too large and the alternative, if METIS cannot hold it.
+// Returns InvalidArgument if a quantity exceeds the limit of METIS. The message names the quantity and the alternative.
 Status FitsMetis(const MetisSize& size);
 
-// The same check for the balance constraints, because METIS adds up the weights of each. `names` are the constraints.
+// Returns InvalidArgument if the total weight of a balance constraint exceeds the limit, because METIS adds up the
+// weights of each constraint. `names` and `totals` are by constraint.
 Status TotalsFitMetis(const std::vector<std::string>& names, std::span<const uint64_t> totals);
 
-// The same check for a graph of which only degrees are known, with parallel edges counted individually. Takes the sum
-// of the degrees and their greatest common divisor; a multiplicity common to all neighbors divides it. Returns
-// InvalidArgument if FitsMetis would reject every graph with these degrees.
+// Returns InvalidArgument if FitsMetis would reject every graph with the given degrees. Degrees count parallel edges
+// individually. Takes the sum of the degrees and their greatest common divisor; a multiplicity common to all neighbors
+// divides the latter.
 Status MayFitMetis(uint64_t sum_of_degrees, uint64_t divisor_of_degrees);
 
 }  // namespace espalier::partition

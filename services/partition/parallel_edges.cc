@@ -35,13 +35,14 @@ Tensor PositionsOfMeantEdges(const graph::InEdges& in_edges, const Tensor& origi
   const auto edge_of = [&](size_t pair) { return pairs.edge_ids[pair]; };
   std::vector<size_t> order(pairs.sources.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  // Pairs with the same ends are ordered by edge, so that no edge of many parallel ones is compared with all pairs.
+  // Pairs with the same ends are sorted by edge ID, so that a binary search finds the pairs of each of many parallel
+  // edges.
   std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
     return std::tuple(destination_of(a), source_of(a), edge_of(a)) <
            std::tuple(destination_of(b), source_of(b), edge_of(b));
   });
   std::vector<uint64_t> positions(order.size(), not_said);
-  std::vector<uint64_t> num_edges(order.size(), 0);  // with the ends of order[i], where it is the first that has them
+  std::vector<uint64_t> num_edges(order.size(), 0);  // between the ends of order[i], at the first pair with these ends
   for (auto first = order.begin(); first != order.end();) {
     const uint32_t destination = destination_of(*first);
     const auto last =

@@ -9,17 +9,17 @@
 
 namespace espalier::partition {
 
-// The pairs of a part of a split whose destinations are owned nodes; each array is [k].
+// The pairs (source, destination) of one part of an edge split whose destinations are owned nodes; each array is [k].
 struct MeantEdges {
   std::span<const uint64_t> sources;       // global ids
   std::span<const uint32_t> destinations;  // local ids
   std::span<const uint64_t> edge_ids;      // original IDs of the selected edges
 };
 
-// Returns the positions of the edges in `in_edges`, whose original IDs are `original_ids`: U32 or U64 [k]. The position
-// of a pair is the number of in-edges if its ends have at most one edge or if its edge has been dropped, because its
-// ends are sufficient then. Returns an empty tensor if this holds for every pair. Visits the in-edges of each distinct
-// destination once.
+// Returns the position in in_edges.indices of the edge that each pair selects: U32 or U64 [k]. `original_ids` are the
+// original IDs of `in_edges`. The position is the number of in-edges, which stands for any edge between the two nodes,
+// if the nodes have at most one edge or if the selected edge has been dropped. Returns an empty tensor if this holds
+// for every pair. Time: O(k log k) and one pass over the in-edges of each distinct destination.
 Tensor PositionsOfMeantEdges(const graph::InEdges& in_edges, const Tensor& original_ids, const MeantEdges& pairs);
 
 }  // namespace espalier::partition

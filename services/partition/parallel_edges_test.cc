@@ -21,7 +21,7 @@ const graph::InEdges kParallel = {.indptr = Tensor::FromVector<uint32_t>({0, 4, 
                                   .indices = Tensor::FromVector<uint32_t>({7, 9, 7, 7, 7})};
 const Tensor kParallelIds = Tensor::FromVector<uint32_t>({3, 1, 4, 6, 2});
 
-// Takes (source, destination, edge) triples.
+// Returns the positions for (source, destination, edge) triples.
 Tensor PositionsOf(const std::vector<std::tuple<uint64_t, uint32_t, uint64_t>>& pairs) {
   std::vector<uint64_t> sources, edge_ids;
   std::vector<uint32_t> destinations;

@@ -1,3 +1,7 @@
+// One sequential pass per node type counts the nodes of each partition and then numbers them in original order, so a
+// partition's nodes have contiguous global IDs. One parallel pass per edge type counts out-degrees and the edges of
+// each partition; the sums give the ranges of global edge IDs. The counts of parts of an edge list can be added, so
+// several processes can count their parts and build the same layout (MakeLayout).
 #include "services/partition/partition_layout.h"
 
 #include <algorithm>
@@ -28,7 +32,8 @@ Result<std::vector<uint64_t>> NodeFirst(const std::vector<uint32_t>& partition_o
   return first;
 }
 
-// Gives each node, in original order, the next ID of its partition.
+// Returns the global ID of each node: nodes get the IDs of their partition in original order. `next` holds the first ID
+// of each partition.
 template <class T>
 Tensor GlobalIds(const std::vector<uint32_t>& partition_of, std::vector<uint64_t> next) {
   Tensor ids = Tensor::Zeros(DTypeOf<T>::value, {static_cast<int64_t>(partition_of.size())});

@@ -38,7 +38,7 @@ DType OutDegreeDType(uint64_t num_edges);
 struct CountOptions {
   uint32_t num_partitions = 1;
   uint64_t num_source_nodes = 0;
-  DType out_degree = DType::kU32;  // OutDegreeDType
+  DType out_degree = DType::kU32;  // OutDegreeDType of the whole graph
   uint64_t first_row = 0;          // row of the first edge in the type's edge list; the basis of implicit original IDs
   int threads = 1;
 };
@@ -65,11 +65,14 @@ Status CheckAssignment(const graph::SourceGraph& graph, const Assignment& assign
 
 using graph::OutDegreeColumnName;
 
-// The original IDs [first, last) of one type in the directory slice of one partition (graph::DirectorySlice).
+// The range [first, last) of original IDs of one type that the directory slice of one partition covers
+// (graph::DirectorySlice).
 struct DirectoryRange {
   uint64_t first = 0;
   uint64_t last = 0;
 };
+// Returns range `partition` of `num_partitions` ranges of nearly equal size: the first starts at 0, the last ends at
+// `num_nodes`.
 DirectoryRange DirectoryRangeFor(uint64_t num_nodes, uint32_t num_partitions, PartitionId partition);
 
 }  // namespace espalier::partition

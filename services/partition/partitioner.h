@@ -29,21 +29,22 @@ struct PartitionOptions {
 // assignment[node type][original id] = partition.
 using Assignment = std::vector<std::vector<uint32_t>>;
 
-// Thread-compatible.
+// Assigns every node of a graph to a partition. Thread-compatible.
 class Partitioner {
  public:
   virtual ~Partitioner() = default;
   virtual const char* name() const = 0;  // as in the job document, such as "METIS"
   virtual int version() const = 0;       // part of the partitioning's key; increased when results change
-  // Returns the assignment, a deterministic function of the graph and the options. InvalidArgument names the limit that
-  // is exceeded and the alternative.
+  // Returns the assignment, a deterministic function of the graph and the options. InvalidArgument if the graph exceeds
+  // a limit of the algorithm; the message names the limit and an alternative.
   virtual Result<Assignment> Partition(const graph::SourceGraph& graph, const PartitionOptions& options) const = 0;
 };
 
 std::unique_ptr<Partitioner> MakeMetisPartitioner();
 std::unique_ptr<Partitioner> MakeRandomPartitioner();
 std::unique_ptr<Partitioner> MakeStreamingPartitioner();
-// assignment[node type]: U32, I32, I64 or U64 [nodes], values in [0, num_partitions), checked by Partition.
+// Returns a partitioner whose result is `assignment`. assignment[node type]: integers [nodes] in [0, num_partitions);
+// Partition() checks shapes, dtypes and values.
 std::unique_ptr<Partitioner> MakeExternalPartitioner(std::vector<Tensor> assignment);
 
 }  // namespace espalier::partition

@@ -1,4 +1,4 @@
-// What every algorithm promises, then what each is for.
+// Tests of the properties that all algorithms share, then of each algorithm's purpose.
 #include "services/partition/partitioner.h"
 
 #include <gmock/gmock.h>
@@ -30,11 +30,11 @@ Quality QualityWith(const graph::SourceGraph& graph, const Assignment& assignmen
 }
 
 using ChoosesNode = bool (*)(uint64_t node);
-// Of a grid of 40 columns; of CommunityGraph(2, ...).
+// Select the left half of a grid of 40 columns, and the first community of CommunityGraph(2, ...).
 bool InLeftHalf(uint64_t node) { return node % 40 < 20; }
 bool InFirstOfTwoCommunities(uint64_t node) { return node % 2 == 0; }
 
-// The graph (of one type) and so many self loops at each chosen node: in-edges that no cut can save or cost anything.
+// Returns the graph (of one type) with `loops` self loops added at each chosen node. These in-edges are never cut.
 graph::SourceGraph WithLoops(const graph::SourceGraph& graph, int loops, ChoosesNode chosen) {
   testing::Edges edges;
   const auto sources = graph.edges[0].sources.values<uint32_t>();
@@ -46,7 +46,7 @@ graph::SourceGraph WithLoops(const graph::SourceGraph& graph, int loops, Chooses
   return GraphOf(graph.nodes[0].count, edges);
 }
 
-// The graph (of one type) with the chosen nodes as type "left" and the others as type "right".
+// Returns the graph (of one type) with the chosen nodes as type "left" and the others as type "right".
 graph::SourceGraph InTwoTypes(const graph::SourceGraph& graph, ChoosesNode is_left) {
   graph::SourceGraph typed;
   typed.schema = *graph::GraphSchema::Make(
@@ -73,7 +73,7 @@ graph::SourceGraph InTwoTypes(const graph::SourceGraph& graph, ChoosesNode is_le
   return typed;
 }
 
-// Largest partition / average in two partitions that are cut under the constraints.
+// Returns the largest partition divided by the average, for two partitions that are cut under the constraints.
 std::map<std::string, double> BalanceBy(const Partitioner& partitioner, const graph::SourceGraph& graph,
                                         const std::vector<BalanceConstraint>& constraints) {
   const auto parts = partitioner.Partition(graph, {.num_partitions = 2, .balance = constraints, .seed = 1});
@@ -179,7 +179,7 @@ TEST_P(PartitionerTest, TakesAGraphWithoutNodes) {
   ExpectValid(GraphOf(0, {}), Partition(GraphOf(0, {}), {.num_partitions = 2}), 2);
 }
 
-// Training nodes that do not exist, constraints that repeat: nothing to balance, no reason to fail.
+// Constraints without effect are not errors: the graph has no training nodes and only one node type.
 TEST_P(PartitionerTest, TakesConstraintsThatDoNotBind) {
   const graph::SourceGraph graph = GridGraph(10, 10);
   const Assignment assignment = Partition(
@@ -248,7 +248,7 @@ TEST(MetisPartitionerTest, FindsPlantedCommunities) {
   EXPECT_LT(QualityWith(graph, parts, 4).cut_ratio, 0.1);  // 3 of 4 of the edges across: 1/9 * 3/4
 }
 
-// All training nodes in the left half of the grid: a cut down the middle would give them to one partition.
+// All training nodes are in the left half of the grid, so a cut down the middle would assign them to one partition.
 TEST(MetisPartitionerTest, BalancesTrainingNodesOfTheNamedSplit) {
   graph::SourceGraph grid = GridGraph(20, 40);
   for (uint64_t node = 0; node < 800; ++node) {
@@ -273,7 +273,7 @@ TEST(MetisPartitionerTest, BalancesInEdges) {
   EXPECT_LE(edges_by({BalanceConstraint::kEdges}), 1.1);
 }
 
-// The two types are the two halves that a cut down the middle separates.
+// The nodes of the two types are the two halves that a cut down the middle separates.
 TEST(MetisPartitionerTest, BalancesNodeTypesThatACutWouldSeparate) {
   const graph::SourceGraph grid = InTwoTypes(GridGraph(20, 40), InLeftHalf);
   const auto left_by = [&](const std::vector<BalanceConstraint>& balance) {
@@ -331,7 +331,7 @@ TEST(MetisPartitionerTest, RefusesByDegreesAloneWhatCannotFit) {
   constexpr uint64_t kMax = (uint64_t{1} << 31) - 1;
   EXPECT_TRUE(MayFitMetis(kMax, 1).ok());
   EXPECT_TRUE(MayFitMetis(0, 0).ok());         // no edges
-  EXPECT_TRUE(MayFitMetis(2 * kMax, 2).ok());  // each edge is there in both directions
+  EXPECT_TRUE(MayFitMetis(2 * kMax, 2).ok());  // each edge is stored in both directions
   EXPECT_TRUE(MayFitMetis(6 * kMax, 12).ok());
   for (const auto& [sum, divisor] : {std::pair(kMax + 1, uint64_t{1}), {2 * kMax + 2, 2}, {7 * kMax, 6}}) {
     const Status refused = MayFitMetis(sum, divisor);
@@ -373,7 +373,7 @@ TEST(StreamingPartitionerTest, BalancesInEdges) {
   EXPECT_LE(quality.balance.at("nodes"), 1.04);
 }
 
-// One of two communities has most of the edges: without the constraint so has the partition that it fills.
+// One of two communities has most of the edges. Without the constraint, its partition has most of the edges too.
 TEST(StreamingPartitionerTest, BalancesTheInEdgesOfUnevenCommunities) {
   const graph::SourceGraph graph = WithLoops(CommunityGraph(2, 500, 8, 1, /*seed=*/1), 60, InFirstOfTwoCommunities);
   const auto edges_by = [&](const std::vector<BalanceConstraint>& balance) {
@@ -392,7 +392,7 @@ TEST(StreamingPartitionerTest, BalancesNodeTypesThatAreCommunities) {
   EXPECT_LE(left_by({BalanceConstraint::kNodeTypes}), 1.1);
 }
 
-// A number in a file, which no column proves: nothing may be allocated for it.
+// The number of nodes may come from a file and need not match any column, so it is checked before memory is allocated.
 TEST(PartitionersTest, RefuseMoreNodesThanPartitionsHoldBeforeTheyTakeMemoryForThem) {
   graph::SourceGraph graph = GraphOf(0, {});
   graph.nodes[0].count = uint64_t{1} << 40;

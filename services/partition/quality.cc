@@ -1,3 +1,7 @@
+// The edge cut is counted in one parallel pass over the edges with atomic counters. Replication needs the number of
+// distinct remote in-neighbors of each partition; a bitmap over all nodes per partition finds them, and if the bitmaps
+// of all partitions exceed bitmap_bytes, further passes handle the remaining partitions. Sums of integers do not depend
+// on the order of threads, so the results do not either.
 #include "services/partition/quality.h"
 
 #include <algorithm>
@@ -14,7 +18,7 @@
 namespace espalier::partition {
 namespace {
 
-// Calls body(source vertex, source's owner, destination's owner) for every edge whose ends have different owners.
+// Calls body(source vertex, destination's owner) for every edge whose ends have different owners.
 template <class Body>
 void ForCutEdges(const graph::SourceGraph& graph, const Assignment& assignment, int threads, const Body& body) {
   const std::vector<uint64_t> vertex_first = VertexFirst(graph);
@@ -69,7 +73,7 @@ uint64_t RemoteNeighbors(const graph::SourceGraph& graph, const Assignment& assi
   return remote;
 }
 
-// Largest / average.
+// Sets balance[name] to the largest load divided by the average, unless all loads are 0.
 void AddBalance(const std::string& name, const std::vector<uint64_t>& load_of_partition, Quality* quality) {
   uint64_t total = 0, largest = 0;
   for (const uint64_t load : load_of_partition) {
@@ -81,7 +85,7 @@ void AddBalance(const std::string& name, const std::vector<uint64_t>& load_of_pa
       static_cast<double>(largest) * static_cast<double>(load_of_partition.size()) / static_cast<double>(total);
 }
 
-// edges_of[p]: in-edges of partition p.
+// Sets the balance of all quantities. edges_of[p]: number of in-edges of partition p.
 Status AddBalances(const graph::SourceGraph& graph, const Assignment& assignment, const std::vector<uint64_t>& edges_of,
                    const std::string& train_split, Quality* quality) {
   const std::vector<uint64_t> none(edges_of.size(), 0);

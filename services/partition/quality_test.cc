@@ -45,7 +45,7 @@ TEST(QualityTest, CountsNeighborsAsSetsDo) {
       read.insert({owner, source_type, source});
     }
   }
-  // Bitmaps for all partitions at once, for one, for a few; one thread and several.
+  // Bitmaps for all partitions, one partition and a few partitions per pass; one thread and several.
   for (const uint64_t bitmap_bytes : {uint64_t{1} << 20, uint64_t{1}, uint64_t{300}}) {
     for (const int threads : {1, 3}) {
       const Quality quality =

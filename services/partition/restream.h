@@ -22,15 +22,16 @@ struct WeightedNeighbors {
   std::span<const uint32_t> weights;
 };
 
-// Places vertices one after another in several passes. Not thread-safe.
+// Places vertices one after another in several passes. A caller runs kRestreamPasses passes: StartPass, then Place or
+// PutAt once for every vertex in StreamOrder. Not thread-safe.
 class Restream {
  public:
   // `weights` must outlive this object.
   Restream(const VertexWeights& weights, uint64_t num_vertices, uint32_t num_partitions);
 
-  // Starts a pass. Until they are visited, vertices keep their partitions of the pass before.
+  // Starts a pass with empty loads. Until a vertex is visited, it keeps its partition of the pass before.
   void StartPass();
-  // Assigns `vertex` to the best partition. Called once per vertex in each pass.
+  // Assigns `vertex` to the partition with the best score.
   void Place(uint64_t vertex, const WeightedNeighbors& adjacent) { PutAt(vertex, Choose(vertex, adjacent)); }
   // Assigns `vertex` to the partition that another process has chosen.
   void PutAt(uint64_t vertex, uint32_t partition);

@@ -1,3 +1,6 @@
+// The graph is built as CSR in place. A first pass counts the neighbors of each vertex, a second one writes them with
+// atomic cursors in any order. Sorting each vertex's neighbors removes the dependence on the order of threads and puts
+// parallel edges next to each other, so a final sequential pass merges them without a copy.
 #include "services/partition/undirected_graph.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Somebody writes to a graph while it is being cut.
+// The source is modified while it is being cut.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ class ChangedSourceTest : public ::testing::Test {
   }
   std::string Folder() const { return root_.path() + "/source"; }
 
-  // `happens` when partitions are being written.
+  // Runs the pipeline and calls `happens` when the phase "writing" begins.
   Result<PartitionOutcome> Run(const std::function<void()>& happens) {
     PartitionPipelineOptions options;
     options.meter_of = [&](std::string_view phase) -> WorkMeter* {
@@ -42,7 +42,7 @@ class ChangedSourceTest : public ::testing::Test {
   job::Graph graph_;
 };
 
-// Else the partitions would have the name of bytes that they were not made from.
+// Otherwise the partitions would have the key of a source from which they were not made.
 TEST_F(ChangedSourceTest, NothingIsCommitted) {
   std::string changed;
   for (const auto& file : std::filesystem::directory_iterator(Folder())) {
@@ -53,7 +53,7 @@ TEST_F(ChangedSourceTest, NothingIsCommitted) {
     const Tensor same = *format::ReadNpy(changed);
     const std::string beside = changed + ".new";
     ASSERT_EQ(format::WriteNpy(beside, same), Status());
-    // A kernel's times are some milliseconds apart.
+    // The timestamps of a file system have a resolution of some milliseconds.
     std::filesystem::last_write_time(beside, std::filesystem::last_write_time(changed) + std::chrono::seconds(1));
     std::filesystem::rename(beside, changed);
   });

@@ -1,5 +1,5 @@
-// What a process reads from stores and writes to them, in bytes of objects. Files that are mapped where they lie are
-// read past the store, and not counted.
+// Counts the bytes of objects that a process reads from stores and writes to them. Files that are mapped in place are
+// not read through the store, so they are not counted.
 #pragma once
 
 #include "services/storage/open_store.h"
@@ -11,7 +11,8 @@ struct StoreBytes {
   telemetry::Counter read, written;
 };
 
-// Stores as `open` makes them, that count what goes through them. The registry of the counters outlives the stores.
+// Returns an opener whose stores are those of `open` and add the bytes of successful reads and writes to `bytes`. The
+// registry of the counters must outlive the stores.
 storage::StoreOpener Counting(storage::StoreOpener open, StoreBytes bytes);
 
 }  // namespace espalier::partitioner

@@ -11,7 +11,7 @@
 namespace espalier::partitioner {
 namespace {
 
-// The file itself, or the folder's files that count, sorted by name: .npy where there are any, else .txt.
+// Returns the file itself, or the files of the folder sorted by name: .npy if there are any, else .txt.
 Result<std::vector<std::filesystem::path>> FilesAt(const std::string& path) {
   std::error_code error;
   if (!std::filesystem::is_directory(path, error)) return std::vector<std::filesystem::path>{path};
@@ -65,7 +65,7 @@ Result<std::vector<Tensor>> ReadExternalAssignment(const std::string& path, cons
     return InvalidArgument("the graph has " + std::to_string(schema.num_node_types()) +
                            " node types: expected a folder with <node type>.npy or .txt for each, found " + path);
   }
-  std::string ending;  // of a folder's files
+  std::string ending;  // extension of the folder's files
   if (is_folder) {
     ASSIGN_OR_RETURN(const std::vector<std::filesystem::path> files, FilesAt(path));
     ending = files.empty() ? ".npy" : files.front().extension().string();

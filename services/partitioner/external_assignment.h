@@ -1,5 +1,5 @@
-// The user's own assignment of nodes to partitions, for the algorithm External: arrays, or the text files that DGL's
-// partitioning tools leave (random_partition.py, parmetis_postprocess.py), a partition's number a line.
+// Reads the user's assignment of nodes to partitions, for the algorithm External: NumPy arrays, or the text files of
+// DGL's partitioning tools (random_partition.py, parmetis_postprocess.py) with one partition number per line.
 #pragma once
 
 #include <string>
@@ -11,17 +11,19 @@
 
 namespace espalier::partitioner {
 
-// A folder's `.npy` and `.txt` files, or one file. NotFound: there are none.
+// Finds the assignment at `uri`: the `.npy` and `.txt` files of a folder, or one file. NotFound if there are none.
 Result<format::SourcePlace> FindExternalAssignment(const std::string& uri, const format::SourceAccess& access);
 
-// By NodeTypeId: `<path>/<node type>.npy` (`.txt` where the folder has no .npy files), or the file `path` where there
-// is one node type; of `graph` schema and numbers of nodes are looked at. What arrays hold, and how many rows there
-// are, is checked by the partitioner; of text each line is checked here, and that there are no more than nodes.
-// NotFound names the file that is missing, OutOfRange and InvalidArgument file and line.
+// Returns the assignment by NodeTypeId: [rows] each. Reads `<path>/<node type>.npy`, or `.txt` if the folder has no
+// .npy files; `path` may be the file itself if the graph has one node type. Uses only the schema and the node counts of
+// `graph`. Text is checked here: every line is a partition number, and there are no more lines than nodes. Values and
+// shapes of arrays, and the number of rows, are checked by the partitioner (MakeExternalPartitioner). NotFound names
+// the missing file; OutOfRange and InvalidArgument name file and line.
 Result<std::vector<Tensor>> ReadExternalAssignment(const std::string& path, const graph::SourceGraph& graph,
                                                    uint32_t num_partitions);
 
-// SHA-256 over the names and bytes of the files that count at `path` (a folder or one file).
+// Returns the SHA-256 of the names, sizes and contents of the assignment's files at `path`, a folder or one file. In a
+// folder, .txt files count only if there are no .npy files.
 Result<std::string> ExternalAssignmentDigest(const std::string& path);
 
 }  // namespace espalier::partitioner

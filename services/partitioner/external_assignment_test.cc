@@ -42,7 +42,7 @@ class ExternalAssignmentTest : public ::testing::Test {
       GraphWith(*graph::GraphSchema::Make({"author", "paper"}, {{"author", "writes", "paper"}}), {3, 2});
 };
 
-// As random_partition.py and parmetis_postprocess.py write them.
+// Files in the format of random_partition.py and parmetis_postprocess.py.
 TEST_F(ExternalAssignmentTest, TakesDglsPartitionMappings) {
   WriteText("author.txt", "0\n2\n1\n");
   WriteText("paper.txt", "1\n1");

@@ -1,4 +1,4 @@
-// Edges that are measured leave the graph that is trained on, and the manifest says so.
+// Validation and test edges are removed from the graph for training, and the manifest records it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -35,14 +35,14 @@ class HeldOutPipelineTest : public ::testing::Test {
   graph::SourceGraph source_ = partition::testing::TypedGraph(60, /*seed=*/5);
 };
 
-// Ten citations measure, twenty train, one of which is measured as well.
+// Ten citations are test edges, twenty are training edges; one of these is a test edge as well.
 TEST_F(HeldOutPipelineTest, HoldsOutWhatIsMeasuredAndSaysSo) {
   const EdgeTypeId cites = *source_.schema.FindEdgeType("cites");
   graph::EdgeSplit& split = source_.edge_splits["links"][cites.value];
   const graph::EdgeSet& edges = source_.edges_of(cites);
   for (int64_t i = 0; i < 30; ++i) {
     graph::EdgePairs& part = i < 10 ? split.test : split.train;
-    const int64_t edge = i == 29 ? 0 : 20 + i;  // past the parallel ones, but for the last
+    const int64_t edge = i == 29 ? 0 : 20 + i;  // after the parallel edges, except for the last
     part.sources.push_back(static_cast<uint64_t>(edges.sources.ValueAsInt(i == 0 ? 0 : edge)));
     part.destinations.push_back(static_cast<uint64_t>(edges.destinations.ValueAsInt(i == 0 ? 0 : edge)));
   }
@@ -77,7 +77,7 @@ TEST_F(HeldOutPipelineTest, HoldsOutWhatIsMeasuredAndSaysSo) {
   EXPECT_THAT(report->violations, ElementsAre());
 }
 
-// Of two relations that would hold out, one has no such split: nothing is held out, and the manifest says so.
+// One of two relations to hold out does not have the split: no edges are held out, and the manifest records none.
 TEST_F(HeldOutPipelineTest, WhereNotAllHaveTheSplitNothingIsCalledHeldOut) {
   const graph::EdgeSet& edges = source_.edges[0];
   graph::EdgeSplit& split = source_.edge_splits["links"][0];

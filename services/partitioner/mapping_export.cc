@@ -1,3 +1,6 @@
+// Original IDs index the exported arrays. Partitions are loaded one at a time and each scatters its owners and global
+// IDs into arrays that cover all of a type's nodes or edges. All arrays are then written under temporary names and
+// renamed at the end, so an export that fails while writing leaves an earlier one unchanged.
 #include "services/partitioner/mapping_export.h"
 
 #include <unistd.h>
@@ -12,7 +15,7 @@
 namespace espalier::partitioner {
 namespace {
 
-// One type's way from original ids to owners and global ids.
+// Owner and global ID of each original ID of one type; -1 for IDs without a node or edge.
 struct Mapping {
   std::vector<int32_t> partition_of;
   std::vector<int64_t> global_of;
@@ -27,13 +30,14 @@ struct Mapping {
   }
 };
 
-// Original ids of edges are the source's to choose, and index arrays here: beyond this they would be mostly holes.
+// Returns the limit of original edge IDs. Sources may choose these IDs, and they index the exported arrays: arrays for
+// larger IDs would consist almost entirely of -1.
 uint64_t MostIds(uint64_t num_edges) {
   constexpr uint64_t kHolesForEach = 64, kAlwaysTaken = uint64_t{1} << 24;
   return num_edges * kHolesForEach + kAlwaysTaken;
 }
 
-// Row k of `original_ids` is global id `first + k`.
+// Adds the nodes or edges of one partition. Row k of `original_ids` has global ID `first + k`.
 Status Add(const Tensor& original_ids, uint32_t partition, uint64_t first, uint64_t most_ids, Mapping* mapping) {
   for (int64_t k = 0; k < original_ids.num_rows(); ++k) {
     const auto original = static_cast<uint64_t>(original_ids.ValueAsInt(k));
@@ -47,8 +51,9 @@ Status Add(const Tensor& original_ids, uint32_t partition, uint64_t first, uint6
   return Status();
 }
 
-// Arrays that get their names together, when all are written: those of an earlier export stand until then.
-// (A storage::TemporaryFile each would hold a descriptor for every type.)
+// Writes files under temporary names and renames all of them in Name(), after the last one is complete. The destructor
+// deletes files that were not renamed. storage::TemporaryFile is not used because it would hold one file descriptor per
+// type.
 class NewFiles {
  public:
   explicit NewFiles(const std::string& directory) : start_(directory + "/.partial-" + std::to_string(getpid()) + "-") {}
@@ -73,11 +78,11 @@ class NewFiles {
   }
 
  private:
-  // Short, however long the names of types are.
+  // Temporary names do not contain the names of types, so that they stay short.
   std::string Unfinished(size_t i) const { return start_ + std::to_string(i); }
 
   const std::string start_;
-  std::vector<std::string> paths_;  // without their names yet
+  std::vector<std::string> paths_;  // files that are not renamed yet
 };
 
 Status Write(Mapping mapping, const std::string& start_of_path, NewFiles* files) {

@@ -1,4 +1,4 @@
-// Which partition and which global id the user's nodes and edges got, as arrays that NumPy reads.
+// Exports the partition and the global ID of each node and edge of the user's graph as NumPy arrays.
 #pragma once
 
 #include <string>
@@ -8,14 +8,15 @@
 
 namespace espalier::partitioner {
 
-// Writes into the folder `directory` (made if need be), for each node type T and each canonical edge type S:R:D:
-//   nodes.T.partition.npy      I32 [nodes]              owner by original id
-//   nodes.T.global.npy         I64 [nodes]              global id by original id
-//   edges.S:R:D.partition.npy  I32 [largest id + 1]     owner by original edge id; -1: no such edge (dropped)
-//   edges.S:R:D.global.npy     I64 [largest id + 1]     global id by original edge id; -1 likewise
-// InvalidArgument: an original edge id, which is the source's to choose, that is more than 64 times the number of edges
-// (and more than 2^24).
-// Reads structure and original edge ids of all partitions, one after another; `load` says how they are reached.
+// Writes into the folder `directory`, which is created if it does not exist, for each node type T and each canonical
+// edge type S:R:D:
+//   nodes.T.partition.npy      I32 [nodes]              owner by original ID
+//   nodes.T.global.npy         I64 [nodes]              global ID by original ID
+//   edges.S:R:D.partition.npy  I32 [largest id + 1]     owner by original edge ID; -1: no such edge (dropped)
+//   edges.S:R:D.global.npy     I64 [largest id + 1]     global ID by original edge ID; -1: no such edge
+// Loads the structure and the original edge IDs of one partition after another; of `load`, only the options of access
+// are used. The files replace those of an earlier export after all have been written. InvalidArgument for an original
+// edge ID of 64 times the number of edges plus 2^24 or more; sources may choose original edge IDs.
 Status ExportMappings(storage::ObjectStore& store, const std::string& prefix, const format::Manifest& manifest,
                       format::LoadOptions load, const std::string& directory);
 

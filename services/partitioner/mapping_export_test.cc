@@ -22,7 +22,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Ids of edges that somebody made by hashing, say.
+// Edge IDs may be large, for example if they are hashes.
 TEST(MappingExportTest, RefusesOriginalIdsThatAnArrayHasNoRoomFor) {
   for (const uint64_t hash : {uint64_t{1} << 40, ~uint64_t{0}}) {
     const storage::TemporaryFolder folder;
@@ -50,7 +50,8 @@ TEST(MappingExportTest, RefusesOriginalIdsThatAnArrayHasNoRoomFor) {
   }
 }
 
-// A disk that fills up, for one: a mapping of one cut beside one of another is worse than none.
+// If writing fails, for example because the disk is full, no file is replaced: mappings of two different partitionings
+// must not be mixed.
 TEST(MappingExportTest, LeavesTheEarlierOneWholeWhereItFails) {
   const storage::TemporaryFolder folder;
   const graph::SourceGraph source = partition::testing::TypedGraph(20, /*seed=*/5);

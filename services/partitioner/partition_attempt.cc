@@ -30,12 +30,13 @@ Status CheckFile(const storage::ObjectStore& store, const std::string& prefix, c
                   "; delete " + storage::JoinKey(prefix, "manifest.json") + " to have it made again");
 }
 
-// Deletes every object whose key starts with `start`, but those that start with `spared` (unless it is empty).
+// Deletes every object whose key starts with `start`, except those whose key starts with `spared` unless it is empty.
+// Errors are only logged, because no process reads files that no manifest names.
 void DeleteBelow(storage::ObjectStore& store, const std::string& start, const std::string& spared) {
   const Result<std::vector<storage::ObjectInfo>> objects = store.List(start);
   const bool has_no_bucket = objects.status().code() == StatusCode::kFailedPrecondition &&
                              objects.status().message().find("NoSuchBucket") != std::string::npos;
-  if (has_no_bucket) return;  // nothing can be left there
+  if (has_no_bucket) return;  // there are no files
   if (!objects.ok()) {
     Log(Level::kWarning, "files of a try are left behind", {{"start", start}, {"error", objects.status()}});
     return;
@@ -45,7 +46,6 @@ void DeleteBelow(storage::ObjectStore& store, const std::string& start, const st
     if (spared.empty() || !object.key.starts_with(spared)) keys.push_back(object.key);
   }
   if (keys.empty()) return;
-  // Should the store be in trouble: nobody reads files that no manifest names.
   const Status deleted = store.DeleteMany(keys);
   if (!deleted.ok()) Log(Level::kWarning, "files of a try are left behind", {{"error", deleted}});
 }
@@ -53,12 +53,12 @@ void DeleteBelow(storage::ObjectStore& store, const std::string& start, const st
 }  // namespace
 
 Result<std::optional<format::Manifest>> FindPartitioning(storage::ObjectStore& store, const std::string& prefix) {
-  // Asked for first, so that NotFound can only mean the manifest itself.
+  // Looked up first, so that NotFound means that the manifest does not exist, not one of its files.
   const Result<storage::ObjectInfo> head = store.Head(storage::JoinKey(prefix, "manifest.json"));
   if (!head.ok() && head.status().code() == StatusCode::kNotFound) return std::optional<format::Manifest>();
   if (!head.ok()) return head.status();
   ASSIGN_OR_RETURN(format::Manifest manifest, format::ReadManifest(store, prefix));
-  // One listing, not a question for each of thousands of files.
+  // One listing replaces a request for each of thousands of files.
   ASSIGN_OR_RETURN(const std::vector<storage::ObjectInfo> objects, store.List(storage::FolderPrefix(prefix)));
   SizesByKey sizes;
   for (const storage::ObjectInfo& object : objects) sizes[object.key] = object.size_bytes;
@@ -71,7 +71,7 @@ Result<std::optional<format::Manifest>> FindPartitioning(storage::ObjectStore& s
 }
 
 Status CheckPlace(const storage::StoreLocation& place, const std::string& use) {
-  // Any key will do: that there is no such object is an answer.
+  // Any key serves: NotFound means that the store answers.
   const Status found = place.store->Head(storage::JoinKey(place.prefix, "manifest.json")).status();
   if (found.code() == StatusCode::kNotFound) return Status();
   return found.While("looking at the place for " + use);
@@ -83,12 +83,12 @@ ExitCode ExitCodeOfFailure(const Status& failure, const std::string& source_uri,
   if (of_data != ExitCode::kBadInput) return of_data;
   const Result<storage::StoreLocation> source = open_store(source_uri);
   const Status place = source.ok() ? CheckPlace(*source, "the graph") : source.status();
-  // Other errors, such as a missing permission to look, do not say that the URI is wrong.
+  // Other errors, such as a missing permission, do not mean that the URI is wrong.
   return ToExitCodeOfPlace(place.code()) == ExitCode::kBadDocument ? ExitCode::kBadDocument : of_data;
 }
 
 std::string NewAttemptName() {
-  // Names of tries are no results: this is the one place where true randomness is wanted.
+  // True randomness, because results do not depend on the names of attempts and names must be unique.
   std::random_device random;
   return "attempt-" + ToHex((uint64_t{random()} << 32) | random());
 }

@@ -1,5 +1,5 @@
-// One try at writing a partitioning into a store. Tries at once do no harm: each writes below its own name, and
-// the manifest, put where none is, names the winner.
+// One attempt to write a partitioning into a store. Concurrent attempts are safe: each writes below its own name, and
+// the manifest, which is created only if none exists, names the attempt that won.
 #pragma once
 
 #include <optional>
@@ -12,23 +12,23 @@
 
 namespace espalier::partitioner {
 
-// The manifest at `<prefix>/manifest.json` if there is one and all its files exist with their sizes. DataLoss names
-// a file that is missing or cut; other errors are the store's and the manifest's own.
+// Returns the manifest at `<prefix>/manifest.json`, or nullopt if there is none. DataLoss names a file of the
+// partitioning that is missing or has the wrong size; other errors are those of the store and of ReadManifest.
 Result<std::optional<format::Manifest>> FindPartitioning(storage::ObjectStore& store, const std::string& prefix);
 
-// Returns the error of a store that cannot answer whether it holds an object below `place`, as of a bucket that does
-// not exist or a wrong scheme. `use` is what the place is for, in the message: "partitions".
+// Returns an error if the store cannot look up an object below `place`, for example because the bucket does not exist.
+// `use` is the purpose of the place for the message: "partitions".
 Status CheckPlace(const storage::StoreLocation& place, const std::string& use);
 
-// Returns the exit code of partitioning the graph at `source_uri` that ended with `failure`: where the source's store
-// does not answer at all, its URI is wrong (64) and not the graph (65).
+// Returns the process exit code for `failure` of partitioning the graph at `source_uri`. If the failure means bad input
+// (65) and the store of the source cannot be opened or looked up, the URI is wrong: returns 64 (bad document).
 ExitCode ExitCodeOfFailure(const Status& failure, const std::string& source_uri,
                            const storage::StoreOpener& open_store);
 
-// A name that no other try has.
+// Returns a random name that no other attempt has: "attempt-" and 16 hexadecimal digits.
 std::string NewAttemptName();
 
-// Deletes the files below `<prefix>/<attempt>/` when it goes, unless they were kept. One thread at a time.
+// Deletes the files below `<prefix>/<attempt>/` in its destructor unless Keep was called. Not thread-safe.
 class AttemptFiles {
  public:
   AttemptFiles(storage::ObjectStore& store, std::string prefix, std::string attempt);
@@ -46,11 +46,13 @@ class AttemptFiles {
   bool keep_ = false;
 };
 
-// Deletes the objects whose keys start with `start`. Errors are logged: nobody reads files that no manifest names.
+// Deletes the objects whose keys start with `start`. Errors are only logged, because no process reads files that no
+// manifest names.
 void DeleteLeftovers(storage::ObjectStore& store, const std::string& start);
 
-// After a commit: deletes what other tries left below `prefix`. They cannot win any more, and one that still runs
-// finds the manifest and takes it. Errors are not the caller's concern: the partitioning is there.
+// Deletes the files of all attempts below `prefix` except `winner`. Called after the winner's manifest is committed:
+// other attempts cannot win any more, and one that is still running finds the manifest and reuses it. Errors are only
+// logged, because the partitioning is complete.
 void DeleteOtherAttempts(storage::ObjectStore& store, const std::string& prefix, const std::string& winner);
 
 }  // namespace espalier::partitioner

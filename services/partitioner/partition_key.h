@@ -1,5 +1,5 @@
-// The name of a partitioning by what goes into it: equal keys mean equal bytes, so the same input is not
-// partitioned twice.
+// The key of a partitioning, a hash of everything that its content depends on. Equal keys mean equal content, so the
+// same input is not partitioned twice.
 #pragma once
 
 #include <string>
@@ -9,14 +9,14 @@
 namespace espalier::partitioner {
 
 struct PartitionKeyInput {
-  std::string source_digest;      // of the source's bytes
-  std::string assignment_digest;  // of External's, else empty
-  std::string nonce;              // for reuse: Never; else empty
+  std::string source_digest;      // of the content of the source (format::SourceDigest)
+  std::string assignment_digest;  // of the given assignment for External; empty for other algorithms
+  std::string nonce;              // for `reuse: Never`: makes the key unique; empty otherwise
   int algorithm_version = 0;
 };
 
-// 64 hexadecimal digits: SHA-256 of the source's digest, the options that change the result, and the versions of
-// algorithm and format. Threads, places and names are left out, and so is what the algorithm does not look at.
+// Returns 64 hexadecimal digits: the SHA-256 of the digests, the options that change the result, and the versions of
+// the algorithm and the format. Excludes numbers of threads, URIs, names, and options that the algorithm ignores.
 std::string PartitionKey(const job::Graph& graph, const PartitionContext& context, const PartitionKeyInput& input);
 
 }  // namespace espalier::partitioner

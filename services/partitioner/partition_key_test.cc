@@ -1,3 +1,4 @@
+// Tests of which inputs change the key of a partitioning and which do not.
 #include "services/partitioner/partition_key.h"
 
 #include <gmock/gmock.h>
@@ -29,7 +30,7 @@ Input InputFor(job::PartitionAlgorithm algorithm) {
 
 TEST(PartitionKeyTest, Is64HexadecimalDigits) { EXPECT_THAT(KeyOf(Input()), ::testing::MatchesRegex("[0-9a-f]{64}")); }
 
-// Keys are names of folders that exist: if this one changes, all partitionings are made again.
+// Keys are the names of existing folders: if this key changes, all partitionings are made again.
 TEST(PartitionKeyTest, IsTheSameAsYesterday) {
   EXPECT_EQ(KeyOf(Input()), KeyOf(Input()));
   EXPECT_EQ(KeyOf(Input()), "3ec2a6ccce6ee8ac4c1bb61bc26c84b837427ea79737f0576b56df69014462b8");
@@ -70,8 +71,8 @@ TEST(PartitionKeyTest, ChangesWithEverythingThatChangesTheResult) {
 TEST(PartitionKeyTest, LeavesOutWhatDoesNotChangeTheResult) {
   const std::vector<InputChange> changes = {
       [](Input& i) { i.context.threads = 8; },
-      [](Input& i) { i.context.train_split = "public"; },       // nothing balances training nodes
-      [](Input& i) { i.context.label_columns = {"classes"}; },  // nothing is normalised
+      [](Input& i) { i.context.train_split = "public"; },       // training nodes are not balanced
+      [](Input& i) { i.context.label_columns = {"classes"}; },  // features are not normalized
       [](Input& i) { i.graph.source.uri = "file:///elsewhere"; },
       [](Input& i) { i.graph.partitions.uri = "file:///there"; },
   };

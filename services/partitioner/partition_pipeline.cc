@@ -1,3 +1,8 @@
+// The key is computed first: if a manifest exists below it, the partitioning is reused. Otherwise the graph is read,
+// cut and written below a name of this attempt, and the manifest is created last, only if none exists. Thus several
+// attempts may run at the same time, readers never see a partial result, and exactly one attempt wins; the others find
+// the winner's manifest and return it. With options.group, the processes share one attempt and coordinate through
+// markers in the store (process_group.h); rank 0 commits the manifest.
 #include "services/partitioner/partition_pipeline.h"
 
 #include <algorithm>
@@ -26,13 +31,14 @@
 namespace espalier::partitioner {
 namespace {
 
-// Whether a request that ended so may have been carried out all the same: its answer was lost.
+// Returns whether a request that failed with this code may have been executed because only its response was lost.
 bool MayHaveHappened(StatusCode code) {
   return code == StatusCode::kUnavailable || code == StatusCode::kDeadlineExceeded || code == StatusCode::kAborted ||
          code == StatusCode::kUnknown;
 }
 
-// Whether there is the split, or one might think so: an edge type that does not exist is Preprocess's to refuse.
+// Returns whether all edge types to hold out have the split. Also returns true for edge types that do not exist, which
+// Preprocess rejects later.
 bool HasSplit(const graph::SourceGraph& source, const graph::HeldOutEdges& held_out, bool add_reverse_edges) {
   const auto types = graph::TypesToHoldOut(held_out, source.schema, add_reverse_edges);
   if (!types.ok()) return true;
@@ -41,7 +47,7 @@ bool HasSplit(const graph::SourceGraph& source, const graph::HeldOutEdges& held_
          std::all_of(types->begin(), types->end(), [&](EdgeTypeId type) { return named->second.contains(type.value); });
 }
 
-// Training pairs of a split of edges, of the edge types of a schema.
+// Returns the number of training pairs of an edge split, over the edge types of `schema`.
 uint64_t CountTrainingPairs(const graph::SourceGraph& source, const std::string& split,
                             const graph::GraphSchema& schema) {
   uint64_t count = 0;
@@ -55,7 +61,7 @@ uint64_t CountTrainingPairs(const graph::SourceGraph& source, const std::string&
   return count;
 }
 
-// One run of the pipeline: what its phases share.
+// One run of the pipeline. Members are the state that its phases share.
 class Pipeline {
  public:
   Pipeline(const job::Graph& graph, uint64_t seed, const PartitionProgress& progress,
@@ -99,7 +105,7 @@ class Pipeline {
       return outcome;
     }
     if (made.status().code() == StatusCode::kCancelled) return made.status();
-    // Whatever went wrong here, the work is done if somebody else has done it meanwhile.
+    // If another process has committed the partitioning meanwhile, the failure of this attempt does not matter.
     Result<std::optional<format::Manifest>> winner = FindPartitioning(*output.store, prefix);
     if (winner.ok() && *winner) return reuse(**std::move(winner));
     return made.status();
@@ -139,7 +145,7 @@ class Pipeline {
     return labels;
   }
 
-  // Keeps what a reader has noticed for the report, and logs it.
+  // Logs the warnings of a source reader and keeps them for the manifest.
   void WarnOfSource(const std::vector<std::string>& warnings) {
     for (const std::string& warning : warnings) {
       telemetry::Log(telemetry::Level::kWarning, "warning from the source reader", {{"warning", warning}});
@@ -163,7 +169,7 @@ class Pipeline {
       assignment_.emplace(std::move(assignment));
       ASSIGN_OR_RETURN(input.assignment_digest, assignment_->Digest("assignment", ExternalAssignmentDigest));
     }
-    // A nonce makes a place of its own, so that nothing anybody may be reading is replaced.
+    // A nonce gives the partitioning a new key, so that no files that another process may be reading are replaced.
     if (graph_.partitions.reuse == job::PartitionReuse::kNever) {
       input.nonce = options_.group ? AttemptName(*options_.group) : NewAttemptName();
     }
@@ -172,7 +178,7 @@ class Pipeline {
     return PartitionKey(graph_, context_, input);
   }
 
-  // What the key was made of is what has been cut.
+  // Returns an error if the source or the given assignment has changed since the key was computed.
   Status CheckUnchanged() {
     RETURN_IF_ERROR(source_->CheckUnchanged());
     return assignment_ ? assignment_->CheckUnchanged() : Status();
@@ -198,7 +204,7 @@ class Pipeline {
     has_unknown_names_ = !known.ok();
     return known;
   }
-  // `reads_values`: this process checks them for all, and learns which columns lack some.
+  // Checks the headers of the source and, if `reads_values`, records and checks its values.
   Status CheckSource(const graph::SourceGraph& source, bool reads_values) {
     ASSIGN_OR_RETURN(const GraphNames headers, CollectNames(source, graph_));
     RETURN_IF_ERROR(WithWarnings(CheckNames(headers)));
@@ -210,7 +216,7 @@ class Pipeline {
     return options_.check_values ? options_.check_values(source_names_) : Status();
   }
 
-  // A missing name may be one that the reader of the source has left out: the error then carries the warnings.
+  // Appends the reader's warnings to an error: a missing name may belong to a file that the reader ignored.
   Status WithWarnings(const Status& checked) const {
     if (checked.ok() || warnings_.empty()) return checked;
     std::string text = checked.message();
@@ -224,7 +230,7 @@ class Pipeline {
     const std::string split = options.held_out->split;
     if (!options_.needs_split && !HasSplit(source, *options.held_out, options.add_reverse_edges)) {
       options.held_out.reset();
-      context_.held_out.reset();  // nor does the manifest say so; the key has its name all the same
+      context_.held_out.reset();  // omitted from the manifest; the key still contains the split's name
     }
     const graph::GraphSchema schema = source.schema;
     const uint64_t num_before = CountTrainingPairs(source, split, schema);
@@ -242,7 +248,7 @@ class Pipeline {
                    {{"split", split}, {"left_out", left_out}, {"training_edges", num_left}});
   }
 
-  // External's; else nothing.
+  // Returns the given assignment for External, and nothing for other algorithms.
   Result<std::vector<Tensor>> GivenAssignment(const graph::SourceGraph& source) {
     if (!has_assignment()) return std::vector<Tensor>();
     ASSIGN_OR_RETURN(const std::string path, assignment_->Path());
@@ -273,7 +279,7 @@ class Pipeline {
 
   Result<format::Manifest> Make(storage::ObjectStore& store, const std::string& prefix, const std::string& key) {
     ASSIGN_OR_RETURN(const graph::SourceGraph source, Source());
-    // What nobody could write is not worth cutting.
+    // Errors that would prevent writing are reported before the graph is cut.
     RETURN_IF_ERROR(partition::CheckTimeColumn(source, graph_.time_column));
     RETURN_IF_ERROR(partition::CheckSourceColumns(source, graph_.partitions.source_columns));
     ASSIGN_OR_RETURN(const partition::Assignment assignment, Cut(source));
@@ -298,14 +304,15 @@ class Pipeline {
     manifest.quality = std::move(quality);
     manifest.peak_memory_bytes = telemetry::PeakResidentBytes();
     RETURN_IF_ERROR(CheckUnchanged());
-    files.Keep();  // from here on our manifest may stand, whatever we are told: only who has surely lost deletes
+    files.Keep();  // the commit may succeed even if it returns an error; Commit calls Discard if it has surely failed
     RETURN_IF_ERROR(Commit(store, prefix, manifest, files));
     DeleteOtherAttempts(store, prefix, attempt);
     EndPhase();
     return manifest;
   }
 
-  // Not validated.
+  // Returns the source, mapped and not validated. Its scratch files are in the cache folder or, without one, in
+  // ScratchFolder().
   Result<graph::SourceGraph> MappedSource(const std::string& path, std::vector<std::string>* warnings) const {
     format::SourceReadOptions options = SourceOptions();
     options.path = path;
@@ -322,7 +329,7 @@ class Pipeline {
     ASSIGN_OR_RETURN(const std::unique_ptr<ProcessGroup> group,
                      ProcessGroup::Join(store, place, *options_.group, options_.stop_requested));
     Result<format::Manifest> made = MakeAsMember(*group, store, prefix, key);
-    // That names are unknown every process finds itself, and says it as its own.
+    // Unknown names are not published as the group's failure: every process checks the headers and reports them itself.
     if (!made.ok() && !has_unknown_names_) group->Fail(made.status());
     return made;
   }
@@ -334,7 +341,7 @@ class Pipeline {
     std::vector<std::string> warnings;
     ASSIGN_OR_RETURN(const graph::SourceGraph source, MappedSource(path, &warnings));
     if (group.rank() == 0) WarnOfSource(warnings);
-    // Headers cost nothing: every process reports its own. One process reads all values for the group.
+    // Headers are cheap to read, so every process checks them. Rank 0 reads all values for the group.
     RETURN_IF_ERROR(CheckSource(source, /*reads_values=*/group.rank() == 0));
     RETURN_IF_ERROR(partition::CheckNumPartitions(source, graph_.partitions.count));
     const std::string attempt = AttemptName(*options_.group);
@@ -375,7 +382,7 @@ class Pipeline {
     }
     SayHowMade(key, &*made);
     if (Status changed = CheckUnchanged(); !changed.ok()) {
-      // Not all of the attempt: the others are told in its folder.
+      // Keeps the `group` folder of the attempt, through which the other processes learn about the failure.
       DeleteLeftovers(store, storage::JoinKey(prefix, attempt) + "/part-");
       DeleteLeftovers(store, storage::JoinKey(prefix, attempt) + "/exchange/");
       return changed;
@@ -383,7 +390,7 @@ class Pipeline {
     AttemptFiles files(store, prefix, attempt);
     files.Keep();
     RETURN_IF_ERROR(Commit(store, prefix, *made, files));
-    // The other processes only wait for the manifest now.
+    // The other processes now wait for nothing but the manifest.
     DeleteExchange(store, prefix, attempt);
     DeleteOtherAttempts(store, prefix, attempt);
     EndPhase();
@@ -401,13 +408,14 @@ class Pipeline {
     return *std::move(manifest);
   }
 
-  // What several processes left for one another. Nobody waits for it where their manifest stands.
+  // Deletes the bundles and markers of a group. Once the manifest exists, no process waits for them.
   static void DeleteExchange(storage::ObjectStore& store, const std::string& prefix, const std::string& attempt) {
     DeleteLeftovers(store, storage::JoinKey(prefix, attempt) + "/exchange/");
     DeleteLeftovers(store, storage::JoinKey(prefix, attempt) + "/group/");
   }
 
-  // Where another process's manifest stands: what its group could not delete before it ended, and what this one's left.
+  // Deletes leftovers if the manifest of another attempt exists: the files of this process's group, and the bundles and
+  // markers that the winning group did not delete before it ended.
   void DeleteUnused(storage::ObjectStore& store, const std::string& prefix, const format::Manifest& standing) const {
     if (options_.group && AttemptName(*options_.group) != standing.attempt) {
       DeleteLeftovers(store, storage::JoinKey(prefix, AttemptName(*options_.group)) + "/");
@@ -425,8 +433,9 @@ class Pipeline {
     RecordValues(source_names_, manifest);
   }
 
-  // Where a store's conditional put is not atomic two may be told that they won, and an answer may be lost: the
-  // manifest that stands decides.
+  // Commits the manifest; OK if it is the one that exists afterwards. The manifest is read back because a store whose
+  // conditional put is not atomic may report success to two attempts, and because a response may be lost. Aborted if
+  // another attempt's manifest exists.
   static Status Commit(storage::ObjectStore& store, const std::string& prefix, const format::Manifest& manifest,
                        AttemptFiles& files) {
     const Status committed = format::CommitManifest(store, prefix, manifest);
@@ -449,9 +458,9 @@ class Pipeline {
   WorkMeter* meter_ = nullptr;  // of phase_; may be null
   std::vector<std::string> warnings_;
   bool has_unknown_names_ = false;
-  GraphNames source_names_;                        // once the source has been read
-  std::optional<format::SourcePlace> source_;      // from Key on
-  std::optional<format::SourcePlace> assignment_;  // External's, likewise
+  GraphNames source_names_;                        // set after the source has been read
+  std::optional<format::SourcePlace> source_;      // set by Key
+  std::optional<format::SourcePlace> assignment_;  // set by Key for External
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// A graph on disk through the whole pipeline, and back from the files that it wrote.
+// Runs the whole pipeline on a graph on disk and compares the files that it wrote with the source.
 #include "services/partitioner/partition_pipeline.h"
 
 #include <gmock/gmock.h>
@@ -31,7 +31,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// A typed graph in a folder of its own, and room for partitions next to it.
+// Provides a folder with a typed graph and a place for partitions.
 class PartitionPipelineTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -59,7 +59,7 @@ class PartitionPipelineTest : public ::testing::Test {
     return graph;
   }
 
-  // Of node i, whatever its type.
+  // Returns the partition in the given assignment for node i of any type.
   static uint64_t AssignedPartition(uint64_t i, uint32_t count) { return i % 5 % count; }
 
   void WriteAssignment(uint32_t count) {
@@ -108,7 +108,7 @@ std::string RowOf(const Tensor& tensor, uint64_t row) {
   return std::string(reinterpret_cast<const char*>(tensor.bytes()) + row * tensor.row_bytes(), tensor.row_bytes());
 }
 
-// global id -> original id of one node type, from the partitions' own columns.
+// Returns the original ID of each global ID of one node type, read from the partitions.
 std::vector<uint64_t> OriginalIds(const std::vector<graph::Partition>& partitions, NodeTypeId type) {
   std::vector<uint64_t> original_of;
   for (const graph::Partition& partition : partitions) {
@@ -134,7 +134,7 @@ void ExpectNodesOf(const graph::SourceGraph& source, const std::vector<graph::Pa
   }
 }
 
-// Every edge stands at its destination's owner, once, with its ends and its columns.
+// Expects that the owner of its destination has every edge exactly once, with its ends and columns.
 void ExpectEdgesOf(const graph::SourceGraph& source, const std::vector<graph::Partition>& partitions, EdgeTypeId type) {
   const graph::EdgeSet& edges = source.edges_of(type);
   const std::vector<uint64_t> sources = OriginalIds(partitions, source.schema.SourceOf(type));
@@ -204,7 +204,7 @@ TEST_P(EveryAlgorithmTest, WritesTheSameBytesForAnyNumberOfThreads) {
   graph.partitions.reuse = job::PartitionReuse::kNever;
   const auto one = Run(graph, {.threads = 1}), four = Run(graph, {.threads = 4});
   ASSERT_TRUE(one.ok() && four.ok());
-  EXPECT_NE(one->uri, four->uri);  // reuse: Never makes another
+  EXPECT_NE(one->uri, four->uri);  // `reuse: Never` makes a new partitioning
   for (size_t p = 0; p < 3; ++p) {
     EXPECT_EQ(one->manifest.partitions[p].graph.block_hashes, four->manifest.partitions[p].graph.block_hashes);
     EXPECT_EQ(one->manifest.partitions[p].node_columns.block_hashes,
@@ -215,7 +215,7 @@ TEST_P(EveryAlgorithmTest, WritesTheSameBytesForAnyNumberOfThreads) {
   EXPECT_EQ(one->manifest.quality, four->manifest.quality);
 }
 
-// Neither can commit before both are past looking for what is there.
+// Neither run can commit before both have looked for an existing partitioning.
 TEST_P(EveryAlgorithmTest, TwoAtOnceLeaveOnePartitioningAndBothSucceed) {
   const job::Graph graph = GraphOf(GetParam(), 2);
   std::barrier both_write(2);
@@ -270,7 +270,7 @@ TEST_F(PartitionPipelineTest, CleansUpAfterTriesThatDied) {
   const job::Graph graph = GraphOf(job::PartitionAlgorithm::kRandom, 2);
   const auto probe = Run(graph);
   ASSERT_TRUE(probe.ok());
-  fs::remove(fs::path(probe->uri) / "manifest.json");  // as if that one had died before its commit
+  fs::remove(fs::path(probe->uri) / "manifest.json");  // as if that attempt had been killed before its commit
 
   const auto outcome = Run(graph);
   ASSERT_TRUE(outcome.ok()) << outcome.status().ToString();
@@ -320,7 +320,7 @@ TEST_F(PartitionPipelineTest, AGraphWithoutTheSplitIsEnoughWhereNothingIsTrained
       ExpectEdgesOf(source_, LoadAll(*outcome), EdgeTypeId(static_cast<uint16_t>(type_id)));
     }
   }
-  // A slip of the pen is refused all the same.
+  // A misspelled edge type is still an error.
   const graph::HeldOutEdges unknown{"links", "sites", ""};
   EXPECT_THAT(Run(graph, {.held_out = unknown, .needs_split = false}).status().message(), HasSubstr("'sites'"));
 }
@@ -374,7 +374,7 @@ TEST_F(PartitionPipelineTest, ExportsMappingsThatAgreeWithTheBook) {
     const GlobalNodeId global(static_cast<uint64_t>(global_of.ValueAsInt(node)));
     EXPECT_EQ(outcome->manifest.book.OwnerOf(NodeTypeId(1), global).value, partition_of.ValueAsInt(node));
   }
-  // Self loops are gone: -1 in their places, and only there.
+  // Dropped self loops have -1; all other edges have a global ID.
   const Tensor edges = *format::ReadNpy(directory + "/edges.paper:cites:paper.global.npy");
   std::set<int64_t> globals;
   for (int64_t edge = 0; edge < edges.num_rows(); ++edge) {
@@ -394,7 +394,7 @@ TEST_F(PartitionPipelineTest, CountsTheBytesOfPhases) {
   uint64_t written = 0;
   for (const format::PartitionEntry& partition : outcome->manifest.partitions) written += partition.size_bytes();
   EXPECT_EQ(meters["writing"].done_bytes(), written);
-  EXPECT_GT(meters["writing"].expected_bytes(), written - 3);  // a mean is rounded down
+  EXPECT_GT(meters["writing"].expected_bytes(), written - 3);  // the estimate uses a mean that is rounded down
   EXPECT_GT(meters["cutting"].done_bytes(), 0u);
 }
 
@@ -413,7 +413,7 @@ TEST_F(PartitionPipelineTest, NamesThatTheCallerMissesEndTheWorkBeforeTheCut) {
   EXPECT_EQ(PartitionGraph(graph, /*seed=*/1, Output(), note, options).status(), missed);
   EXPECT_THAT(phases, ElementsAre("digesting", "reading"));
   EXPECT_TRUE(Files().empty());
-  // Nor is a partitioning taken that is there already.
+  // An existing partitioning is not reused either.
   ASSERT_TRUE(Run(graph).ok());
   EXPECT_EQ(Run(graph, options).status(), missed);
 }
@@ -434,8 +434,8 @@ TEST_F(PartitionPipelineTest, APartitioningHasTheNamesThatItsSourcePromised) {
   };
   ASSERT_TRUE(Run(graph, options).ok());
   ASSERT_TRUE(Run(graph, options).ok());
-  ASSERT_EQ(seen.size(), 2u);                   // once of the source, once of what was made of it
-  for (auto& columns : seen[1].edge_columns) {  // what values say is known once they have been read
+  ASSERT_EQ(seen.size(), 2u);                   // once for the source, once for its partitioning
+  for (auto& columns : seen[1].edge_columns) {  // not known for a source before its values are read
     for (auto& [name, header] : columns) header = {header.dtype, header.row_shape};
   }
   EXPECT_EQ(seen[0].schema, seen[1].schema);
@@ -447,7 +447,7 @@ TEST_F(PartitionPipelineTest, APartitioningHasTheNamesThatItsSourcePromised) {
   EXPECT_EQ(seen[0].edge_splits[back.value], (std::map<std::string, PartSizes>{{"links", {.train = 1}}}));
 }
 
-// A document that takes such a column for a feature is refused by the headers of a partitioning that is reused.
+// For a reused partitioning, the headers reject a document that uses such a column as a feature.
 TEST_F(PartitionPipelineTest, APartitioningSaysWhichColumnsLackValues) {
   job::Graph graph = GraphOf(job::PartitionAlgorithm::kRandom, 2);
   graph.preprocess.add_reverse_edges = true;

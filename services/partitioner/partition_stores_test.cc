@@ -1,4 +1,4 @@
-// The pipeline between stores: source, assignment and output in memory, as in a bucket.
+// Runs the pipeline with source, assignment and output in a memory store, as in a bucket.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 
-// Puts the manifest, says that it did not, and cannot be asked about it for once.
+// A store that puts the manifest but reports an error, and fails the next lookup of it.
 class LostAnswerStore final : public storage::ObjectStore {
  public:
   explicit LostAnswerStore(std::shared_ptr<storage::ObjectStore> inner) : inner_(std::move(inner)) {}
@@ -123,7 +123,7 @@ TEST_F(PartitionStoresTest, FindsWhatIsThereWithoutTheSource) {
   ASSERT_TRUE(again.ok()) << again.status().ToString();
   EXPECT_TRUE(again->reused);
   EXPECT_THAT(phases_, ElementsAre("digesting"));
-  EXPECT_FALSE(fs::exists(options_.access.cache.folder + "/sources"));  // nothing of it was kept
+  EXPECT_FALSE(fs::exists(options_.access.cache.folder + "/sources"));  // the source was not copied again
 }
 
 TEST_F(PartitionStoresTest, ReadsAnAssignmentFromTheStore) {
@@ -144,7 +144,7 @@ TEST_F(PartitionStoresTest, ReadsAnAssignmentFromTheStore) {
   EXPECT_EQ(outcome->manifest.algorithm, "External");
 }
 
-// Every write of the output fails once: nothing of it is left, and no manifest appears.
+// Whichever write of the output fails, no file and no manifest are left. Tests every fifth write.
 TEST_F(PartitionStoresTest, LeavesNothingBehindWhenTheStoreIsFull) {
   const std::shared_ptr<storage::ObjectStore> inner = store_;
   const auto counting = std::make_shared<storage::FaultyStore>(*inner);
@@ -152,7 +152,7 @@ TEST_F(PartitionStoresTest, LeavesNothingBehindWhenTheStoreIsFull) {
   const auto whole = Run();
   ASSERT_TRUE(whole.ok()) << whole.status().ToString();
   const int64_t num_writes = counting->num_writes();
-  for (int64_t n = num_writes - 1; n >= 0; n -= 5) {  // the last one is the manifest
+  for (int64_t n = num_writes - 1; n >= 0; n -= 5) {  // the last write is the manifest
     for (const std::string& key : Keys("parts/")) ASSERT_TRUE(inner->Delete(key).ok());
     store_ = std::make_shared<storage::FaultyStore>(*inner, n);
     EXPECT_EQ(Run().status().code(), StatusCode::kResourceExhausted) << n;

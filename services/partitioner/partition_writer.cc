@@ -1,3 +1,6 @@
+// The layout is computed once; partitions are then built, written and freed one by one, so memory holds the source
+// graph and one partition. Columns are described after the first partition is built, because all partitions have the
+// same ones.
 #include "services/partitioner/partition_writer.h"
 
 #include <algorithm>
@@ -45,7 +48,8 @@ std::vector<format::EdgeSplitEntry> MakeEdgeSplitEntries(const graph::SourceGrap
   return entries;
 }
 
-// The edge type that has held-out edges the other way round, among the types that there are in the end.
+// Returns the edge type in `schema` that contains the reverses of held-out edges of `type`; nullopt if there is none.
+// `schema` is that of the preprocessed graph.
 std::optional<uint16_t> FindReverse(const graph::HeldOutEdges& held_out, EdgeTypeId type, bool add_reverse_edges,
                                     const graph::GraphSchema& schema) {
   if (held_out.reverse_edge_type.empty() && !add_reverse_edges) return std::nullopt;
@@ -109,7 +113,7 @@ Result<format::Manifest> WritePartitions(storage::ObjectStore& store, const std:
                      format::WritePartition(store, prefix, attempt, layout.book, built, options.stop_requested)
                          .While("writing partition " + std::to_string(p)));
     AddDone(options.meter, entry.size_bytes());
-    if (options.meter != nullptr) {  // the others are about as large
+    if (options.meter != nullptr) {  // assumes that the remaining partitions have the same average size
       options.meter->ExpectInAll(options.meter->done_bytes() / (p + 1) * options.num_partitions);
     }
     manifest.partitions.push_back(std::move(entry));

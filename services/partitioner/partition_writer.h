@@ -1,4 +1,4 @@
-// Builds the partitions of an assignment one by one and writes each as it is built.
+// Builds the partitions of an assignment one by one, writes each as it is built, and describes them in a manifest.
 #pragma once
 
 #include <functional>
@@ -17,26 +17,28 @@ namespace espalier::partitioner {
 struct PartitionWriterOptions {
   partition::BuildOptions build;
   uint32_t num_partitions = 1;
-  // Called before each partition with how many are written; an error ends the work.
+  // Called before each partition with the number of partitions written so far; WritePartitions returns its error.
   std::function<Status(uint32_t written)> before_partition;
-  std::function<bool()> stop_requested;  // asked while a partition is written; null: never
+  std::function<bool()> stop_requested;  // called while a partition is written; true: Cancelled. May be null.
   WorkMeter* meter = nullptr;            // counts the bytes of partitions as they are written, unless null
 };
 
-// The manifest of a graph's partitions before there are any: attempt, name, order of in-edges, book, splits.
+// Returns a manifest with the properties of the graph: attempt, name, order of in-edges, source columns, partition book
+// and splits. Partitions and columns are not set.
 format::Manifest DescribeGraph(const graph::SourceGraph& graph, const graph::PartitionBook& book,
                                const std::string& attempt, const partition::BuildOptions& build);
-// Adds what columns there are, which any partition tells: they are the same in all.
+// Adds the names, dtypes and row shapes of the columns to `manifest`. `partition` may be any partition of the graph:
+// all have the same columns.
 void DescribeColumns(const graph::Partition& partition, format::Manifest* manifest);
 
-// Writes the files below `<prefix>/<attempt>/`; the manifest that comes back says what they hold (book, columns,
-// splits, files, in-edge order) and is not committed.
+// Writes the files of all partitions below `<prefix>/<attempt>/`. Returns the manifest that describes them (book,
+// columns, splits, files, order of in-edges); the caller commits it.
 Result<format::Manifest> WritePartitions(storage::ObjectStore& store, const std::string& prefix,
                                          const std::string& attempt, const graph::SourceGraph& graph,
                                          const partition::Assignment& assignment,
                                          const PartitionWriterOptions& options);
 
-// Says in a manifest what Preprocess held out of the graph that it describes.
+// Sets `held_out` of the edge splits in `manifest` whose validation and test edges Preprocess held out.
 void DescribeHeldOut(const graph::HeldOutEdges& held_out, bool add_reverse_edges, format::Manifest* manifest);
 
 }  // namespace espalier::partitioner

@@ -31,7 +31,7 @@ std::string ReportAsJson(const PartitionOutcome& outcome) {
                                  {"seconds", manifest.partition_seconds},
                                  {"peakMemoryBytes", manifest.peak_memory_bytes},
                                  {"warnings", manifest.warnings}};
-  // A graph's name is any text: what is not UTF-8 is replaced, not thrown at us.
+  // The name of a graph may be any bytes: invalid UTF-8 is replaced instead of throwing an exception.
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 

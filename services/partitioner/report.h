@@ -1,4 +1,4 @@
-// What a finished partitioning has to say for itself.
+// The report that espalier-partitioner writes to standard output.
 #pragma once
 
 #include <string>
@@ -7,11 +7,11 @@
 
 namespace espalier::partitioner {
 
-// One line of JSON: uri, partitionKey, reused, graph, algorithm, partitions, nodes, edges, cutEdges, cutRatio,
-// replication, balance, seconds, peakMemoryBytes.
+// Returns the report as one line of JSON with the fields uri, partitionKey, reused, graph, algorithm, partitions,
+// nodes, edges, cutEdges, cutRatio, replication, balance, seconds, peakMemoryBytes and warnings.
 std::string ReportAsJson(const PartitionOutcome& outcome);
 
-// The same for people, several lines.
+// Returns the report as several lines of text for a terminal.
 std::string ReportAsText(const PartitionOutcome& outcome);
 
 }  // namespace espalier::partitioner

@@ -1,4 +1,4 @@
-// What the manifest of a partitioning tells a later job of the values of edge columns.
+// The manifest of a partitioning provides the properties of edge column values to jobs that reuse it.
 #include <gtest/gtest.h>
 
 #include "services/format/source/npy_folder.h"

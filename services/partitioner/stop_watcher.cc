@@ -25,7 +25,7 @@ StopWatcher::StopWatcher(std::chrono::milliseconds grace, std::function<void()> 
     : grace_(grace), before_the_end_(std::move(before_the_end)) {
   const sigset_t signals = StopSignals();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  signal(SIGPIPE, SIG_IGN);  // a reader of our output that went away is an error of a write
+  signal(SIGPIPE, SIG_IGN);  // a closed output pipe becomes an error of write()
   thread_ = std::jthread([this] { Watch(); });
 }
 
@@ -50,7 +50,7 @@ void StopWatcher::Watch() {
   requested_ = true;
   if (before_the_end_ == nullptr) telemetry::Log(telemetry::Level::kInfo, "asked to stop", {{"signal", signal_number}});
   const auto is_over = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return finished_; };
-  // Without a grace the lock is kept, and whoever sees that a stop was requested does not come to its own end.
+  // Without a grace period the lock is held until _exit, so that the destructor blocks and the exit code is always 75.
   if (grace_.count() > 0 ? mutex_.AwaitBefore(Deadline::After(grace_), is_over) : is_over()) return;
   if (before_the_end_ != nullptr) before_the_end_();
   _exit(static_cast<int>(ExitCode::kAskedToStop));

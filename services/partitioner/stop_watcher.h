@@ -1,6 +1,6 @@
-// SIGTERM and SIGINT for a process whose work cannot always be asked to stop. METIS puts a handler of its own on
-// SIGTERM that jumps out of wherever it is; here no handler ever runs: both signals are blocked in every thread, and
-// one thread waits for them.
+// Handles SIGTERM and SIGINT in a process whose work cannot always be interrupted. No signal handler runs: both signals
+// are blocked in every thread, and one thread waits for them. METIS installs its own handler for SIGTERM, which leaves
+// the computation with longjmp; because the signal is blocked, that handler never runs.
 #pragma once
 
 #include <atomic>
@@ -12,14 +12,15 @@
 
 namespace espalier::partitioner {
 
-// One per process, made in main before any other thread. Thread-safe.
+// Create one per process, before any other thread starts, so that all threads inherit the signal mask. Thread-safe.
 class StopWatcher {
  public:
-  // After a signal the process has `grace` to end by itself; then it is ended with exit code 75, wherever it is. (METIS
-  // cannot be asked to stop, and nothing is written while it works.) `before_the_end`, unless null, is called first,
-  // while the other threads go on, and has the words.
+  // Starts the watching thread. After a signal, the process has `grace` to exit by itself; then the watching thread
+  // calls `before_the_end`, unless it is null, and ends the process with exit code 75. The other threads keep running
+  // during that call. This is how METIS is stopped: it cannot be interrupted, and no files are written while it runs.
+  // With a `before_the_end`, the watcher itself logs nothing.
   explicit StopWatcher(std::chrono::milliseconds grace, std::function<void()> before_the_end = nullptr);
-  // No longer ends the process; does not return where a stop was requested and there is no grace.
+  // Stops watching. Does not return if a stop was requested and `grace` is 0: the process then ends with exit code 75.
   ~StopWatcher();
 
   bool requested() const { return requested_.load(); }
@@ -32,7 +33,7 @@ class StopWatcher {
   std::atomic<bool> requested_{false};
   Mutex mutex_;
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
-  std::jthread thread_;  // last: joins before the rest goes away
+  std::jthread thread_;  // last member: joined before the others are destroyed
 };
 
 }  // namespace espalier::partitioner

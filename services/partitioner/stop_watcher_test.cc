@@ -7,7 +7,7 @@
 namespace espalier::partitioner {
 namespace {
 
-// In a child process: its main thread is busy for ever, as in METIS.
+// Runs in a child process whose main thread is busy forever, as in METIS.
 TEST(StopWatcherDeathTest, EndsAProcessThatDoesNotEndByItself) {
   ::testing::GTEST_FLAG(death_test_style) = "threadsafe";
   for (const int signal_number : {SIGTERM, SIGINT}) {
@@ -43,7 +43,7 @@ TEST(StopWatcherDeathTest, CallsWhatIsToBeDoneBeforeTheEnd) {
           const StopWatcher stop(std::chrono::milliseconds(0), [] { std::fputs("removed\n", stderr); });
           kill(getpid(), SIGINT);
           while (!stop.requested()) std::this_thread::yield();
-        }  // is being ended
+        }  // the destructor blocks while the watcher ends the process
         _exit(3);
       },
       ::testing::ExitedWithCode(75), "removed");

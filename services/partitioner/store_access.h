@@ -1,4 +1,5 @@
-// How a command reaches what its URIs name: the environment's store settings, and the folder for local copies.
+// Access to the stores that a command's URIs name: store settings from the environment, and the folder for local
+// copies.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -12,22 +13,24 @@
 namespace espalier::partitioner {
 
 struct CacheFlags {
-  std::string folder;      // "": DefaultCacheFolder of the environment
+  std::string folder;      // empty: DefaultCacheFolder of the environment
   uint64_t max_bytes = 0;  // 0: no limit
 };
 
-// For flags that name a folder or file of this machine: "file:///a" becomes "/a". Refuses URIs of other schemes, which
-// would otherwise name a local folder "s3:".
+// Returns a validator for flags that name a local folder or file. Converts "file:///a" to "/a" and rejects URIs of
+// other schemes, which would otherwise be taken as a local folder "s3:".
 CLI::Validator LocalPath();
 
-// --data-dir and --cache-size (a number of bytes, or "20GiB").
+// Adds the flags --data-dir and --cache-size (a number of bytes, or "20GiB").
 void AddCacheFlags(CLI::App* app, CacheFlags* flags);
 
-// InvalidArgument names the environment's variable that is wrong. `metrics` counts requests to S3; null: nobody does.
+// Returns the access that the environment and the flags describe. InvalidArgument names the environment variable that
+// is wrong. `metrics` counts requests to S3; null: requests are not counted.
 Result<format::SourceAccess> MakeSourceAccess(const EnvironmentMap& environment, const CacheFlags& flags,
                                               std::shared_ptr<storage::RequestMetrics> metrics = nullptr);
 
-// Options to load partitions with; everything else at its default.
+// Returns options for loading partitions with the cache and the number of parallel requests of `access`, and defaults
+// otherwise.
 format::LoadOptions LoadOptionsFor(const format::SourceAccess& access);
 
 }  // namespace espalier::partitioner

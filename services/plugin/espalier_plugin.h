@@ -101,7 +101,7 @@ enum {
 };
 
 /* The owned rows of a mutable tensor of the calling job: local rows 0 to count - 1, global rows first to
- * first + count - 1. Valid for one call; it refers to the same tensor even if another one gets its name meanwhile. */
+ * first + count - 1. Valid for one call. It keeps referring to this tensor even if another one gets the same name. */
 typedef struct EspalierTensor {
   uint32_t number; /* handle for read_rows and change_rows */
   uint32_t dtype;
@@ -183,7 +183,7 @@ typedef struct EspalierHost {
 typedef int32_t (*EspalierFunction)(const EspalierHost* host, EspalierCall* call, const void* request,
                                     size_t request_bytes);
 
-/* Kinds of functions: how clients retry, and whether the function may change tensors. */
+/* Kinds of functions: whether clients retry calls, and whether the function may change tensors. */
 enum {
   ESPALIER_CALLED_ONCE = 0, /* clients do not retry */
   ESPALIER_IDEMPOTENT = 1,  /* clients retry */

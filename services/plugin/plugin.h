@@ -41,6 +41,7 @@
 
 namespace espalier::plugin {
 
+// An error with a status code. A function or initializer throws it to end the call with this error.
 class Error : public std::exception {
  public:
   // `code` is a status code of espalier_plugin.h, such as ESPALIER_INVALID_ARGUMENT.
@@ -55,8 +56,8 @@ class Error : public std::exception {
 
 inline Error BadRequest(std::string message) { return {ESPALIER_INVALID_ARGUMENT, std::move(message)}; }
 
-// There is no T for Bool, F16 and BF16: functions access such arrays and tensors through espalier_plugin.h,
-// initializers through Rows::bytes.
+// Returns the dtype of T, or ESPALIER_NO_DTYPE if there is none. No T corresponds to Bool, F16 or BF16: functions
+// access such arrays and tensors through espalier_plugin.h, initializers through Rows::bytes.
 template <class T>
 constexpr uint32_t DTypeOf() {
   if constexpr (std::is_same_v<T, uint8_t>) return ESPALIER_U8;
@@ -93,7 +94,7 @@ class Array {
     return count;
   }
 
-  // Throws if the dtype is not that of T.
+  // Returns all elements. Throws ESPALIER_FAILED_PRECONDITION if the dtype is not that of T.
   template <class T>
   std::span<const T> values() const {
     static_assert(DTypeOf<T>() != ESPALIER_NO_DTYPE, "arrays have no elements of this type");
@@ -121,15 +122,16 @@ struct InEdges {
   uint64_t count = 0, first = 0, total = 0;  // as EspalierInEdges
   Array indptr, sources, original_ids;
 };
+// The partition that owns a node, and the node's local id there.
 struct Place {
   uint32_t partition = 0;
   uint64_t local_id = 0;
 };
 
 // The owned rows of a mutable tensor of the calling job, by local row numbers 0 to count() - 1. Valid until the
-// function returns; not thread-safe. Errors are thrown as Error with status and message of the host
-// (espalier_plugin.h); a T that is not the dtype of the tensor is ESPALIER_INVALID_ARGUMENT. Not for Bool, F16 and BF16
-// (DTypeOf).
+// function returns; not thread-safe. Errors are thrown as Error with the status and message of the host
+// (espalier_plugin.h); a T that is not the dtype of the tensor is ESPALIER_INVALID_ARGUMENT. Not for tensors of Bool,
+// F16 and BF16 (DTypeOf).
 class Tensor {
  public:
   Tensor(const EspalierHost* host, EspalierCall* call, const EspalierTensor& tensor)
@@ -161,8 +163,9 @@ class Tensor {
     Check(host_->read_rows(call_, tensor_.number, &asked));
     return values;
   }
-  // Only in a function that is Changing. `values` are [rows, row_size()]. All changes of a call are applied after the
-  // function has returned, or none; repeated rows are applied in their order.
+  // Assign, Add, Min, Max and Or request a change of rows. Only for functions registered with Changing. `values` are
+  // [rows, row_size()]. Changes are applied after the function has returned, all or none; repeated rows are applied in
+  // their order.
   template <class T>
   void Assign(std::span<const uint64_t> rows, std::span<const T> values) const {
     Change(ESPALIER_ASSIGN, rows, values);
@@ -192,7 +195,7 @@ class Tensor {
   }
   template <class T>
   void Change(uint32_t how, std::span<const uint64_t> rows, std::span<const T> values) const {
-    const EspalierTensorRows asked = RowsWith(rows, const_cast<T*>(values.data()), values.size());  // which are read
+    const EspalierTensorRows asked = RowsWith(rows, const_cast<T*>(values.data()), values.size());  // only read
     Check(host_->change_rows(call_, tensor_.number, how, &asked));
   }
   void Check(int32_t status) const {
@@ -204,7 +207,8 @@ class Tensor {
   EspalierTensor tensor_;
 };
 
-// The partition and the call. Valid until the function returns; not thread-safe.
+// Access to the partition of this server and to the call in progress. Valid until the function or initializer returns;
+// not thread-safe.
 class Context {
  public:
   Context(const EspalierHost* host, EspalierCall* call) : host_(host), call_(call) {}
@@ -222,7 +226,8 @@ class Context {
     }
     throw Error(ESPALIER_NOT_FOUND, "no node type '" + std::string(name) + "'");
   }
-  // `name` is a relation (of several edge types with it, the first) or "source:relation:destination".
+  // Returns the number of an edge type. `name` is "source:relation:destination" or a relation; of several edge types
+  // with this relation, the first is returned.
   uint32_t FindEdgeType(std::string_view name) const {
     for (uint32_t type = 0; type < num_edge_types(); ++type) {
       const EspalierEdgeType edge_type = this->edge_type(type);
@@ -264,14 +269,14 @@ class Context {
     return place;
   }
 
-  // Tensors of the calling job; ESPALIER_NOT_FOUND lists those that exist.
+  // Return a tensor of the calling job. The message of ESPALIER_NOT_FOUND lists the tensors that exist.
   Tensor node_tensor(uint32_t type, const std::string& name) const { return Find(ESPALIER_ROWS_OF_NODES, type, name); }
   Tensor edge_tensor(uint32_t type, const std::string& name) const { return Find(ESPALIER_ROWS_OF_EDGES, type, name); }
   Tensor own_tensor(const std::string& name) const { return Find(ESPALIER_ROWS_OF_OWN, 0, name); }
 
   std::chrono::nanoseconds remaining() const { return std::chrono::nanoseconds(host_->remaining_ns(call_)); }
   bool should_stop() const { return host_->should_stop(call_) != 0; }
-  // Call it in long loops: throws ESPALIER_DEADLINE_EXCEEDED if the caller has gone away.
+  // Throws ESPALIER_DEADLINE_EXCEEDED if the caller has gone away. Long-running functions call it in their loops.
   void StopWhereNobodyWaits() const {
     if (should_stop()) throw Error(ESPALIER_DEADLINE_EXCEEDED, "nobody waits for the answer any more");
   }
@@ -312,7 +317,7 @@ class Rows {
     return count;
   }
 
-  // The values to write: [rows, row_size()]. Throws if the dtype is not that of T.
+  // Returns the values to write: [rows, row_size()]. Throws ESPALIER_INVALID_ARGUMENT if the dtype is not that of T.
   template <class T>
   std::span<T> values() const {
     static_assert(DTypeOf<T>() != ESPALIER_NO_DTYPE, "tensors have no elements of this type");
@@ -322,7 +327,7 @@ class Rows {
     }
     return {static_cast<T*>(rows_.values), rows_.count * row_size()};
   }
-  // The same for any dtype.
+  // Returns the values to write as bytes, for any dtype.
   std::span<std::byte> bytes() const { return {static_cast<std::byte*>(rows_.values), rows_.value_bytes}; }
 
  private:
@@ -355,7 +360,7 @@ int32_t Entry(const EspalierHost* host, EspalierCall* call, const void* request,
   });
 }
 
-// Wraps a C++ initializer as an EspalierInitializer. An initializer that returns has filled all rows.
+// Wraps a C++ initializer as an EspalierInitializer. An initializer that returns normally must have filled all rows.
 template <void (*initializer)(const Context&, const Rows&)>
 int32_t InitializerEntry(const EspalierHost* host, EspalierCall* call, const EspalierRows* rows,
                          size_t* filled_bytes) noexcept {
@@ -375,7 +380,8 @@ template <std::string (*function)(const Context&, std::string_view)>
 constexpr EspalierFunctionEntry NotIdempotent(const char* name) {
   return {name, &Entry<function>, ESPALIER_CALLED_ONCE};
 }
-// A function that may change tensors of the calling job; it runs once per request, also if the request is retried.
+// Entry of a function that may change tensors of the calling job. A request that has changed tensors is not run again
+// when the client retries it.
 template <std::string (*function)(const Context&, std::string_view)>
 constexpr EspalierFunctionEntry Changing(const char* name) {
   return {name, &Entry<function>, ESPALIER_CHANGING};

@@ -19,7 +19,7 @@ std::string ElementText(const Tensor& column, int64_t element) {
   const double value = column.ValueAsDouble(element);
   if (std::isnan(value)) return "NaN";
   if (std::isinf(value)) return value < 0 ? "-infinity" : "infinity";
-  // As few digits as read back as the same number of the column's precision.
+  // std::to_chars without a precision writes the shortest text that reads back as the same number of its type.
   const bool is_plain = value == 0 || (std::abs(value) >= 1e-4 && std::abs(value) < 1e15);
   const std::chars_format format = is_plain ? std::chars_format::fixed : std::chars_format::scientific;
   std::array<char, 32> digits;

@@ -1,4 +1,4 @@
-// What elements of a column are, for checks of a source's values.
+// Access to the elements of a column, for checks of a source's values.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace espalier::partitioner {
 
-// Calls `use` with a function that returns element i as a double. 64-bit integers are rounded: signs and the order of
-// magnitude stay what they are.
+// Calls `use` with a function that returns element i as a double, and returns its result. 64-bit integers are rounded
+// to double, which preserves their sign and order of magnitude.
 template <class Use>
 auto WithElements(const Tensor& tensor, const Use& use) {
   const auto typed = [&]<class T>(T) {
@@ -28,7 +28,7 @@ auto WithElements(const Tensor& tensor, const Use& use) {
     case DType::kU64: return typed(uint64_t{});
     case DType::kF32: return typed(float{});
     case DType::kF64: return typed(double{});
-    // Bytes of a BOOL column are not checked yet, and halves have no type of their own.
+    // No typed access: the bytes of a BOOL column are not validated yet, and C++ has no type for F16 and BF16.
     case DType::kBool:
     case DType::kF16:
     case DType::kBF16: break;
@@ -36,15 +36,17 @@ auto WithElements(const Tensor& tensor, const Use& use) {
   return use([&tensor](int64_t i) { return tensor.ValueAsDouble(i); });
 }
 
-// Exact for integers; of floating point as few digits as read back as the same number.
+// Returns the text of an element: exact for integers; for floating point, the shortest text that reads back as the same
+// number of the column's dtype ("NaN", "-infinity").
 std::string ElementText(const Tensor& column, int64_t element);
 
-// The first element that cannot weigh an edge: negative, NaN or infinite.
+// Returns the first element that cannot be the weight of an edge (negative, NaN or infinite), or nullopt.
 std::optional<int64_t> FindBadWeight(const Tensor& column, int threads);
-// The first finite element of an F64 column that is infinite as F32; none of other columns.
+// Returns the first finite element of an F64 column that is infinite as F32; nullopt for columns of other dtypes.
 std::optional<int64_t> FindBadFeature(const Tensor& column, int threads);
-// The first element of a U64 column that is 2^63 or more; none of other columns.
+// Returns the first element of a U64 column that is 2^63 or more; nullopt for columns of other dtypes.
 std::optional<int64_t> FindBadTime(const Tensor& column, int threads);
+// Returns whether any element is greater than 0.
 bool HasPositive(const Tensor& column, int threads);
 
 }  // namespace espalier::partitioner

@@ -1,6 +1,6 @@
-// How it works: the document's fields are visited in their order, and each is compared with the header of the column or
-// the sizes of the split that it names. Weights are needed only on edge types that some layer draws, so the layers are
-// walked from the seeds backwards as samplers walk them.
+// Visits the fields of the document in order and compares each with the header of the column or the sizes of the split
+// that it names. Weights are needed only for edge types that a layer samples, so DrawnEdgeTypes follows the layers from
+// the seed nodes in the order in which samplers do.
 #include "services/partitioner/checks/document_fit.h"
 
 #include <set>
@@ -18,7 +18,7 @@ bool IsInteger(DType dtype) { return !IsFloating(dtype) && dtype != DType::kBool
 
 std::string Item(const std::string& path, size_t i) { return path + "[" + std::to_string(i) + "]"; }
 
-// The task's node or edge type. CheckDocument has found it.
+// Returns the task's node or edge type, which CheckDocument has found to exist.
 template <class Id>
 Id Known(const Result<Id>& type) {
   ESPALIER_CHECK(type.ok()) << type.status().ToString();
@@ -74,7 +74,7 @@ class FitCheck {
   std::string ToString(NodeTypeId type) const { return "node type '" + graph_.schema.NodeTypeName(type) + "'"; }
   std::string ToString(EdgeTypeId type) const { return "edge type '" + graph_.schema.EdgeType(type).Name() + "'"; }
 
-  // "column 'w' of edge type 'a:r:b' is F16"
+  // Returns "column 'w' of edge type 'a:r:b' is F16".
   template <class Id>
   std::string DescribeColumn(Id type, const std::string& name, const ColumnHeader& header) const {
     return "column '" + name + "' of " + ToString(type) + " is " + header.ToString();
@@ -82,7 +82,7 @@ class FitCheck {
 
   template <class Id>
   void CheckLabelHeader(const job::Task& task, Id type, const ColumnHeader* header, const std::string& row) {
-    if (header == nullptr) return;  // original ids
+    if (header == nullptr) return;  // the label is the original ID, which has no header
     const bool is_classification =
         task.type == job::TaskType::kNodeClassification || task.type == job::TaskType::kEdgeClassification;
     const std::string path = "spec.training.task.label";
@@ -104,7 +104,7 @@ class FitCheck {
     }
   }
 
-  // Of all edge types of the task together.
+  // Returns the sizes of the parts of the task's split, summed over all edge types of the task.
   PartSizes CountParts(const job::Task& task) const {
     if (!job::IsOfEdges(task.type)) {
       return graph_.node_splits[NodeTypeNamed(task.node_type, graph_.schema).value].at(task.split);
@@ -163,7 +163,7 @@ class FitCheck {
       if (!is_drawn[type]) continue;
       const ColumnHeader* const header = EdgeColumn(EdgeTypeId(type), name);
       if (header == nullptr) {
-        if (graph_.num_edges[type] == 0) continue;  // nothing is drawn
+        if (graph_.num_edges[type] == 0) continue;  // no edges to sample
         Add(path, ToString(EdgeTypeId(type)) + " has no column '" + name +
                       "', and spec.training.sampling.layers draws its edges: add the column, or give the edge type "
                       "the fanout 0");
@@ -208,7 +208,7 @@ std::vector<bool> DrawnEdgeTypes(const job::Sampling& sampling, const graph::Gra
                                  const std::vector<NodeTypeId>& seed_types) {
   std::vector<bool> is_drawn(schema.num_edge_types(), false);
   std::set<NodeTypeId> reached(seed_types.begin(), seed_types.end());
-  // The last layer draws the seeds' neighbours.
+  // The last layer samples the neighbors of the seed nodes.
   for (auto layer = sampling.layers.rbegin(); layer != sampling.layers.rend(); ++layer) {
     std::vector<int32_t> fanouts(schema.num_edge_types(), layer->fanout.value_or(0));
     for (const job::EdgeTypeFanout& named : layer->edge_types) {

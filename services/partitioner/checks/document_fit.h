@@ -1,5 +1,5 @@
-// Checks dtypes, shapes and split sizes that a job document needs, from headers alone. A column of the wrong dtype
-// would otherwise be refused by a graph server after the graph has been cut.
+// Checks dtypes, shapes and split sizes that a job document needs, from headers alone. Without this check, a graph
+// server would reject a column of the wrong dtype only after the graph has been cut.
 #pragma once
 
 #include <vector>
@@ -8,17 +8,18 @@
 
 namespace espalier::partitioner {
 
-// Returns what does not fit, in the document's order: labels, features, weights and times of the wrong dtype or shape,
-// edge types without the weights that layers draw by, parts of a split that are empty and needed. Every name must exist
-// (UnknownNames returned none).
+// Returns the errors in the order of the document: labels, features, weights and times of the wrong dtype or shape,
+// edge types without the weight column that a layer samples by, and required parts of a split that are empty. All names
+// must exist (UnknownNames returned none).
 std::vector<FieldError> FindMisfits(const job::DistTraining& job, TrainedBy trained_by, const GraphNames& graph);
 
-// Returns which edge types the layers of `sampling` draw, by EdgeTypeId: those with a fan-out whose destination type is
-// reached from nodes of `seed_types`. The layers' edge types must exist.
+// Returns, by EdgeTypeId, whether the layers of `sampling` sample edges of the type: it has a nonzero fan-out in a
+// layer in which its destination type is reached from seed nodes of `seed_types`. The layers' edge types must exist.
 std::vector<bool> DrawnEdgeTypes(const job::Sampling& sampling, const graph::GraphSchema& schema,
                                  const std::vector<NodeTypeId>& seed_types);
 
-// Returns the node types that mini-batches of the task begin with. The task's types must exist.
+// Returns the node types of the seed nodes of the task's mini-batches: for tasks on edges, the types of both ends. The
+// task's types must exist.
 std::vector<NodeTypeId> SeedTypes(const job::Task& task, const graph::GraphSchema& schema);
 
 }  // namespace espalier::partitioner

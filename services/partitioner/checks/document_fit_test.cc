@@ -1,3 +1,4 @@
+// Tests of FindMisfits with headers of a small library.
 #include "services/partitioner/checks/document_fit.h"
 
 #include <gmock/gmock.h>
@@ -22,7 +23,8 @@ graph::EdgeSet OneEdge() {
   return edges;
 }
 
-// Authors write papers, papers cite papers; every edge has a "strength", who wrote when is known ("year").
+// Returns a graph in which authors write papers and papers cite papers. Every edge has a "strength"; edges from authors
+// also have a "year".
 graph::SourceGraph LibraryWithWeights() {
   graph::SourceGraph graph;
   graph.schema =
@@ -40,7 +42,7 @@ graph::SourceGraph LibraryWithWeights() {
   return graph;
 }
 
-// "path: message" of each misfit.
+// Returns "path: message" of each misfit.
 std::vector<std::string> Misfits(const graph::SourceGraph& source, const Settings& settings,
                                  TrainedBy trained_by = TrainedBy::kEspalier) {
   const job::ParsedJob job = LibraryJob(settings);
@@ -125,7 +127,7 @@ TEST(DocumentFitTest, WeightsAreOneNumberOfEachEdgeThatIsDrawn) {
   EXPECT_THAT(Misfits(graph, weighted),
               ElementsAre(HasSubstr("edge type 'paper:cites:paper' has no column 'strength', and "
                                     "spec.training.sampling.layers draws its edges")));
-  // A relation without edges needs no weight, nor do edges that no layer draws.
+  // Relations without edges and edges that no layer samples need no weight.
   graph::SourceGraph empty = graph;
   empty.edges[1].sources = empty.edges[1].destinations = Column(DType::kU32);
   EXPECT_THAT(Misfits(empty, weighted), IsEmpty());
@@ -133,7 +135,7 @@ TEST(DocumentFitTest, WeightsAreOneNumberOfEachEdgeThatIsDrawn) {
       Misfits(graph,
               With(weighted, {{"training.sampling.layers", "[{fanout: 5, edgeTypes: [{type: cites, fanout: 0}]}]"}})),
       IsEmpty());
-  // Nor do those that lead to nodes that no layer reaches: nobody asks for an author's in-edges in one layer.
+  // Edges into nodes that no layer reaches need no weight: with one layer, in-edges of authors are not sampled.
   graph::SourceGraph reversed = LibraryWithWeights();
   EXPECT_THAT(Misfits(reversed, With(weighted, {{"graph.preprocess.addReverseEdges", "true"}})), IsEmpty());
 }

@@ -1,3 +1,7 @@
+// NameSearch visits the fields of the document in order and looks each name up in the headers of the graph. It collects
+// all errors instead of stopping at the first, so that a user can correct them in one edit; each message lists the
+// names that exist. Rules about combinations of edge types are not repeated here: MakeEdgePlan and MakeLinkPlan, which
+// the trainers use, report them.
 #include "services/partitioner/checks/document_names.h"
 
 #include <algorithm>
@@ -27,7 +31,7 @@ Names ListKeys(const std::map<std::string, Value>& values) {
 
 std::vector<std::string> ToList(const Names& names) { return {names.begin(), names.end()}; }
 
-// Those of the user's own: every graph has out-degrees.
+// Returns the names as a list for messages, without the out-degree columns that every graph has.
 std::string ToText(const Names& names) {
   std::vector<std::string> own;
   for (const std::string& name : names) {
@@ -36,13 +40,13 @@ std::string ToText(const Names& names) {
   return graph::JoinNames(own);
 }
 
-// "node type 'paper' has no column 'lable' (did you mean 'label'?); it has: feat, label"
+// Returns "node type 'paper' has no column 'lable' (did you mean 'label'?); it has: feat, label".
 std::string Lacks(const std::string& owner, const std::string& what, const std::string& name, const Names& names) {
   return owner + " has no " + what + " '" + name + "'" + job::DidYouMean(name, ToList(names)) +
          "; it has: " + ToText(names);
 }
 
-// "no edge type has a column 'when'; there are: since, until"
+// Returns "no edge type has a column 'when'; there are: since, until".
 std::string NoneHas(const std::string& kind, const std::string& name, const Names& names) {
   return "no " + kind + " has a column '" + name + "'" + job::DidYouMean(name, ToList(names)) +
          "; there are: " + ToText(names);
@@ -61,7 +65,7 @@ class NameSearch {
   void LookAtGraph(const job::Graph& graph) {
     const Names node_columns = All(graph_.node_columns);
     Names edge_columns = All(graph_.edge_columns);
-    // Copies are made when the graph is cut, by a time that edges have of themselves.
+    // Copies of source columns are made when the graph is cut, so they cannot be the time column.
     for (const std::string& name : graph.partitions.source_columns) edge_columns.erase(graph::SourceColumnName(name));
     if (!graph.time_column.empty() && !edge_columns.contains(graph.time_column)) {
       Add("spec.graph.timeColumn", NoneHas("edge type", graph.time_column, edge_columns));
@@ -94,7 +98,8 @@ class NameSearch {
   static std::string Item(const std::string& path, size_t i) { return path + "[" + std::to_string(i) + "]"; }
   void Add(std::string path, std::string message) { unknown_.push_back({std::move(path), std::move(message)}); }
 
-  // What trainers would say once the graph is cut: "spec.training.task.edgeTypes: edge type 'a:r:b' is named twice".
+  // Adds the error that trainers would report after the graph is cut, such as "spec.training.task.edgeTypes: edge type
+  // 'a:r:b' is named twice".
   void AddRefusal(const Status& refusal) {
     if (refusal.ok()) return;
     const std::string& text = refusal.message();
@@ -169,7 +174,7 @@ class NameSearch {
     if (unknown_.size() == unknown_before) AddRefusal(job::MakeLinkPlan(task, graph_.schema).status());
     if (only_infers) return;
     const auto lacks_it = [&](EdgeTypeId type) { return !graph_.edge_splits[type.value].contains(task.split); };
-    // One of hundreds of relations says it for all of them.
+    // Only the first edge type without the split is reported, because a graph may have hundreds of relations.
     const auto first = std::find_if(types.begin(), types.end(), lacks_it);
     if (first != types.end()) ExpectSplit(*first, task);
   }
@@ -228,7 +233,7 @@ std::vector<FieldError> UnknownNames(const job::DistTraining& job, TrainedBy tra
 
 Status CheckDocument(const job::ParsedJob& job, TrainedBy trained_by, const GraphNames& graph) {
   std::vector<FieldError> errors = UnknownNames(job.training, trained_by, graph);
-  // A name that does not exist has no header.
+  // FindMisfits needs the headers of all names, so it runs only if all names exist.
   if (errors.empty()) errors = FindMisfits(job.training, trained_by, graph);
   std::string text;
   for (const FieldError& error : errors) {

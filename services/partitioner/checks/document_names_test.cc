@@ -1,3 +1,4 @@
+// Tests of UnknownNames and CheckDocument with headers of a small library.
 #include "services/partitioner/checks/document_names.h"
 
 #include <gmock/gmock.h>
@@ -15,8 +16,8 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
-// Authors write papers ("year" of each, and a split "sold"); papers cite papers. Papers have "feat" and "topic",
-// authors "age"; papers have a split "time".
+// Returns a graph in which authors write papers (edges have "year" and a split "sold") and papers cite papers. Papers
+// have "feat", "topic" and a split "time"; authors have "age".
 graph::SourceGraph Library() {
   graph::SourceGraph graph;
   graph.schema =
@@ -33,7 +34,7 @@ graph::SourceGraph Library() {
   return graph;
 }
 
-// "path: message" of each name that is not there.
+// Returns "path: message" of each name that does not exist.
 std::vector<std::string> Unknown(const Settings& settings, TrainedBy trained_by = TrainedBy::kEspalier) {
   const job::DistTraining training = LibraryJob(settings).training;
   const Result<GraphNames> names = CollectNames(Library(), training.graph);
@@ -51,7 +52,7 @@ TEST(DocumentNamesTest, WhatTheGraphHasIsFound) {
                        {"graph.timeColumn", "year"},
                        {"training.sampling.weight", "year"}}),
               IsEmpty());
-  // What sampling.method Labor adds is made when the graph is cut.
+  // The source column that sampling.method Labor adds is made when the graph is cut.
   EXPECT_THAT(Unknown({{"training.sampling.method", "Labor"}}), IsEmpty());
   EXPECT_THAT(Unknown({{"graph.partitions.sourceColumns", "[feat]"}, {"training.sampling.weight", "source.feat"}}),
               IsEmpty());
@@ -84,7 +85,7 @@ TEST(DocumentNamesTest, ATypeWithoutNodesNeedsNoFeatures) {
               HasSubstr("spec.training.inputs[1].features[0]: node type 'author' has no column 'size'"));
   graph.nodes[0].count = 0;
   EXPECT_EQ(CheckDocument(job, TrainedBy::kEspalier, *CollectNames(graph, job.training.graph)), Status());
-  graph.nodes[0].columns["size"] = Tensor::Zeros(DType::kF32, {0, 0});  // of an empty file of text
+  graph.nodes[0].columns["size"] = Tensor::Zeros(DType::kF32, {0, 0});  // as read from an empty text file
   EXPECT_EQ(CheckDocument(job, TrainedBy::kEspalier, *CollectNames(graph, job.training.graph)), Status());
 }
 
@@ -170,7 +171,7 @@ TEST(DocumentNamesTest, AProgramTakesOfTrainingWhatItLikes) {
   const Settings wrong = {{"training.task.label", "none"}, {"training.task.nodeType", "none"}};
   EXPECT_THAT(Unknown(wrong, TrainedBy::kProgram), IsEmpty());
   EXPECT_THAT(Unknown(With(wrong, {{"trainers.program.command", "[train]"}})), IsEmpty());
-  // But the graph is cut by Espalier.
+  // Espalier cuts the graph in any case, so its fields are checked.
   EXPECT_THAT(Unknown({{"graph.timeColumn", "when"}}, TrainedBy::kProgram),
               ElementsAre("spec.graph.timeColumn: no edge type has a column 'when'; there are: year"));
 }

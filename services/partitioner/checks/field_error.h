@@ -1,4 +1,4 @@
-// What is wrong with a field of a job document.
+// An error in a field of a job document.
 #pragma once
 
 #include <string>

@@ -1,3 +1,7 @@
+// A source is described as its partitions will be, without preprocessing it: each source edge type contributes its
+// columns, edges and splits to itself and to the reverse relation that preprocessing will create, and the columns that
+// cutting adds (copies of source columns, out-degrees) are derived from the schema. Headers of a source and of its
+// partitioning can therefore be checked by the same code.
 #include "services/partitioner/checks/graph_names.h"
 
 #include <utility>
@@ -30,7 +34,7 @@ Headers MakeHeaders(const std::map<std::string, Tensor>& columns, const graph::L
   Headers headers;
   for (const auto& [name, column] : columns) {
     const std::vector<int64_t>& shape = column.shape();
-    // The first dimension counts rows; a column without one is refused when its values are checked.
+    // The first dimension is the number of rows; ValidateSourceGraph rejects a column without one.
     headers[name] = {
         .dtype = column.dtype(),
         .row_shape = shape.empty() ? shape : std::vector<int64_t>(shape.begin() + 1, shape.end()),
@@ -60,7 +64,7 @@ void AddSplits(const graph::SourceGraph& source, uint16_t type, std::map<std::st
   }
 }
 
-// Those that cutting adds.
+// Adds the out-degree columns that partitions will have.
 void AddOutDegrees(GraphNames* names) {
   for (uint16_t type = 0; type < names->schema.num_edge_types(); ++type) {
     const EdgeTypeId edge_type(type);

@@ -1,5 +1,5 @@
-// What a graph's headers say, as its partitions will have it: types, columns with dtype and shape, splits with the
-// sizes of their parts.
+// The headers of a graph as its partitions will have them: types, columns with dtype and shape, splits with the sizes
+// of their parts.
 #pragma once
 
 #include <cstdint>
@@ -19,15 +19,15 @@ struct ColumnHeader {
   DType dtype = DType::kF32;
   std::vector<int64_t> row_shape;  // of one node or edge; empty: one value
   bool lacks_values = false;       // some value is NaN; false if the values were not read
-  // format::ColumnEntry's; of a partitioning, and of a source after RecordValues.
+  // As in format::ColumnEntry. Set for a partitioning, and for a source after RecordValues.
   std::string bad_weight = {};
   bool is_all_zero = false;
   std::string bad_feature = {};
   std::string bad_time = {};
 
-  // Values of one row; 0 where a dimension is 0.
+  // Returns the number of values of one row; 0 if a dimension is 0.
   int64_t width() const;
-  // "F32 [16]", "I64" of one value
+  // Returns dtype and row shape, such as "F32 [16]", or "I64" for one value per row.
   std::string ToString() const;
   friend bool operator==(const ColumnHeader&, const ColumnHeader&) = default;
 };
@@ -37,37 +37,37 @@ struct PartSizes {
   friend bool operator==(const PartSizes&, const PartSizes&) = default;
 };
 
-// By split and column.
+// Properties of label values by split and column.
 using LabelsOfSplits = std::map<std::string, std::map<std::string, format::SplitLabels>>;
 
 struct GraphNames {
   graph::GraphSchema schema;
   std::vector<std::map<std::string, ColumnHeader>> node_columns;  // by NodeTypeId; without original ids
-  std::vector<std::map<std::string, ColumnHeader>> edge_columns;  // by EdgeTypeId; with the copies of sources' columns
+  std::vector<std::map<std::string, ColumnHeader>> edge_columns;  // by EdgeTypeId; with the copies of source columns
   std::vector<std::map<std::string, PartSizes>> node_splits;      // by NodeTypeId
   std::vector<std::map<std::string, PartSizes>> edge_splits;      // by EdgeTypeId
-  std::vector<LabelsOfSplits> node_labels;  // by NodeTypeId; of a partitioning, and of a source after RecordValues
-  std::vector<LabelsOfSplits> edge_labels;  // by EdgeTypeId; likewise
+  std::vector<LabelsOfSplits> node_labels;  // by NodeTypeId; empty for a source before RecordValues
+  std::vector<LabelsOfSplits> edge_labels;  // by EdgeTypeId; empty for a source before RecordValues
   std::vector<uint64_t> num_nodes;          // by NodeTypeId
-  std::vector<uint64_t> num_edges;          // by EdgeTypeId: of the source, or the partitioning
+  std::vector<uint64_t> num_edges;          // by EdgeTypeId, in the source or the partitioning
 };
 
-// Returns the headers of a source as graph.preprocess and graph.partitions will have it: with the relations that
-// addReverseEdges makes. Training edges that preprocessing leaves out still count. Reads no edge, and values only of
-// the columns that `labels` allows to lack some; with null it reads none and sets no lacks_values. InvalidArgument
-// where such a relation exists already.
+// Returns the headers that the graph will have after graph.preprocess and graph.partitions: with the relations that
+// addReverseEdges creates, copies of source columns and out-degrees. Counts training edges that preprocessing will
+// drop. Reads no edges, and values only of the columns that `labels` allows to lack values, to set lacks_values; with
+// null, reads no values. InvalidArgument if a reverse relation exists already.
 Result<GraphNames> CollectNames(const graph::SourceGraph& source, const job::Graph& graph,
                                 const graph::LabelColumns* labels = nullptr);
 
 // Returns the headers of a partitioning.
 GraphNames CollectNames(const format::Manifest& manifest);
 
-// Returns the edge types of `made` that carry the columns and splits of a source's `type`: the type itself and, where
-// preprocessing makes it, its reverse relation.
+// Returns the edge types of schema `made` that have the columns and splits of the source's edge type `type`: the type
+// itself and, if `makes_relations`, the reverse relation that preprocessing creates.
 std::vector<EdgeTypeId> ListTypesMade(const graph::CanonicalEdgeType& type, bool makes_relations,
                                       const graph::GraphSchema& made);
 
-// Returns the names of the columns of each type.
+// Returns the names of the columns by type.
 std::vector<std::set<std::string>> ColumnNames(const std::vector<std::map<std::string, ColumnHeader>>& columns);
 
 }  // namespace espalier::partitioner

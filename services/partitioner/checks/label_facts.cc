@@ -1,3 +1,5 @@
+// A partitioning may be reused by a job that interprets the same column differently, so the properties of a column are
+// collected for every kind of labels. Each kind is a LabelRule: two predicates on a value, and the words for messages.
 #include "services/partitioner/checks/label_facts.h"
 
 #include <cmath>
@@ -12,12 +14,12 @@
 namespace espalier::partitioner {
 namespace {
 
-// Which values a label column may hold, and which of them are labels.
+// The values that a label column may contain, and those of them that are labels.
 struct LabelRule {
   std::function<bool(double)> fits;
   std::function<bool(double)> is_label;
   std::string expected;
-  std::string missing;  // the values that mean "no label"
+  std::string missing;  // the values that mean "no label", for messages
 };
 
 LabelRule RuleFor(LabelKind kind) {
@@ -39,7 +41,7 @@ LabelRule RuleFor(LabelKind kind) {
           "a class from 0 to " + std::to_string(job::kMostClasses - 1) + ", or -1 or NaN (no label)", "-1 or NaN"};
 }
 
-// Returns the element of the first value of a row that is neither a label nor "no label".
+// Returns the first element of a row that is neither a label nor "no label", or nullopt.
 template <class ValueAt>
 std::optional<int64_t> FindWrongValue(int64_t row, int64_t width, const LabelRule& rule, const ValueAt& value_at) {
   for (int64_t at = row * width; at < (row + 1) * width; ++at) {
@@ -73,7 +75,7 @@ bool HasLabel(const LabelRule& rule, const Tensor& column, std::span<const uint6
   return WithElements(column, [&](const auto& value_at) {
     const auto first = graph::FirstViolation(threads, static_cast<int64_t>(rows.size()), kCheapGrain, [&](int64_t i) {
       const uint64_t id = rows[static_cast<size_t>(i)];
-      if (id >= num_rows) return true;  // ValidateSourceGraph's to refuse
+      if (id >= num_rows) return true;  // ValidateSourceGraph reports it
       for (int64_t at = static_cast<int64_t>(id) * width; at < (static_cast<int64_t>(id) + 1) * width; ++at) {
         if (rule.is_label(value_at(at))) return true;
       }

@@ -1,4 +1,4 @@
-// What the rows of a split hold in a column that a job may take for labels.
+// Properties of the values that a column has in the rows of a split, for columns that a job may use as labels.
 #pragma once
 
 #include <span>
@@ -12,18 +12,20 @@
 
 namespace espalier::partitioner {
 
-// How a task reads its labels: a class, a 0 or 1 of each class (multiLabel), or numbers (regression).
+// How a task interprets its labels: a class, 0 or 1 for each class (multiLabel), or numbers (regression).
 enum class LabelKind { kClass, kFlags, kNumber };
+// Returns the kind of the task's labels.
 LabelKind KindOfLabels(const job::Task& task);
 
-// Returns what `column` holds in the rows of `parts`, the training, validation and test part of a split. Rows that the
-// column does not have are skipped.
+// Returns the properties of `column` in the rows of `parts`, which are the training, validation and test part of a
+// split, for each kind of labels. Skips rows that the column does not have.
 format::SplitLabels CollectSplitLabels(const Tensor& column, const std::vector<std::span<const uint64_t>>& parts,
                                        int threads);
+// Returns the properties for one kind of labels.
 const format::LabelFacts& SelectFacts(LabelKind kind, const format::SplitLabels& labels);
 
-// Returns InvalidArgument where the task cannot train by such labels: the first wrong value, or no label in the
-// training part, which has `num_training_rows`. `owner`: OwnerName.
+// Returns InvalidArgument if the task cannot be trained with these labels: a value is neither a label nor missing, or
+// the training part, which has `num_training_rows` rows, has no label. `owner` is the OwnerName of the column's type.
 Status CheckLabelFacts(const job::Task& task, const std::string& owner, const format::LabelFacts& facts,
                        uint64_t num_training_rows);
 

@@ -1,3 +1,5 @@
+// Each check finds the column that a field of the document names and turns its record (a description of the first bad
+// value, or a flag) into an error with the field's path. Checks stop at the first error.
 #include "services/partitioner/checks/recorded_values.h"
 
 #include <string>
@@ -62,8 +64,8 @@ Status CheckFeatures(const job::DistTraining& job, const GraphNames& names) {
   return {};
 }
 
-// Returns the name of the relation whose edges the source has: of a relation that addReverseEdges made, the original
-// one, from which it has its columns.
+// Returns the name of the edge type in the source that `column` of `type` comes from. For a relation that
+// addReverseEdges created, this is the original relation, whose columns it shares.
 std::string SourceOwnerName(EdgeTypeId type, const std::string& column, const GraphNames& names) {
   const std::string name = names.schema.EdgeType(type).Name();
   for (uint16_t other = 0; other < names.schema.num_edge_types(); ++other) {
@@ -86,7 +88,7 @@ Status CheckWeights(const job::Training& training, const GraphNames& names) {
   for (uint16_t type = 0; type < is_drawn.size(); ++type) {
     if (!is_drawn[type]) continue;
     const ColumnHeader* const header = Find(names.edge_columns[type], name);
-    if (header == nullptr) continue;  // of a relation without edges
+    if (header == nullptr) continue;  // an edge type without edges
     const NamedColumn column{kWeightField, name, SourceOwnerName(EdgeTypeId(type), name, names)};
     if (header->lacks_values) return LacksValues(column);
     if (!header->bad_weight.empty()) return WrongValue(column, header->bad_weight, kUsableWeight);

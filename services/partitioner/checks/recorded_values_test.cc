@@ -1,3 +1,4 @@
+// Tests of CheckRecordedValues with names that RecordValues has filled or that the test has set.
 #include "services/partitioner/checks/recorded_values.h"
 
 #include <gmock/gmock.h>
@@ -14,7 +15,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-// Three papers that cite each other, and an author who has written one of them.
+// Returns a graph of three papers that cite each other and an author of one of them.
 graph::SourceGraph SmallLibrary() {
   graph::SourceGraph graph;
   graph.schema =

@@ -11,9 +11,9 @@
 
 namespace espalier::partitioner {
 
-// "node type 'paper'"
+// Returns the name of a type for messages: "node type 'paper'".
 std::string OwnerName(NodeTypeId type, const graph::GraphSchema& schema);
-// "edge type 'a:r:b'"
+// Returns the name of a type for messages: "edge type 'a:r:b'".
 std::string OwnerName(EdgeTypeId type, const graph::GraphSchema& schema);
 
 // A column that a field of the document names.
@@ -28,16 +28,18 @@ inline constexpr char kSeedTimeField[] = "spec.training.sampling.seedTime";
 inline constexpr char kUsableWeight[] = "a finite weight, 0 or larger";
 inline constexpr char kUsableFeature[] = "a number that 32 bits can hold";
 inline constexpr char kUsableTime[] = "a time below 2^63";
+// Returns the path of a feature in the document: "spec.training.inputs[0].features[2]".
 std::string FeatureField(size_t input, size_t feature);
 
-// What element `element` of a column is: "row 17 is -2.5", with several values a row "row 17, value 1, is -2.5".
+// Returns a description of an element: "row 17 is -2.5", or "row 17, value 1, is -2.5" if a row has several values.
 std::string ElementFact(const Tensor& column, int64_t element);
 
-// `fact` is an ElementFact. "<field>: row 17 of column 'w' of edge type 'a:r:b' is -2.5: expected a finite weight, 0 or
-// larger"
+// Returns InvalidArgument for a value, which `fact` (ElementFact) describes: "<field>: row 17 of column 'w' of edge
+// type 'a:r:b' is -2.5: expected a finite weight, 0 or larger".
 Status WrongValue(const NamedColumn& column, const std::string& fact, const std::string& expected);
-// Some are NaN.
+// Returns InvalidArgument for a column that contains NaN and must be complete.
 Status LacksValues(const NamedColumn& column);
+// Returns InvalidArgument for a weight column whose values are all 0.
 Status AllWeightsAreZero(const std::string& column);
 
 }  // namespace espalier::partitioner

@@ -1,3 +1,7 @@
+// Every column is scanned in parallel for the first value that violates a rule; the row in the record is that of the
+// user's file. Records of an edge column are stored for the edge type and for the reverse relation that addReverseEdges
+// creates, which has the same columns. Splits that name edges by endpoints are converted to rows by a binary search of
+// each edge among the sorted pairs of the split.
 #include "services/partitioner/checks/value_facts.h"
 
 #include <algorithm>
@@ -19,13 +23,13 @@ namespace {
 
 using Rows = std::vector<std::span<const uint64_t>>;  // of train, validation and test
 
-// Columns of another length are ValidateSourceGraph's to refuse.
+// Returns whether the column has `count` rows, at least one. ValidateSourceGraph rejects columns of another length.
 bool HasRowFor(const Tensor& values, uint64_t count) {
   return count > 0 && !values.shape().empty() && static_cast<uint64_t>(values.num_rows()) == count;
 }
 
-// Returns the rows of the edges whose endpoints are a pair of `part`, ascending; with `adds_reverses` also of those
-// whose reverse edge has them. Threads look ranges of edges up among the sorted pairs.
+// Returns the ascending rows of the edges whose endpoints are a pair of `part`; with `adds_reverses`, also the rows of
+// edges whose reverse is such a pair. Threads search for ranges of edges among the sorted pairs.
 std::vector<uint64_t> FindRowsByEndpoints(const graph::EdgeSet& edges, const graph::EdgePairs& part, bool adds_reverses,
                                           int threads) {
   const std::span<const uint64_t> sources = part.sources.ids(), destinations = part.destinations.ids();
@@ -90,7 +94,7 @@ class ValueFacts {
     for (const auto& [name, values] : edges.columns) {
       if (!HasRowFor(values, edges.num_edges())) continue;
       if (values.num_elements() == values.num_rows()) RecordWeights(type, name, values);
-      // Rows are original ids unless the source was preprocessed before.
+      // Splits contain original IDs, which are rows only if the source was not preprocessed before.
       if (MayBeLabels(name) && edges.original_ids.empty()) labels.push_back(name);
     }
     if (!labels.empty()) RecordEdgeLabels(type, labels);
@@ -114,7 +118,7 @@ class ValueFacts {
     }
   }
 
-  // What stands in a manifest, which leaves out what says nothing.
+  // Adds the properties of a label column unless they are the defaults, which the manifest omits.
   void RecordLabels(const std::string& name, const Tensor& values, const Rows& rows,
                     std::map<std::string, format::SplitLabels>* labels) const {
     format::SplitLabels facts = CollectSplitLabels(values, rows, options_.threads);
@@ -147,7 +151,7 @@ class ValueFacts {
 
   const graph::SourceGraph& source_;  // outlives this
   const RecordOptions& options_;      // outlives this
-  const bool makes_relations_;        // addReverseEdges, which gives a relation a reverse one with the same columns
+  const bool makes_relations_;        // addReverseEdges creates relations, which have the columns of the originals
   GraphNames* const names_;           // outlives this
 };
 

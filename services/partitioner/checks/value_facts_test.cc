@@ -1,3 +1,4 @@
+// Tests of RecordValues through the errors of CheckRecordedValues.
 #include "services/partitioner/checks/value_facts.h"
 
 #include <gmock/gmock.h>
@@ -18,7 +19,8 @@ using ::testing::HasSubstr;
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
-// Six papers that cite each other in a ring. Nodes 0, 1 and 2 train, 3 and 4 are validation, 5 is in no part.
+// Returns six papers that cite each other in a ring. Nodes 0, 1 and 2 are training nodes, 3 and 4 are validation nodes,
+// 5 is in no part.
 graph::SourceGraph Ring() {
   graph::SourceGraph graph;
   graph.schema = *graph::GraphSchema::Make({"paper"}, {{"paper", "cites", "paper"}});
@@ -115,7 +117,7 @@ TEST(ValueFactsTest, AReverseRelationDrawsByItsForwardOnesWeights) {
               HasSubstr("all weights in column 'strength' are 0"));
 }
 
-// A source may have a relation with the name that addReverseEdges would give: its columns are its own.
+// A source may already have a relation with the name of a reverse relation. It then has its own columns.
 TEST(ValueFactsTest, ARelationThatIsNamedLikeAReverseOneHasItsOwnWeights) {
   graph::SourceGraph graph = Ring();
   graph.schema =
@@ -228,7 +230,7 @@ TEST(ValueFactsTest, NamesATimeThatIsTooLate) {
               HasSubstr("row 2 of column 'since' of node type 'paper' is 9223372036854775808: expected a time"));
 }
 
-// What is wrong with a column's length or a split's ids is found when the whole graph is validated.
+// Wrong lengths of columns and wrong IDs in splits are skipped here; the validation of the whole graph reports them.
 TEST(ValueFactsTest, LengthsAndIdsThatAreWrongAreNotRead) {
   graph::SourceGraph graph = Ring();
   graph.nodes[0].columns["topic"] = Tensor::FromVector(std::vector<int64_t>{5});

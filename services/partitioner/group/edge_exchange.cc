@@ -1,3 +1,7 @@
+// Sending is a counting sort of the rows of each share by the owner of their destination; one bundle at a time is then
+// gathered and written. Receiving allocates arrays of the final size, which the counts of all senders give, and copies
+// the bundles into them in the order of ranks. Checksums of bundles detect corruption; counts, ends and destinations
+// are checked in addition, because a process with another assignment writes intact bundles too.
 #include "services/partitioner/group/edge_exchange.h"
 
 #include <algorithm>
@@ -42,7 +46,7 @@ Tensor OriginalIds(const EdgeShare& share, std::span<const uint32_t> rows, int t
   return Tensor::FromVector(std::move(ids));
 }
 
-// The rows of a share by their destination's owner, ascending for each.
+// The rows of a share grouped by the owner of their destination; ascending in each group.
 struct RowsByPartition {
   std::vector<uint64_t> first;  // [num_partitions + 1]
   std::vector<uint32_t> rows;
@@ -66,7 +70,7 @@ RowsByPartition SortByPartition(const graph::EdgeSet& edges, const std::vector<u
   return sorted;
 }
 
-// Names in bundles.
+// Return the names of tensors in bundles.
 std::string In(const char* what, const graph::GraphSchema& schema, size_t type) {
   return std::string(what) + "/" + schema.edge_types()[type].Name();
 }
@@ -85,7 +89,7 @@ nlohmann::ordered_json ToJson(const std::vector<format::FileEntry>& files) {
   return list;
 }
 
-// The rows of `from` into `all` from row `at` on.
+// Copies the rows of `from` to `all`, starting at row `at`.
 void CopyRows(const Tensor& from, uint64_t at, Tensor* all) {
   if (from.empty()) return;
   std::memcpy(all->mutable_bytes() + at * all->row_bytes(), from.bytes(), from.size_bytes());
@@ -97,7 +101,7 @@ Tensor RoomFor(const Tensor& like, uint64_t num_rows) {
   return Tensor::Zeros(like.dtype(), std::move(shape));
 }
 
-// One edge type of a partition, as the bundles come in.
+// Collects the edges of one type of a partition from bundles.
 class Arrivals {
  public:
   Arrivals(const graph::SourceGraph& graph, uint16_t type, const graph::EdgeSet& like, uint64_t num_edges)
@@ -136,12 +140,12 @@ class Arrivals {
     return {};
   }
 
-  // The ends that have come last. A bundle's checksums prove no more than that it is what some process wrote.
+  // Checks the last `num_edges` ends. Checksums show only that a bundle is intact, not that its content is valid.
   Status CheckArrived(const Tensor& ends, uint64_t num_edges, uint64_t num_nodes,
                       const format::FileEntry& entry) const {
     const bool all_exist = graph::VisitIds(ends, [&](auto ids) {
       const auto arrived = ids.subspan(arrived_, num_edges);
-      // A negative id becomes huge.
+      // A negative ID converts to a number that is larger than any node count.
       return std::all_of(arrived.begin(), arrived.end(),
                          [num_nodes](auto id) { return static_cast<uint64_t>(static_cast<int64_t>(id)) < num_nodes; });
     });
@@ -164,7 +168,8 @@ void AddUp(const Tensor& part, Tensor* sum) {
   for (size_t i = 0; i < to.size(); ++i) to[i] += from[i];
 }
 
-// Every edge ends in one partition. Shares that are not of one cut would be found nowhere else.
+// Returns DataLoss unless the partitions' edge counts add up to `expected`, the number of edges of the type. No other
+// check detects processes whose shares are not from the same division of the edge list.
 Status CheckSum(const graph::SourceGraph& graph, EdgeTypeId type, uint64_t expected,
                 std::span<const uint64_t> of_partition) {
   const uint64_t sent = std::accumulate(of_partition.begin(), of_partition.end(), uint64_t{0});

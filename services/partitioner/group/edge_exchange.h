@@ -1,6 +1,7 @@
-// Edges on their way from the processes that read them to those that build their destinations' partitions. A process
-// reads one range of every edge list; of that range it leaves one bundle for each partition. Ranges ascend with ranks,
-// so the edges that a partition receives, in the order of ranks, ascend by their place in the user's list.
+// Sends edges from the processes that read them to the processes that build their destinations' partitions. Each
+// process reads one range of rows of every edge list, its share, and writes one bundle of the share's edges for each
+// partition. Shares ascend by rank, so a partition that receives bundles in the order of ranks gets its edges in the
+// order of the user's list.
 #pragma once
 
 #include <vector>
@@ -13,28 +14,29 @@
 
 namespace espalier::partitioner {
 
-// The rows [first, last) of a column, as a view that keeps it alive.
+// Returns the rows [first, last) of a column as a view that keeps the column alive.
 Tensor SliceRows(const Tensor& column, uint64_t first, uint64_t last);
 
-// What one process has of an edge list.
+// One process's share of an edge list.
 struct EdgeShare {
   graph::EdgeSet edges;
-  uint64_t first_row = 0;  // the original id of the first edge, where edges have none: the others' follow
-  uint64_t num_edges = 0;  // of the list, all processes together
+  uint64_t first_row = 0;  // if `edges` has no original IDs, edge i has the original ID first_row + i
+  uint64_t num_edges = 0;  // of the whole list
 };
-// Share `rank` of `size`, as views of the list.
+// Returns share `rank` of `size` shares of nearly equal length, as views of the list.
 EdgeShare SelectShare(const graph::EdgeSet& edges, uint32_t rank, uint32_t size);
+// Returns share `rank` of the edge list of each edge type.
 std::vector<EdgeShare> SelectShares(const graph::SourceGraph& source, uint32_t rank, uint32_t size);  // [edge type]
 
-// What one process has sent.
+// The counts and bundles that one process has sent.
 struct SentEdges {
-  std::vector<std::vector<uint64_t>> of_partition;  // [edge type][partition]: edges
+  std::vector<std::vector<uint64_t>> of_partition;  // [edge type][partition]: number of edges
   std::vector<uint64_t> max_original_id;            // [edge type]
-  format::FileEntry out_degrees;                    // [edge type]: of all source nodes, over the share
+  format::FileEntry out_degrees;                    // for each edge type, out-degrees of all source nodes in the share
   std::vector<format::FileEntry> edges;             // [partition]
 };
 std::string ToJson(const SentEdges& sent);
-// DataLoss for what ToJson has not written for such a graph.
+// Parses the result of ToJson. DataLoss if it is malformed or does not match the number of edge types and partitions.
 Result<SentEdges> SentEdgesFromJson(const std::string& json, size_t num_edge_types, uint32_t num_partitions);
 
 struct ExchangeOptions {
@@ -43,34 +45,35 @@ struct ExchangeOptions {
   int threads = 1;
 };
 
-// In what follows, of `graph` schema, nodes and splits are looked at; its edges are in the shares, by edge type.
+// The functions below use only the schema, nodes and splits of `graph`; `shares` holds its edges by edge type.
 
-// Memory: 4 bytes an edge of the share (all edge types), the out-degrees, and one bundle. The edges must have passed
-// CheckEdges. InvalidArgument: a share of 2^32 edges or more.
+// Writes the bundles of this process. The edges must have passed CheckEdges. Memory: 4 bytes per edge of the shares of
+// all edge types, the out-degrees, and one bundle. InvalidArgument if a share has 2^32 edges or more.
 Result<SentEdges> SendEdges(const BundlePlace& place, const graph::SourceGraph& graph,
                             const std::vector<EdgeShare>& shares, const partition::Assignment& assignment,
                             const ExchangeOptions& options);
 
-// Sends, unless this process or the one that had its rank before has done it under the marker `what`; and waits for
-// what all have sent, by rank.
+// Sends the edges of this process and publishes them under the marker `what`, unless this rank has published that
+// marker before (for example before a restart). Then waits for the markers of all processes and returns them by rank.
 Result<std::vector<SentEdges>> ExchangeEdges(ProcessGroup& group, const std::string& what, const BundlePlace& place,
                                              const graph::SourceGraph& graph, const std::vector<EdgeShare>& shares,
                                              const partition::Assignment& assignment, const ExchangeOptions& options);
 
-// What all processes have sent, as the whole graph's: the out-degrees are read and summed, a process's after another's.
-// DataLoss where that is not every edge once, by their number.
+// Returns the counts of the whole graph by edge type: the sums over all processes. Reads the out-degrees of one process
+// after another. DataLoss if the number of edges sent differs from the number of edges of the graph.
 Result<std::vector<partition::EdgeCounts>> SumCounts(const BundlePlace& place, const graph::SourceGraph& graph,
                                                      const std::vector<EdgeShare>& shares,
                                                      const std::vector<SentEdges>& sent);
 
-// `graph` with the in-edges of one partition as its only edges, original ids and columns included. Memory: they, and
-// one process's bundle. DataLoss: a bundle has other tensors than that, or an edge between nodes that do not exist.
+// Returns `graph` with only the in-edges of one partition as its edges, with original IDs and columns. Memory: these
+// edges and the bundle of one process. DataLoss if a bundle does not have the expected tensors or has an edge whose
+// ends do not exist.
 Result<graph::SourceGraph> ReceiveEdges(const BundlePlace& place, const graph::SourceGraph& graph,
                                         const std::vector<EdgeShare>& shares, PartitionId partition,
                                         const std::vector<SentEdges>& sent);
 
-// DataLoss: an edge that has been received for a partition ends in a node of another one. Every node must be in the
-// assignment.
+// Returns DataLoss if the destination of a received edge is not owned by `partition`. The assignment must cover all
+// nodes of the graph.
 Status CheckDestinations(const graph::SourceGraph& received, const partition::Assignment& assignment,
                          PartitionId partition);
 

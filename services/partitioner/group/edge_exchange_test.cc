@@ -39,7 +39,7 @@ TEST_F(EdgeExchangeTest, SharesAddUpToTheGraph) {
   EXPECT_THAT(counts->front().out_degree.values<uint32_t>(), ElementsAre(2, 2, 1, 1));
 }
 
-// Shares of a cut in four, of which two are taken for the whole: edges would be missing, or there twice.
+// Two of four shares are not the whole graph: edges are missing or repeated.
 TEST_F(EdgeExchangeTest, RefusesSharesThatAreNotTheGraph) {
   const SentEdges quarter = Send(0, 4), half = Send(0, 2);
   const Status missing = Sum({quarter, Send(1, 4)}).status();
@@ -48,7 +48,7 @@ TEST_F(EdgeExchangeTest, RefusesSharesThatAreNotTheGraph) {
   EXPECT_EQ(Sum({half, Send(1, 2), quarter}).status().code(), StatusCode::kDataLoss);
 }
 
-// Whoever wrote it had another graph. The files' checksums are right.
+// The bundle was written by a process with another graph. Its checksums are right.
 TEST_F(EdgeExchangeTest, RefusesEdgesBetweenNodesThatDoNotExist) {
   const std::vector<EdgeShare> shares = SelectShares(source_, 0, 1);
   const auto receive = [&](const SentEdges& sent) {
@@ -75,7 +75,7 @@ TEST_F(EdgeExchangeTest, RefusesEdgesBetweenNodesThatDoNotExist) {
   }
 }
 
-// What is expected need not fit the memory.
+// The expected size may exceed the memory, so it must not be allocated for the message.
 TEST_F(EdgeExchangeTest, DescribesATensorThatItDoesNotMake) {
   TensorBundle bundle;
   bundle["numbers"] = Tensor::FromVector(std::vector<uint32_t>{1, 2, 3});

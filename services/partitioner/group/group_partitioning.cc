@@ -1,3 +1,7 @@
+// Each process validates its share of the rows, preprocesses its share of the edges, takes part in the cut, sends its
+// edges to the partitions of their destinations, and builds partitions rank, rank + size, ... from the edges that all
+// processes sent. Rank 0 collects the descriptions of the built partitions into the manifest. A step that needs results
+// of other processes waits for their markers; markers also let a restarted process skip steps that it has completed.
 #include "services/partitioner/group/group_partitioning.h"
 
 #include <algorithm>
@@ -23,7 +27,7 @@ namespace {
 constexpr int kBuiltDepth = 8;
 constexpr std::string_view kGroupAttempt = "attempt-group-";
 
-// What a process says of a partition that it has built.
+// Description of a built partition, which its process publishes.
 struct BuiltPartition {
   format::PartitionEntry entry;
   partition::InEdgeQuality quality;
@@ -65,7 +69,7 @@ Result<BuiltPartition> ParseBuilt(const std::string& text) {
 
 std::string BuiltMarker(uint32_t partition) { return "built-" + std::to_string(partition); }
 
-// Whether every array of the edge list has a row for every edge, so that a range of rows can be cut out of all of them.
+// Returns whether every array of the edge list has one row per edge, so that a range of rows can be taken from each.
 bool HaveOneLength(const graph::EdgeSet& edges) {
   if (edges.sources.shape().size() != 1 || edges.destinations.shape() != edges.sources.shape()) return false;
   if (edges.destinations.dtype() != edges.sources.dtype()) return false;
@@ -76,8 +80,8 @@ bool HaveOneLength(const graph::EdgeSet& edges) {
   });
 }
 
-// Every process checks its share of rows. Rows of a share are numbered from its start, so that what is wrong is looked
-// for once more in the whole, for the message that one process would give.
+// Validates this process's share of the rows. If the share is invalid, validates the whole graph, because rows of a
+// share are numbered from its start and the error must name the row in the source.
 Status ValidateShare(const graph::SourceGraph& source, const ProcessGroup& group, const graph::LabelColumns& labels,
                      int threads) {
   graph::SourceGraph edges{.name = source.name,
@@ -144,7 +148,7 @@ class Worker {
 
  private:
   int threads() const { return work_.writer.build.threads; }
-  // What is cut. Of its edges shares_ are this process's.
+  // Returns the preprocessed graph. This process's edges of it are shares_.
   const graph::SourceGraph& graph_to_cut() const { return changed_ ? *changed_ : work_.source; }
 
   Status Validate() {
@@ -153,7 +157,7 @@ class Worker {
     RETURN_IF_ERROR(partition::CheckSplits(work_.source));
     RETURN_IF_ERROR(partition::CheckTimeColumn(work_.source, work_.writer.build.time_column));
     RETURN_IF_ERROR(partition::CheckSourceColumns(work_.source, work_.writer.build.source_columns));
-    // Nobody follows an edge before all edges are known to be good.
+    // No process uses the ends of edges before all processes have validated their shares.
     RETURN_IF_ERROR(group_.Publish("valid", ""));
     for (uint32_t rank = 0; rank < group_.size(); ++rank) RETURN_IF_ERROR(group_.Await(rank, "valid").status());
     return {};
@@ -176,7 +180,7 @@ class Worker {
     changed_ = std::move(changed.graph);
     shares_ = std::move(changed.shares);
     if (work_.preprocessed) work_.preprocessed(graph_to_cut());
-    // There may be relations more, whose columns have names too.
+    // Preprocessing may have added relations, which add columns.
     RETURN_IF_ERROR(partition::CheckNodeColumns(graph_to_cut()));
     return partition::CheckSourceColumns(graph_to_cut(), work_.writer.build.source_columns);
   }
@@ -186,17 +190,17 @@ class Worker {
     if (algorithm == job::PartitionAlgorithm::kStreaming) {
       return CutInTurns(group_, place_, graph_to_cut(), shares_, work_.partition);
     }
-    // Random and External look at no edge: every process has the whole assignment by itself.
+    // Random and External do not use edges, so every process computes the whole assignment.
     return PartitionerFor(algorithm, std::move(work_.assignment))->Partition(graph_to_cut(), work_.partition);
   }
 
-  // Partitions rank, rank + size, ... one after another.
+  // Builds, writes and publishes the partitions rank, rank + size, ... one after another.
   Status Build(const partition::Assignment& assignment, const partition::PartitionLayout& layout,
                const std::vector<SentEdges>& sent, format::Manifest* manifest) {
     for (uint32_t p = group_.rank(); p < work_.writer.num_partitions; p += group_.size()) {
       RETURN_IF_ERROR(work_.advance("building", double{1} * p / work_.writer.num_partitions));
       ASSIGN_OR_RETURN(const bool has_built, group_.HasPublished(BuiltMarker(p)));
-      // Partition 0 also says what columns there are: who builds it needs it at hand.
+      // Rank 0 needs partition 0 in memory to describe the columns, so it is built again after a restart.
       if (has_built && p != 0) continue;
       ASSIGN_OR_RETURN(const graph::SourceGraph received,
                        ReceiveEdges(place_, graph_to_cut(), shares_, PartitionId(p), sent));
@@ -228,7 +232,8 @@ class Worker {
       manifest->peak_memory_bytes = std::max(manifest->peak_memory_bytes, built->peak_memory_bytes);
       of_partition.push_back(built->quality);
     }
-    // Markers and bundles may go once nobody waits for one: a process without partitions may be far behind.
+    // The caller deletes markers and bundles after the commit. Waits until all processes are done with them: a process
+    // without partitions may be far behind.
     for (uint32_t rank = 0; rank < group_.size(); ++rank) RETURN_IF_ERROR(group_.Await(rank, "done").status());
     ASSIGN_OR_RETURN(partition::Quality quality,
                      partition::MeasureQuality(graph_to_cut(), assignment, of_partition, work_.partition.train_split));
@@ -243,7 +248,7 @@ class Worker {
   const BundlePlace& place_;  // outlives this
   const std::string attempt_;
   GroupWork work_;
-  std::optional<graph::SourceGraph> changed_;  // where something is to be changed
+  std::optional<graph::SourceGraph> changed_;  // set if preprocessing changes edges
   std::vector<EdgeShare> shares_;
 };
 

@@ -1,4 +1,4 @@
-// One partitioning by several processes: what each of them does between the source and the manifest.
+// One partitioning by several processes: the work of each process between reading the source and the manifest.
 #pragma once
 
 #include <functional>
@@ -14,34 +14,35 @@
 
 namespace espalier::partitioner {
 
-// The files of a group lie below `<prefix>/<AttemptName(group)>/`.
+// Returns the name of a group's attempt. The files of the group are below `<prefix>/<AttemptName(group)>/`.
 std::string AttemptName(const GroupOptions& group);
-// Whether several processes made this try.
+// Returns whether the attempt of this name is one of a group of processes.
 bool IsOfGroup(std::string_view attempt);
 
-// InvalidArgument where several processes cannot do what the document asks for: edges are to be changed and balanced
-// too, or METIS is to cut the graph.
+// Returns InvalidArgument if several processes do not support what the document asks for: preprocessing that changes
+// edges together with balanced edges, or METIS.
 Status CheckForGroup(const job::Graph& graph, bool holds_edges_out);
 
 struct GroupWork {
   const job::Graph& graph;           // outlives this
-  const graph::SourceGraph& source;  // as MapSourceGraph maps it, not validated; outlives this
-  graph::LabelColumns labels;        // of the source: which columns may lack values
+  const graph::SourceGraph& source;  // the result of MapSourceGraph, not validated; outlives this
+  graph::LabelColumns labels;        // the columns of the source that may lack values
   graph::PreprocessOptions preprocess;
   partition::PartitionOptions partition;
   PartitionWriterOptions writer;
-  // Given assignments, for External; by node type.
+  // The given assignment by node type, for External.
   std::vector<Tensor> assignment;
-  // Called at the start of "validating", "preprocessing" where there is something to do, "cutting", "sending" and
-  // "building", and with each partition.
+  // Called at the start of the phases "validating", "preprocessing" (only if there is work to do), "cutting", "sending"
+  // and "building", and before each partition that is built. PartitionInGroup returns its error.
   std::function<Status(std::string_view phase, double fraction)> advance;
-  // Called with the changed graph, of whose edges this process has a share; may be null.
+  // Called with the preprocessed graph, whose edges are the share of this process, if preprocessing changes edges. May
+  // be null.
   std::function<void(const graph::SourceGraph& changed)> preprocessed = nullptr;
 };
 
-// This process's share. Rank 0 answers with the manifest that is to be committed, without key, algorithm, seed and
-// seconds; the others with nothing. Bytes are those that one process writes. Memory: the partition at hand, a range of
-// each edge list in use, and some numbers for each node (docs/operations/sizing.md).
+// Does the work of this process. On rank 0, returns the manifest for the caller to complete (key, algorithm, seed,
+// seconds) and commit; on other ranks, returns nullopt. The partitions are byte-identical to those of a single process.
+// Memory: the current partition, a range of each edge list, and some numbers per node (docs/operations/sizing.md).
 Result<std::optional<format::Manifest>> PartitionInGroup(ProcessGroup& group, const BundlePlace& place,
                                                          const std::string& attempt, GroupWork work);
 

@@ -1,4 +1,5 @@
-// Several processes against one: threads, each with a pipeline of its own, that meet in a store only.
+// Compares the results of several processes with those of one. The processes are threads with a pipeline each, which
+// share nothing but a store.
 #include "services/partitioner/group/group_partitioning.h"
 
 #include <gmock/gmock.h>
@@ -21,7 +22,7 @@ using std::chrono::seconds;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-// Every pair has an edge each way: one process counts each pair once.
+// Returns a graph in which all edges have a reverse edge. Its multiplicities are equal, so it is cut without weights.
 graph::SourceGraph Grid() { return partition::testing::GridGraph(9, 11); }
 graph::SourceGraph Communities() { return partition::testing::CommunityGraph(4, 50, 6, 2, /*seed=*/3); }
 graph::SourceGraph WithoutEdges() { return partition::testing::GraphOf(7, {}); }
@@ -47,7 +48,7 @@ TEST_P(GroupPartitioningTest, WritesTheBytesThatOneProcessWrites) {
         store, prefix, {.source = &source_, .data_dir = folder_.path() + "/copies-" + std::to_string(size)});
     ASSERT_TRUE(verified.ok()) << verified.status().ToString();
     EXPECT_THAT(verified->violations, ::testing::IsEmpty());
-    // Nothing is left but the partitioning.
+    // Only the files of the partitioning are left.
     EXPECT_EQ(store.List(prefix + "/")->size(), 1 + 4 * alone->manifest.partitions.size());
   }
 }
@@ -67,7 +68,7 @@ INSTANTIATE_TEST_SUITE_P(
                       GroupCase{"NoEdgesStreaming", WithoutEdges, job::PartitionAlgorithm::kStreaming, {}}),
     [](const auto& instance) { return std::string(instance.param.name); });
 
-// As DGL's tools leave it: every array in two chunks, edges as text.
+// Provides a source in the format of DGL's tools: every array in two chunks, edges as text.
 class GroupChunkedTest : public GroupTest {
  protected:
   void SetUp() override {
@@ -153,7 +154,7 @@ TEST_F(GroupLifeTest, TakesWhatIsThere) {
   }
 }
 
-// Process 0 was killed between its manifest and its last deletions.
+// Process 0 was killed after it committed the manifest and before it had deleted all leftovers.
 TEST_F(GroupLifeTest, WhoFindsAPartitioningDeletesWhatItsGroupLeft) {
   const auto made = RunGroup(store_, 2);
   ASSERT_TRUE(made[0].ok()) << made[0].status().ToString();
@@ -173,8 +174,7 @@ TEST_F(GroupLifeTest, WhoFindsAPartitioningDeletesWhatItsGroupLeft) {
   }
 }
 
-// Processes 0 and 1 live and wait for each other's third while one process by itself commits, and deletes their
-// markers.
+// Processes 0 and 1 of 3 wait for process 2 while a single process commits the partitioning and deletes their markers.
 TEST_F(GroupLifeTest, AGroupThatOthersOvertookTakesTheirPartitioning) {
   std::vector<Result<PartitionOutcome>> outcomes(2, Internal("has not run"));
   {
@@ -196,11 +196,12 @@ TEST_F(GroupLifeTest, AGroupThatOthersOvertookTakesTheirPartitioning) {
     ASSERT_TRUE(outcome.ok()) << outcome.status().ToString();
     EXPECT_TRUE(outcome->reused);
   }
-  // Neither a reason to fail, which waiting for the third would have ended with, nor anything else.
+  // Only the files of the partitioning are left: no published error of a process that waited in vain, and no markers.
   EXPECT_EQ(store_.List("group/")->size(), 1 + 4 * outcomes[0]->manifest.partitions.size());
 }
 
-// Process 1 writes so much and then nothing more, not even why: as if it had been killed. Started again it goes on.
+// After a number of writes, all writes of process 1 fail, even that of its error, as if it had been killed. A restarted
+// process resumes.
 TEST_F(GroupLifeTest, AProcessThatIsKilledMayStartAgain) {
   const auto alone = Run(store_, "alone", std::nullopt);
   ASSERT_TRUE(alone.ok()) << alone.status().ToString();
@@ -238,7 +239,7 @@ TEST_F(GroupLifeTest, AllEndWhereOneProcessIsMissing) {
   }
 }
 
-// Only one process reads the bad edge, and all say what is wrong with it, as one process alone does.
+// Only one process reads the bad edge, and all report the error that a single process reports.
 TEST_F(GroupLifeTest, BadInputEndsAllWithOneReason) {
   Tensor destinations = Tensor::Zeros(DType::kU32, source_.edges[2].destinations.shape());
   destinations.mutable_values<uint32_t>()[123] = 5000;
@@ -262,7 +263,7 @@ TEST_F(GroupLifeTest, EveryProcessSaysItselfThatANameIsUnknown) {
   EXPECT_EQ(Run(store_, "group", Group(1, 3)).status(), unknown);
 }
 
-// A share is cut out of all arrays of an edge list, so that none may be shorter than another.
+// A share is a range of rows of all arrays of an edge list, so all arrays must have the same length.
 TEST_F(GroupLifeTest, RefusesArraysOfOtherLengthsAsOneProcessDoes) {
   const auto rows = [](int64_t count) { return Tensor::Zeros(DType::kU64, {count}); };
   const auto num_edges = static_cast<int64_t>(source_.edges[2].num_edges());
@@ -300,7 +301,7 @@ TEST_F(GroupLifeTest, RefusesWhatNeedsTheWholeGraph) {
   EXPECT_THAT(error(), HasSubstr("leave Edges out of the balance"));
 }
 
-// What a process reads from the store may be damaged on the way: it is found, and no partitioning is made of it.
+// Data that is corrupted between the store and a process is detected, and no partitioning is made of it.
 TEST_F(GroupLifeTest, DamagedBundlesAreFound) {
   const BundlePlace place{.store = store_, .prefix = "p", .folder = "exchange"};
   TensorBundle tensors;

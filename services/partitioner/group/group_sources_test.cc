@@ -1,4 +1,5 @@
-// Several processes against one, of sources that nobody can map: each streams the text to files of its own.
+// Compares several processes with one for sources that cannot be mapped: each process converts the text to its own
+// files.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +22,7 @@ class GroupSourcesTest : public GroupTest {
     graph_.partitions.algorithm = job::PartitionAlgorithm::kStreaming;
   }
 
-  // `lines` lines below the source's folder.
+  // Writes a file of `lines` lines below the source's folder.
   void WriteLines(const std::string& name, size_t lines, const std::function<std::string(size_t)>& line) {
     const std::filesystem::path path = folder_.path() + "/source/" + name;
     std::filesystem::create_directories(path.parent_path());
@@ -87,7 +88,7 @@ TEST_F(GroupSourcesTest, OgbTextWhoseLabelsLackValues) {
   ExpectAGroupWritesWhatOneProcessWrites();
 }
 
-// Rank 0 alone reads values: the others end with its error, not at their deadline.
+// Only rank 0 reads values. The others return its error and do not wait for their deadline.
 TEST_F(GroupSourcesTest, AllEndWhereTheCallerRefusesAColumnThatLacksValues) {
   WriteOgb();
   WriteLines("raw/node-label.csv", 120, [](size_t i) { return i == 3 ? "nan" : std::to_string(i % 5); });
@@ -101,7 +102,7 @@ TEST_F(GroupSourcesTest, AllEndWhereTheCallerRefusesAColumnThatLacksValues) {
   }
 }
 
-// Every process reports the same of what is missing; the manifest has what was left out.
+// Every process reports the same wrong value, and the manifest has the warning about the split that was ignored.
 TEST_F(GroupSourcesTest, OgbTextThatLacksOtherValuesOrASplit) {
   WriteOgb();
   WriteLines("split/links/train.pt", 1, [](size_t) { return "PK"; });

@@ -1,3 +1,7 @@
+// Objects below the group's folder: markers/size, markers/rank-NNNN/<what>, alive/rank-NNNN and failed/rank-NNNN. All
+// but the heartbeats are created with PutIfAbsent and never change. A heartbeat is a number that changes; a waiting
+// process measures with its own clock how long the number has stayed the same, so clocks of hosts need not agree. Waits
+// poll with exponential backoff and jitter.
 #include "services/partitioner/group/process_group.h"
 
 #include <algorithm>
@@ -19,7 +23,7 @@ using telemetry::Log;
 constexpr RetryPolicy kPolling = {
     .max_attempts = 8, .initial_delay = std::chrono::milliseconds(5), .max_delay = std::chrono::milliseconds(1000)};
 constexpr int kSignsPerTimeout = 6;
-// From this poll of a wait on it is asked whether the outcome stands: most waits are shorter.
+// The poll from which on a wait also looks for the outcome. Most waits are shorter and save these requests.
 constexpr int kFirstLookForOutcome = 4;
 
 std::string RankName(uint32_t rank) {
@@ -43,7 +47,7 @@ Status PutOnce(storage::ObjectStore& store, const std::string& key, const std::s
   return put.code() == StatusCode::kAlreadyExists ? Status() : put;
 }
 
-// "<code>\n<message>", as Fail writes it.
+// Parses "<code>\n<message>", which Fail writes.
 Status ParseStatus(const std::string& text) {
   int code = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), code);
@@ -53,7 +57,8 @@ Status ParseStatus(const std::string& text) {
                 line_end == std::string::npos ? text : text.substr(line_end + 1));
 }
 
-// Whether the same process, started again, may get further: a store that is away refuses, or does not answer in time.
+// Returns whether the error is transient, so that the process may succeed after a restart: it was asked to stop, or the
+// store refused the request or did not answer in time.
 bool MayPass(StatusCode code) {
   return code == StatusCode::kCancelled || code == StatusCode::kUnavailable || code == StatusCode::kDeadlineExceeded;
 }
@@ -100,7 +105,7 @@ ProcessGroup::~ProcessGroup() {
     ended_ = true;
   }
   if (alive_.joinable()) alive_.join();
-  // Whoever waits for this process has its marker, or its reason to fail, or finds it silent.
+  // Processes that wait for this one find its marker or its error, or detect the missing heartbeat.
   if (const Status deleted = store_.Delete(AliveKey(rank())); !deleted.ok()) {
     Log(Level::kWarning, "the sign of life is left behind", {{"error", deleted}});
   }
@@ -112,7 +117,7 @@ std::string ProcessGroup::MarkerKey(uint32_t rank, const std::string& what) cons
 
 std::string ProcessGroup::AliveKey(uint32_t rank) const { return place_.folder + "/alive/" + RankName(rank); }
 
-// Markers of another size would be taken for shares of this one's.
+// Without this check, markers of a group of another size would be mistaken for shares of this one.
 Status ProcessGroup::AgreeOnSize() {
   const std::string key = place_.folder + "/markers/size";
   RETURN_IF_ERROR(PutOnce(store_, key, std::to_string(size())));
@@ -122,7 +127,7 @@ Status ProcessGroup::AgreeOnSize() {
                          std::to_string(size()) + ": take another name");
 }
 
-// A number that rises, another for each life.
+// The number increases with each heartbeat and starts at a random value in each process.
 Status ProcessGroup::SayAlive(uint64_t count) {
   const std::string text = std::to_string(count);
   ASSIGN_OR_RETURN(const std::unique_ptr<storage::ObjectWriter> writer, store_.Put(AliveKey(rank())));
@@ -143,7 +148,7 @@ void ProcessGroup::KeepSayingAlive() {
   }
 }
 
-// How long a process has been silent, by this process's clock.
+// Measures with this process's clock how long another process has had no new heartbeat.
 class ProcessGroup::Hearing {
  public:
   Hearing(ProcessGroup& group, uint32_t rank)
@@ -195,7 +200,7 @@ Status ProcessGroup::AwaitThat(uint32_t rank, const std::string& what, const std
     if (attempt >= kFirstLookForOutcome) {
       ASSIGN_OR_RETURN(superfluous, IsSuperfluous());
     }
-    // Asked after the outcome, which may be what is waited for.
+    // Evaluated after the outcome, because the outcome may be what the caller waits for.
     ASSIGN_OR_RETURN(const bool there, holds());
     if (there) return {};
     if (superfluous) {

@@ -1,13 +1,18 @@
-// Several partitioner processes that make one partitioning, and know of each other by what they leave in the store
-// alone: no ports, no addresses (docs/decisions/0014-partitioning-by-several-processes.md).
+// A group of partitioner processes that make one partitioning. They coordinate through objects in the store only,
+// without ports or addresses (docs/decisions/0014-partitioning-by-several-processes.md).
 //
-// Flow. Each process writes markers once, and waits for those of others by asking for them. While it lives it renews a
-// sign of life; a process that fails leaves its reason.
-// Guarantees. A wait ends with the marker, with another process's reason, when somebody else has done the work, or
-// peer_timeout after the last sign of life of the process that is waited for. A process that starts again under its
-// rank finds its own markers and goes on.
-// Assumptions. What is put is read by others afterwards (S3 and file systems alike). Clocks are not compared.
-// Caveats. A group that has failed is over: the next one takes another name. A group keeps its size: shares follow it.
+// Flow: each process publishes markers, which are written once, and polls for the markers of other processes. A running
+// process renews its heartbeat; a process that fails publishes its error.
+//
+// Guarantees: a wait ends when the marker exists, when a process publishes an error, when the outcome exists because
+// another process has done the work, or peer_timeout after the last heartbeat of the awaited process. A process that is
+// restarted with its rank finds its own markers and resumes.
+//
+// Assumptions: an object that was put is visible to later reads of other processes, as in S3 and file systems. Clocks
+// of different processes are not compared.
+//
+// Limitations: a group that has failed cannot be used again; a retry needs another name. The size of a group is fixed,
+// because shares depend on it.
 #pragma once
 
 #include <atomic>
@@ -26,26 +31,27 @@ namespace espalier::partitioner {
 struct GroupOptions {
   uint32_t rank = 0;
   uint32_t size = 1;
-  std::string name;  // the same in all processes of a group, and in no other group: [a-z0-9-], 1 to 64 characters
-  std::chrono::milliseconds peer_timeout{60'000};    // the longest silence of a process that has been heard of
-  std::chrono::milliseconds start_timeout{600'000};  // of one that has not
+  std::string name;  // equal in all processes of a group and unique to the group: [a-z0-9-], 1 to 64 characters
+  std::chrono::milliseconds peer_timeout{60'000};    // how long a process may go without a heartbeat
+  std::chrono::milliseconds start_timeout{600'000};  // how long a process may take until its first heartbeat
 };
 
-// InvalidArgument names what is wrong.
+// Returns InvalidArgument, which names the wrong option, for an invalid size, rank or name.
 Status CheckGroup(const GroupOptions& options);
 
 struct GroupPlace {
-  std::string folder;   // where the markers lie, of this group only
-  std::string outcome;  // the object that makes the group's work superfluous once it exists, whoever put it there
+  std::string folder;   // of the markers of this group; no other group uses it
+  std::string outcome;  // key of the result: once this object exists, the group's work is not needed any more
 };
 
-// Publish, Await and Fail: one thread at a time.
+// Not thread-safe. A background thread renews the heartbeat.
 class ProcessGroup {
  public:
-  // Where a process of the group has failed, its error. InvalidArgument where the group began with another size.
+  // Joins the group and starts the heartbeat. If a process of the group has failed, returns its error. InvalidArgument
+  // if the group was started with another size.
   static Result<std::unique_ptr<ProcessGroup>> Join(storage::ObjectStore& store, GroupPlace place,
                                                     const GroupOptions& options, std::function<bool()> stop_requested);
-  // Takes the sign of life away.
+  // Stops the heartbeat and deletes its object.
   ~ProcessGroup();
   ProcessGroup(const ProcessGroup&) = delete;
   ProcessGroup& operator=(const ProcessGroup&) = delete;
@@ -53,21 +59,22 @@ class ProcessGroup {
   uint32_t rank() const { return options_.rank; }
   uint32_t size() const { return options_.size; }
 
-  // This process's marker `what`, with a text. Written once: where it exists, it stays as it is.
+  // Publishes this process's marker `what` with a text. An existing marker is left unchanged.
   Status Publish(const std::string& what, const std::string& text);
-  // Whether it has been published, by this process or the one that had the rank before.
+  // Returns whether this rank has published the marker, in this process or in one before a restart.
   Result<bool> HasPublished(const std::string& what);
-  // The text of the marker `what` of process `rank`. Errors: of any process that failed, with its rank;
-  // DeadlineExceeded where the process is silent for too long; Aborted where the outcome stands, so that the marker may
-  // have been deleted; Cancelled; the store's.
+  // Blocks until process `rank` has published the marker `what`, and returns its text. Errors: that of any process that
+  // failed, with its rank; DeadlineExceeded if the process has no heartbeat for too long; Aborted if the outcome
+  // exists, because markers may be deleted then; Cancelled if a stop is requested; those of the store.
   Result<std::string> Await(uint32_t rank, const std::string& what);
-  // The same for anything that process `rank` is to bring about.
+  // Blocks until `holds` returns true, which process `rank` is expected to bring about. `what` describes it in
+  // messages. Errors as for Await, and those of `holds`.
   Status AwaitThat(uint32_t rank, const std::string& what, const std::function<Result<bool>()>& holds);
 
-  // Tells the others why this process ends, which ends the group. `status` is an error; what others said is not said
-  // again. Of what may pass nothing is said: a process that was asked to stop (Cancelled) or does not reach the store
-  // (Unavailable, DeadlineExceeded) may be started again and go on, and falls silent where it is not. That another one
-  // is silent is said.
+  // Publishes the error `status` of this process, which ends the group. Does nothing if the error came from another
+  // process, and for transient errors: a process that was asked to stop (Cancelled) or cannot reach the store
+  // (Unavailable, DeadlineExceeded) may be restarted and resume; if it is not, the others detect the missing heartbeat.
+  // A DeadlineExceeded that reports another process's missing heartbeat is published.
   void Fail(const Status& status);
 
  private:
@@ -77,23 +84,27 @@ class ProcessGroup {
                std::function<bool()> stop_requested);
   std::string MarkerKey(uint32_t rank, const std::string& what) const;
   std::string AliveKey(uint32_t rank) const;
-  // The first process that joins says how many the group has.
+  // Records the size of the group if this process is the first to join; otherwise checks it. InvalidArgument if it
+  // differs.
   Status AgreeOnSize();
-  // What a process that failed said, as an error; ok where none has.
+  // Returns the published error of a process that failed, or OK if none has.
   Status FailureOfAnyone();
+  // Returns whether the outcome exists.
   Result<bool> IsSuperfluous();
+  // Writes the heartbeat.
   Status SayAlive(uint64_t count);
+  // Renews the heartbeat until the destructor runs.
   void KeepSayingAlive();
 
   storage::ObjectStore& store_;  // outlives this
   const GroupPlace place_;
   const GroupOptions options_;
   const std::function<bool()> stop_requested_;
-  bool is_over_ = false;        // by what another process said or did, which is not repeated as ours
-  bool found_silence_ = false;  // of a process that was waited for
+  bool is_over_ = false;        // another process failed or the outcome exists: Fail publishes nothing
+  bool found_silence_ = false;  // an awaited process had no heartbeat for too long
   Mutex mutex_;
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
-  std::jthread alive_;  // last: joins before the rest goes away
+  std::jthread alive_;  // last member: joined before the others are destroyed
 };
 
 }  // namespace espalier::partitioner

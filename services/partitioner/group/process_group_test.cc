@@ -1,3 +1,4 @@
+// Tests of ProcessGroup. The processes of a group are objects in one process that share a memory store.
 #include "services/partitioner/group/process_group.h"
 
 #include <gmock/gmock.h>
@@ -54,7 +55,7 @@ TEST_F(ProcessGroupTest, EndsWithTheReasonOfWhoeverFailed) {
   const Status heard = one->Await(0, "sent").status();
   EXPECT_EQ(heard.code(), StatusCode::kInvalidArgument);
   EXPECT_THAT(heard.message(), AllOf(HasSubstr("rank-0000 of 2"), HasSubstr("edge 17 goes nowhere")));
-  one->Fail(heard);  // not said twice
+  one->Fail(heard);  // an error of another process is not published again
   EXPECT_EQ(store_.List("parts/try-1/group/failed/")->size(), 1u);
 }
 
@@ -72,7 +73,7 @@ TEST_F(ProcessGroupTest, AProcessThatNeverStartsIsNamed) {
   EXPECT_THAT(late.message(), HasSubstr("process 0 of 2 has not been heard of while 'sent' is waited for"));
 }
 
-// It leaves a sign of life, as one that is killed does, and renews it no more.
+// The process has a heartbeat that is not renewed, as if it had been killed.
 TEST_F(ProcessGroupTest, AProcessThatFallsSilentIsNamed) {
   const std::string sign = "7";
   ASSERT_EQ(store_.PutIfAbsent("parts/try-1/group/alive/rank-0000", std::as_bytes(std::span(sign))), Status());
@@ -80,7 +81,7 @@ TEST_F(ProcessGroupTest, AProcessThatFallsSilentIsNamed) {
   const Status silent = one->Await(0, "sent").status();
   EXPECT_EQ(silent.code(), StatusCode::kDeadlineExceeded);
   EXPECT_THAT(silent.message(), HasSubstr("process 0 of 2 is silent"));
-  one->Fail(silent);  // which the others hear of
+  one->Fail(silent);  // published for the other processes
   EXPECT_EQ(store_.List("parts/try-1/group/failed/")->size(), 1u);
 }
 
@@ -89,12 +90,12 @@ TEST_F(ProcessGroupTest, AProcessThatLivesMayTakeItsTime) {
   GroupOptions patient = Options(1);
   patient.start_timeout = milliseconds(3000);
   int asked = 0;
-  // Ten polls take longer than the silence that is allowed.
+  // Ten polls take longer than the peer timeout.
   const Status waited = Join(patient)->AwaitThat(0, "something", [&]() -> Result<bool> { return ++asked > 9; });
   EXPECT_EQ(waited, Status());
 }
 
-// Nobody of the three lives any more, but what they left is of three.
+// None of the three processes is running any more, but their markers are those of a group of three.
 TEST_F(ProcessGroupTest, AGroupKeepsItsSize) {
   ASSERT_EQ(Join(Options(0, 3))->Publish("sent", "a third"), Status());
   const auto mixed = ProcessGroup::Join(store_, kPlace, Options(0, 2), nullptr);
@@ -103,7 +104,7 @@ TEST_F(ProcessGroupTest, AGroupKeepsItsSize) {
   EXPECT_EQ(*Join(Options(1, 3))->Await(0, "sent"), "a third");
 }
 
-// Process 0 lives and renews its sign, but its marker has been deleted by whoever was faster.
+// Process 0 renews its heartbeat, but its marker has been deleted by the attempt that won.
 TEST_F(ProcessGroupTest, StopsWaitingWhereOthersHaveDoneTheWork) {
   GroupOptions patient = Options(1);
   patient.peer_timeout = patient.start_timeout = milliseconds(30'000);
@@ -117,14 +118,14 @@ TEST_F(ProcessGroupTest, StopsWaitingWhereOthersHaveDoneTheWork) {
   });
   EXPECT_EQ(ended.code(), StatusCode::kAborted);
   EXPECT_THAT(ended.message(), AllOf(HasSubstr("parts/manifest.json stands"), HasSubstr("others were faster")));
-  one->Fail(ended);  // nobody is to hear of it
+  one->Fail(ended);  // not an error of the group
   EXPECT_THAT(*store_.List("parts/try-1/group/failed/"), IsEmpty());
-  // What is there already, or is the outcome itself, is taken.
+  // A marker that exists is returned even if the outcome exists.
   ASSERT_EQ(zero->Publish("sent", "now"), Status());
   EXPECT_EQ(*one->Await(0, "sent"), "now");
 }
 
-// An evicted pod or a store that is away for a while: the process may be started again under its rank.
+// After an eviction of its pod or a temporary failure of the store, a process may be restarted with its rank.
 TEST_F(ProcessGroupTest, WhatMayPassDoesNotEndTheGroup) {
   for (const Status& passing :
        {Cancelled("asked to stop"), Unavailable("no network"), DeadlineExceeded("no answer in time")}) {

@@ -1,3 +1,9 @@
+// Exchange: for each end of every edge of its share, a process sends the pair (position of the end in the stream, the
+// other end) to the process whose range contains the position. The receiver builds a CSR of neighbors by position.
+// Repeated neighbors stand for weights; if all edges of the graph have the same multiplicity, repetitions are dropped
+// in all processes, as MakeUndirectedGraph does, so that scores are equal to those of one process in every bit. Turns:
+// every process keeps the whole state (Restream). In turn `rank`, that process places its range and writes the
+// partitions as a bundle; the others read the bundle and apply it.
 #include "services/partitioner/group/ring_cut.h"
 
 #include <algorithm>
@@ -19,10 +25,10 @@ namespace espalier::partitioner {
 namespace {
 
 constexpr int kFilesDepth = 8;
-// Multiplicity of parallel edges: none seen yet, or not the same everywhere.
+// Special values of the multiplicity of parallel edges: no edges so far, and several multiplicities.
 constexpr uint32_t kNoEdges = 0;
 constexpr uint32_t kDiffers = ~uint32_t{0};
-constexpr uint16_t kNoProcess = 0xFFFF;  // of a self loop
+constexpr uint16_t kNoProcess = 0xFFFF;  // for self loops
 
 std::string FilesAsJson(const std::vector<format::FileEntry>& files) {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
@@ -56,10 +62,10 @@ uint32_t Combine(uint32_t a, uint32_t b) {
   return b == kNoEdges ? a : kDiffers;
 }
 
-// The neighbours of the vertices at the positions [first, first + offsets.size() - 1) of the stream.
+// The neighbors of the vertices in one range of stream positions, as CSR. Indices are positions in the range.
 struct Neighbors {
   std::vector<uint64_t> offsets;
-  std::vector<uint32_t> neighbors;  // with repetitions, each vertex's ascending
+  std::vector<uint32_t> neighbors;  // with repetitions; ascending for each vertex after SortEach
 
   std::span<const uint32_t> Of(uint64_t index) const {
     return std::span(neighbors).subspan(offsets[index], offsets[index + 1] - offsets[index]);
@@ -72,7 +78,7 @@ struct Neighbors {
     }
   }
 
-  // How many times every neighbour is there.
+  // Returns how often each neighbor of each vertex is repeated; kDiffers if the numbers differ.
   uint32_t Multiplicity() const {
     uint32_t common = kNoEdges;
     for (size_t i = 0; i + 1 < offsets.size(); ++i) {
@@ -87,7 +93,7 @@ struct Neighbors {
     return common;
   }
 
-  // Each neighbour once.
+  // Keeps one copy of each neighbor of each vertex.
   void DropRepetitions() {
     uint64_t kept = 0, begin = 0;
     for (size_t i = 0; i + 1 < offsets.size(); ++i) {
@@ -108,7 +114,8 @@ struct Neighbors {
   std::vector<uint32_t> scratch_;
 };
 
-// The edges of a share's edge type by the process that gets one of their ends with the other as its neighbour.
+// The edges of a share of one edge type, grouped by the process that receives one of their ends with the other end as
+// its neighbor.
 struct EdgesByProcess {
   std::vector<uint64_t> first;  // [processes + 1]
   std::vector<uint32_t> edges;  // without self loops
@@ -135,7 +142,7 @@ class RingCut {
     RETURN_IF_ERROR(SendNeighbors());
     ASSIGN_OR_RETURN(Neighbors mine, ReceiveNeighbors());
     ASSIGN_OR_RETURN(const uint32_t multiplicity, AgreeOnMultiplicity(mine));
-    // Where all edges are as many, one process counts each pair once: scores must be the same to the last bit.
+    // A single process omits weights if all multiplicities are equal. Doing the same here keeps scores bitwise equal.
     if (multiplicity != kDiffers && multiplicity != kNoEdges) mine.DropRepetitions();
     partition::Restream stream(weights, vertex_first_.back(), options_.num_partitions);
     for (int pass = 0; pass < partition::kRestreamPasses; ++pass) {
@@ -150,13 +157,13 @@ class RingCut {
     return partition::DirectoryRangeFor(vertex_first_.back(), group_.size(), PartitionId(rank));
   }
 
-  // One end of the edges of a type of this process's share, as vertices, and the other.
+  // The edges of one type in this process's share, seen from one end: that end as vertices, the other as neighbors.
   struct Ends {
     const Tensor& vertices;
     const Tensor& neighbors;  // of the same dtype
     uint64_t first_vertex = 0, first_neighbor = 0;
   };
-  // Each edge twice: it makes either end the other's neighbour.
+  // Returns two Ends per edge type, because each end of an edge is a neighbor of the other.
   std::vector<Ends> EndsOfShare() const {
     std::vector<Ends> ends;
     for (uint16_t type = 0; type < shares_.size(); ++type) {
@@ -169,7 +176,7 @@ class RingCut {
     return ends;
   }
 
-  // Calls body(ends_of), where ends_of(edge) is {vertex, neighbor}.
+  // Calls body(ends_of), where ends_of(edge) returns {vertex, neighbor}.
   template <class Body>
   static void VisitEnds(const Ends& ends, const Body& body) {
     graph::VisitIds(ends.vertices, [&](auto vertices) {
@@ -188,7 +195,8 @@ class RingCut {
     }
     std::vector<uint64_t> range_ends;  // of the processes' positions
     for (uint32_t rank = 0; rank < group_.size(); ++rank) range_ends.push_back(PositionsFor(rank).last);
-    // Positions are worked out, so each is asked for once. A group has at most 4096 processes.
+    // Computing a position is expensive, so each edge's process is stored. Ranks fit: a group has at most 4096
+    // processes.
     std::vector<uint16_t> process_of(num_edges, kNoProcess);
     VisitEnds(ends, [&](const auto& ends_of) {
       ParallelFor(options_.threads, static_cast<int64_t>(num_edges), kCheapGrain, [&](int64_t begin, int64_t end) {
@@ -213,8 +221,8 @@ class RingCut {
     return sorted;
   }
 
-  // For each process a bundle: positions of its vertices, and a neighbour of each. What an edge costs does not depend
-  // on how many processes there are; one bundle is held at a time.
+  // Writes one bundle per process: the positions of its vertices and one neighbor for each position. Memory: one bundle
+  // at a time, and a number of bytes per edge that does not depend on the number of processes.
   Status SendNeighbors() {
     ASSIGN_OR_RETURN(const bool sent, group_.HasPublished("neighbors"));
     if (sent) return {};
@@ -260,7 +268,7 @@ class RingCut {
     return bundle;
   }
 
-  // Calls body(positions, neighbours) for what each process has sent to this one.
+  // Calls body(positions, neighbors) for the bundle of each process to this one, in the order of ranks.
   template <class Body>
   Status ForArrivals(const Body& body) {
     const partition::DirectoryRange range = PositionsFor(group_.rank());
@@ -317,8 +325,8 @@ class RingCut {
     return common;
   }
 
-  // Places the vertices of `rank`: here where they are this process's and have not been placed before, else by what
-  // it has left.
+  // Assigns the vertices of `rank`. Computes the partitions if it is this process's rank and its marker for the pass
+  // does not exist yet; otherwise applies the published partitions.
   Status Turn(int pass, uint32_t rank, const Neighbors& mine, partition::Restream* stream) {
     const partition::DirectoryRange range = PositionsFor(rank);
     const std::string what = "placed-" + std::to_string(pass);

@@ -1,7 +1,8 @@
-// Streaming by several processes: the same assignment as one process's (partition/streaming_partitioner.cc), while each
-// holds the neighbours of its share of the nodes only. The order in which nodes come by is cut into ranges; a process
-// gets the neighbours of the nodes in its range from those that read the edges, places its nodes when its turn comes,
-// and leaves their partitions for the others, who count them before theirs.
+// The algorithm Streaming by several processes. The assignment is the same as that of one process
+// (partition/streaming_partitioner.cc), but each process holds the neighbors of its share of the nodes only. The stream
+// order of the nodes is divided into ranges, one per process. A process receives the neighbors of the nodes in its
+// range from the processes that read the edges. In each pass, processes take turns: a process assigns the nodes of its
+// range and publishes their partitions, and all others apply them before the next turn.
 #pragma once
 
 #include "services/graph/source_graph.h"
@@ -12,11 +13,12 @@
 
 namespace espalier::partitioner {
 
-// `shares`: this process's edges, which must have passed CheckEdges. `graph` is looked at for its edges only where
-// options.balance has them, and then holds all of them. Memory: a partition's number and the weights under
-// options.balance of every node, one bundle, and 8 bytes for each edge of the share, 10 of one type, and thereafter the
-// process's neighbours (8 bytes an edge of the graph / group.size()). InvalidArgument: 2^32 nodes or more, or edges of
-// a type in the share. Errors of the group and of the store.
+// Returns the assignment of all nodes. `shares` are this process's edges, which must have passed CheckEdges. The edges
+// of `graph` are used only if options.balance contains edges; `graph` must then have all of them. Memory: for every
+// node its partition and its weights under options.balance; one bundle; while sending, 8 bytes per edge of the share
+// (10 for one type at a time); afterwards this process's neighbors, 8 bytes per edge of the graph / group.size().
+// InvalidArgument if the graph has 2^32 nodes or more, or a share 2^32 edges of one type or more. Errors of the group
+// and of the store.
 Result<partition::Assignment> CutInTurns(ProcessGroup& group, const BundlePlace& place, const graph::SourceGraph& graph,
                                          const std::vector<EdgeShare>& shares,
                                          const partition::PartitionOptions& options);

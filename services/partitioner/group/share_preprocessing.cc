@@ -1,3 +1,7 @@
+// A share is a contiguous range of rows, so an edge's original ID in the whole graph is its row in the share plus the
+// first row of the share, and the IDs of reverse edges follow all IDs of the list (PlaceInList). Duplicates are dropped
+// after an exchange that brings all edges with the same destination to one process. At the end the processes add up the
+// sizes of their shares, because later steps need the number of edges of the whole graph.
 #include "services/partitioner/group/share_preprocessing.h"
 
 #include <algorithm>
@@ -18,14 +22,14 @@ namespace {
 
 constexpr int kPreparedDepth = 4;
 
-// Where the edges of a share stand in the whole list.
+// The position of a share in the whole edge list.
 struct PlaceInList {
   uint64_t first_row = 0;
   uint64_t num_rows = 0;   // of the share
   uint64_t num_edges = 0;  // of the list
 
-  // Edge i of the share has number i there, its reverse num_rows + i; in the whole, the reverse of edge i has
-  // num_edges + i.
+  // Returns the original ID in the whole list for an ID in the share. In a share, edge i has ID i and its reverse has
+  // num_rows + i; in the whole list, the reverse of edge i has num_edges + i.
   uint64_t OriginalId(uint64_t number) const {
     return number < num_rows ? first_row + number : num_edges + first_row + (number - num_rows);
   }
@@ -41,12 +45,12 @@ EdgeShare Renumbered(graph::EdgeSet edges, const PlaceInList& place) {
     }
     edges.original_ids = Tensor::FromVector(std::move(ids));
   }
-  // With reverses; how many there are in the end is known once all processes have said it.
+  // num_edges includes all possible reverse edges; SumShares sets the exact number later.
   return {.edges = std::move(edges), .first_row = place.first_row, .num_edges = 2 * place.num_edges};
 }
 
-// A split of an added relation names the reverse of edge i as Preprocess numbers it: num_rows + i, for edges of the
-// whole list.
+// Corrects the edge IDs in splits of reverse relations. Preprocess numbers the reverse of edge i as num_rows + i, where
+// i is an ID in the whole list; the original ID in the whole list is num_edges + i.
 void RenumberReverseSplits(const graph::GraphSchema& before, const std::map<std::string, PlaceInList>& places,
                            graph::SourceGraph& changed) {
   for (auto& [name, by_type] : changed.edge_splits) {
@@ -61,7 +65,8 @@ void RenumberReverseSplits(const graph::GraphSchema& before, const std::map<std:
   }
 }
 
-// As Preprocess refuses it: this process's share may be empty.
+// Returns the error of Preprocess for edges that were preprocessed before. Preprocess itself may not detect it, because
+// this process's share may be empty.
 Status CheckNotChangedBefore(const graph::SourceGraph& source) {
   for (size_t type = 0; type < source.edges.size(); ++type) {
     if (source.edges[type].original_ids.empty()) continue;
@@ -71,7 +76,7 @@ Status CheckNotChangedBefore(const graph::SourceGraph& source) {
   return {};
 }
 
-// All but duplicates and features.
+// Preprocesses this process's share, except for dropping duplicates and normalizing features.
 Result<PreprocessedShare> ChangeEachEdge(const graph::SourceGraph& source, uint32_t rank, uint32_t size,
                                          graph::PreprocessOptions options, int threads) {
   options.drop_duplicate_edges = false;
@@ -82,7 +87,7 @@ Result<PreprocessedShare> ChangeEachEdge(const graph::SourceGraph& source, uint3
                            .edges = {},
                            .splits = source.splits,
                            .edge_splits = source.edge_splits};
-  std::map<std::string, PlaceInList> places;  // by the name of an edge type, those that Preprocess adds included
+  std::map<std::string, PlaceInList> places;  // by edge type name, including reverse relations
   for (uint16_t type = 0; type < source.edges.size(); ++type) {
     EdgeShare mine = SelectShare(source.edges[type], rank, size);
     const PlaceInList place{
@@ -104,7 +109,7 @@ Result<PreprocessedShare> ChangeEachEdge(const graph::SourceGraph& source, uint3
   return changed;
 }
 
-// By node type: the process that gets the edges into a node.
+// Returns, by node type, the rank of the process that receives the edges into each node.
 partition::Assignment RangesOfNodes(const graph::SourceGraph& graph, uint32_t size) {
   partition::Assignment ranges;
   for (const graph::NodeSet& nodes : graph.nodes) {
@@ -118,7 +123,7 @@ partition::Assignment RangesOfNodes(const graph::SourceGraph& graph, uint32_t si
   return ranges;
 }
 
-// The row of the smallest original id of every pair of ends.
+// Returns the row with the smallest original ID for each pair of ends.
 std::vector<uint64_t> FirstOfEachPair(const graph::EdgeSet& edges) {
   std::vector<uint64_t> rows(edges.num_edges());
   std::iota(rows.begin(), rows.end(), uint64_t{0});
@@ -158,14 +163,14 @@ graph::EdgeSet ChosenEdges(const graph::EdgeSet& edges, std::span<const uint64_t
   return chosen;
 }
 
-// Afterwards this process's share is the edges into its range of the nodes.
+// Drops duplicate edges. Afterwards, this process's share contains the edges into its range of the nodes.
 Status DropDuplicates(ProcessGroup& group, const BundlePlace& place, PreprocessedShare& changed, int threads) {
   const BundlePlace pairs{.store = place.store, .prefix = place.prefix, .folder = place.folder + "/pairs"};
   ASSIGN_OR_RETURN(
       const std::vector<SentEdges> sent,
       ExchangeEdges(group, "pairs", pairs, changed.graph, changed.shares, RangesOfNodes(changed.graph, group.size()),
                     {.rank = group.rank(), .num_partitions = group.size(), .threads = threads}));
-  // They have been sent: only their columns' types are needed from here on.
+  // Frees the edges, which have been sent. Only the dtypes and row shapes of their columns are needed from here on.
   for (EdgeShare& share : changed.shares) share.edges = ChosenEdges(share.edges, {});
   ASSIGN_OR_RETURN(graph::SourceGraph received,
                    ReceiveEdges(pairs, changed.graph, changed.shares, PartitionId(group.rank()), sent));
@@ -190,7 +195,7 @@ Result<std::vector<uint64_t>> ParseCounts(const std::string& text, size_t num_ed
   return counts;
 }
 
-// How many edges there are in the end.
+// Sets num_edges of each share to the sum over all processes.
 Status SumShares(ProcessGroup& group, std::vector<EdgeShare>& shares) {
   std::vector<uint64_t> mine;
   for (EdgeShare& share : shares) {

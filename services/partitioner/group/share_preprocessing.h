@@ -1,10 +1,11 @@
-// What Preprocess (graph/preprocess.h) does to edges, by several processes: each changes its share of them, and
-// together they have the edges, with the original ids, that one process has of the whole.
+// Preprocessing of edges (graph/preprocess.h) by several processes. Each process changes its share; together, the
+// shares contain the same edges with the same original IDs as if one process had preprocessed the whole graph.
 //
-// Dropping self loops, adding reverses and holding edges out look at one edge at a time; a share is changed as a graph
-// of its own, whose edges are then given the numbers that they have in the whole. Duplicates may lie in several shares:
-// each process is sent all edges into a range of the nodes, and keeps of each pair the one with the smallest id, as
-// one process does. The order of the two makes no difference, since what is held out is held out with every duplicate.
+// Dropping self loops, adding reverse edges and holding out edges depend on single edges: a share is preprocessed as a
+// graph of its own, and its edges are then renumbered to their original IDs in the whole graph. Duplicates may be in
+// different shares: each process receives all edges into a range of the nodes and keeps, of each pair of ends, the edge
+// with the smallest original ID. Preprocess drops duplicates before it holds out edges; the reverse order used here
+// gives the same result, because an edge is held out together with all its duplicates.
 #pragma once
 
 #include <vector>
@@ -16,15 +17,17 @@
 
 namespace espalier::partitioner {
 
+// Returns whether the options change edges, that is, anything but feature normalization.
 bool ChangesEdges(const graph::PreprocessOptions& options);
 
 struct PreprocessedShare {
-  graph::SourceGraph graph;       // of the changed graph: name, schema, nodes and splits; of its edges the shares only
+  graph::SourceGraph graph;       // the preprocessed graph, with only this process's share of the edges
   std::vector<EdgeShare> shares;  // [edge type of `graph`]
 };
 
-// `source` must be valid. Features are left alone (share_features.h). Memory: the share, with reverses twice of it, and
-// while duplicates are dropped the bundles of edge_exchange.h. Errors: as Preprocess's, of the group, and of the store.
+// Returns this process's share of the preprocessed graph. `source` must be valid. Does not change features
+// (share_features.h). Memory: the share, or twice the share with reverse edges, and the bundles of edge_exchange.h
+// while duplicates are dropped. Errors: those of Preprocess, of the group, and of the store.
 Result<PreprocessedShare> PreprocessShare(ProcessGroup& group, const BundlePlace& place,
                                           const graph::SourceGraph& source, const graph::PreprocessOptions& options,
                                           int threads);

@@ -1,4 +1,4 @@
-// A graph changed by several processes against one.
+// Compares preprocessing by several processes with preprocessing by one.
 #include "services/partitioner/group/share_preprocessing.h"
 
 #include <gmock/gmock.h>
@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 
 graph::SourceGraph NoEdgesAtAll() { return partition::testing::GraphOf(7, {}); }
 
-// With what is dropped: self loops, and edges that are there twice, in both directions too, far from one another.
+// Returns a graph with edges to drop: self loops, and duplicates in equal and opposite directions in distant rows.
 graph::SourceGraph Untidy() {
   partition::testing::Edges edges;
   for (uint32_t i = 0; i < 90; ++i) edges.emplace_back(i, (i * 7 + 3) % 90);
@@ -33,7 +33,7 @@ graph::SourceGraph Untidy() {
   return graph;
 }
 
-// With a split that has every edge of every type by its number, also those with the same ends.
+// Returns the graph with a split that selects every edge of every type by ID, including parallel edges.
 graph::SourceGraph WithNumberedEdges(graph::SourceGraph graph) {
   for (uint16_t type = 0; type < graph.edges.size(); ++type) {
     graph::EdgePairs& train = graph.edge_splits["all"][type].train;

@@ -31,9 +31,10 @@ struct PartitionerFlags {
   bool json = false;
 };
 
+// Adds description, examples and flags to `app`, which writes the parsed values to `flags`.
 void AddPartitionerFlags(CLI::App* app, PartitionerFlags* flags);
 
-// Returns the group of processes that the flags describe; nothing where this process works alone.
+// Returns the group of processes that the flags describe, or nullopt if this process works alone.
 std::optional<GroupOptions> GroupFrom(const PartitionerFlags& flags);
 
 }  // namespace espalier::partitioner

@@ -1,5 +1,6 @@
-// espalier-partitioner: the graph of a job document -> partitions in object storage. Standard output is the report (one
-// line of JSON, or text on a terminal), standard error the log. Exit codes: docs/exit-codes.md.
+// espalier-partitioner: partitions the graph of a job document and writes the partitions to object storage. Writes the
+// report to standard output (one line of JSON, or text on a terminal) and the log to standard error. Exit codes:
+// docs/exit-codes.md.
 #include "services/base/failpoint.h"
 #include "services/job/places.h"
 #include "services/job/read_document.h"

@@ -81,7 +81,7 @@ std::string PartitioningStatus::Json() const {
   if (const auto current = phases_.find(current_); current != phases_.end()) {
     status["phase"] = current_;
     status["phaseSeconds"] = current->second.SecondsSoFar();
-    // Some phases say nothing between their begin and their end.
+    // Some phases do not report progress between their begin and their end.
     const double fraction = current->second.FractionSoFar();
     if (fraction > 0) status["phasePercent"] = 100 * fraction;
   }

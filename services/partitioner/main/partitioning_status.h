@@ -1,4 +1,4 @@
-// How far a partitioner is, for /status and /metrics.
+// The progress of a partitioner, for /status and /metrics.
 #pragma once
 
 #include <map>
@@ -14,43 +14,47 @@
 
 namespace espalier::partitioner {
 
-// Written by the thread that partitions, read by the admin server's. Thread-safe.
+// Updated by the partitioning thread and read by the threads of the admin server. Thread-safe.
 class PartitioningStatus {
  public:
-  // `job`: the document's name. `rank` of `num_partitioners` processes that make the partitioning. The registry
-  // outlives this.
+  // `job` is the name of the document. This process has rank `rank` of `num_partitioners`. The registry must outlive
+  // this object.
   PartitioningStatus(std::string job, uint32_t rank, uint32_t num_partitioners, telemetry::MetricRegistry& registry);
 
-  // As PartitionProgress: a phase begins (0), gets on, and ends (1); it may begin anew after that.
+  // Records progress as PartitionProgress: a phase begins (`fraction` 0), progresses, and ends (1). A phase may begin
+  // again after its end.
   void OnPhase(std::string_view phase, double fraction) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // As PartitionPipelineOptions::meter_of: for a phase that counts its bytes, which say then how far it is. Valid until
-  // the phase's next one is asked for.
+  // Returns a new meter for the bytes of a phase, as PartitionPipelineOptions::meter_of. If the meter has an expected
+  // total, it determines the reported fraction of the phase. Valid until the next call for the same phase.
   WorkMeter* FindMeter(std::string_view phase) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // For what is read from stores and written to them.
+  // Returns the counters of bytes read from stores and written to them.
   const StoreBytes& bytes() const { return bytes_; }
 
-  // {"job", "rank", "partitioners", "phase", "phaseSeconds", "phasePercent", "seconds": {"reading": 1.5, ...},
-  // "readBytes", "writtenBytes"}; "phase" and what is about it only while there is one, "phasePercent" once a share of
-  // it is known to be done, "seconds" of each so far.
+  // Returns {"job", "rank", "partitioners", "phase", "phaseSeconds", "phasePercent", "seconds": {"reading": 1.5, ...},
+  // "readBytes", "writtenBytes"}. Between phases, "phase", "phaseSeconds" and "phasePercent" are omitted;
+  // "phasePercent" is also omitted while the fraction is 0. "seconds" has the seconds of every phase so far.
   std::string Json() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   struct Phase {
     Timer since;
     bool is_over = false;
-    double seconds = 0;  // once it is over
+    double seconds = 0;  // set when the phase is over
     double fraction = 0;
-    std::unique_ptr<WorkMeter> meter;  // null: none was asked for
+    std::unique_ptr<WorkMeter> meter;  // null: bytes are not counted
     telemetry::Gauge seconds_gauge, fraction_gauge;
 
     double SecondsSoFar() const { return is_over ? seconds : since.Seconds(); }
     double FractionSoFar() const;
   };
 
+  // Returns a phase with registered gauges.
   Phase NewPhase(const std::string& name);
+  // Returns the phase; adds it if it does not exist.
   Phase& FindPhase(std::string_view name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Updates the gauges before metrics are serialized.
   void Refresh() ABSL_LOCKS_EXCLUDED(mutex_);
 
   const std::string job_;
@@ -62,7 +66,7 @@ class PartitioningStatus {
   mutable Mutex mutex_;
   std::string current_ ABSL_GUARDED_BY(mutex_);  // empty: none
   std::map<std::string, Phase> phases_ ABSL_GUARDED_BY(mutex_);
-  std::shared_ptr<void> refresh_;  // last: waits for a call under way
+  std::shared_ptr<void> refresh_;  // last member: its destructor waits for a running Refresh
 };
 
 }  // namespace espalier::partitioner

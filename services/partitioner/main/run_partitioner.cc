@@ -1,3 +1,7 @@
+// Checks run from cheap to expensive, so that an error in the document is reported before data is read: stores, the
+// output's location, the files that trainers start from, then the pipeline, which checks names and values before it
+// cuts the graph. The exit code depends on which check failed: names that the graph does not have are an error of the
+// document (64), other errors of the source are bad input (65).
 #include "services/partitioner/main/run_partitioner.h"
 
 #include <unistd.h>
@@ -35,7 +39,7 @@ using telemetry::Log;
 
 constexpr auto kStopGrace = std::chrono::seconds(10);
 
-// One line of log per phase that took its time.
+// Logs the start and the end of each phase, with its seconds.
 class PhaseLog {
  public:
   void operator()(std::string_view phase, double fraction) {
@@ -54,7 +58,7 @@ class PhaseLog {
   Timer timer_;
 };
 
-// A line about every ten seconds of a download.
+// Logs the progress of downloads at most every ten seconds.
 class DownloadLog {
  public:
   void operator()(const std::string& file, uint64_t present_bytes, uint64_t size_bytes) {
@@ -92,7 +96,7 @@ EnvironmentMap EnvironmentFor(const job::DistTraining& training) {
   return environment;
 }
 
-// What is asked from outside while the process works.
+// Starts the admin server with /metrics, health checks and /status.
 Result<std::unique_ptr<telemetry::AdminServer>> OpenAdminPort(const PartitionerFlags& flags,
                                                               const PartitioningStatus& status,
                                                               telemetry::MetricRegistry& metrics) {
@@ -119,7 +123,7 @@ int WriteReport(const PartitionerFlags& flags, const PartitionOutcome& outcome) 
   return static_cast<int>(ExitCode::kDone);
 }
 
-// Columns that trainers and samplers compute with.
+// Returns the columns that trainers and samplers use as numbers: weight, seed time and features.
 std::vector<std::string> ListNumericColumns(const job::Training& training) {
   std::vector<std::string> names = {training.sampling.draw.weight_column, training.sampling.seed_time};
   std::erase(names, "");
@@ -164,13 +168,13 @@ int RunPartitioner(const PartitionerFlags& flags, const CLI::App& app, const job
     return Fail(answers, ToExitCodeOfPlace(answers.code()));
   }
 
-  // Trainers may have volumes and credentials of their own.
+  // Trainers may have their own volumes and credentials, so checks that need the trainers' are skipped.
   if (!flags.skip_start_files && IsTrainedByEspalier(training, flags.trained_by)) {
     const auto error = start_files::FindStartFileError(training, start_files::SharedWithTrainers{}, access->open_store);
     if (error.has_value()) return Fail(error->status, error->exit_code);
   }
 
-  Status names;  // kept, because a document that names what is not there is no bad graph
+  Status names;  // kept: unknown names are an error of the document, not of the graph
   access->stop_requested = [&] { return stop.requested(); };
   access->progress = DownloadLog();
   using Names = std::vector<std::string>;
@@ -181,7 +185,7 @@ int RunPartitioner(const PartitionerFlags& flags, const CLI::App& app, const job
       .label_columns = label.empty() ? Names() : Names{label},
       .complete_columns = ListNumericColumns(training.training),
       .held_out = HeldOutBy(training.training.task),
-      // A job that only applies a model can do without.
+      // A job that only applies a model does not need the split.
       .needs_split = training.training.epochs > 0,
       .access = *access,
       .group = group,

@@ -1,4 +1,4 @@
-// One process's partitioning: the pipeline with its admin port, log, report and exit code.
+// Runs the partitioning pipeline in a process with an admin port, log, report and exit code.
 #pragma once
 
 #include <optional>
@@ -11,12 +11,12 @@
 
 namespace espalier::partitioner {
 
-// Writes `status` to the log and as the termination message, and returns `code` as the process's exit status.
+// Writes `status` to the log and to the termination message, and returns `code` as the exit status of the process.
 int Fail(const Status& status, ExitCode code);
 
 // Partitions the document's graph into the store at `output_uri`, writes the report to standard output and returns the
-// process's exit status (docs/exit-codes.md). `app` is the parsed command line, for the log. Once per process: installs
-// signal handling and opens the admin port.
+// exit status of the process (docs/exit-codes.md). `app` is the parsed command line, for the log. Installs signal
+// handling and opens the admin port, so it may be called once per process, before other threads start.
 int RunPartitioner(const PartitionerFlags& flags, const CLI::App& app, const job::ParsedJob& parsed,
                    const std::string& output_uri, const std::optional<GroupOptions>& group);
 

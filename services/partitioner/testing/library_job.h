@@ -1,4 +1,4 @@
-// The document of a small library, for tests that hold documents against graphs.
+// A job document for the graph of a small library, for tests that check documents against graphs.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace espalier::partitioner {
 
-// Papers with "feat" and "topic", a split "time".
+// The document expects a node type "paper" with columns "feat" and "topic" and a split "time".
 inline constexpr const char* kLibraryDocument = R"(apiVersion: espalier.io/v1alpha1
 kind: DistTraining
 metadata: {name: library}

@@ -1,4 +1,5 @@
-// Several processes of a group for tests: threads, each with a pipeline of its own, that meet in a store only.
+// Runs several processes of a group in tests. The processes are threads with a pipeline each, which share nothing but a
+// store.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -16,7 +17,7 @@
 
 namespace espalier::partitioner {
 
-// One input of a group: a graph, and how it is cut.
+// One input of a group: a graph and the algorithm that cuts it.
 struct GroupCase {
   const char* name;
   graph::SourceGraph (*source)();
@@ -24,7 +25,7 @@ struct GroupCase {
   std::vector<job::PartitionBalance> balance;
 };
 
-// TypedGraph with a split of edges.
+// Returns TypedGraph with an edge split.
 inline graph::SourceGraph Typed() {
   graph::SourceGraph graph = partition::testing::TypedGraph(60, /*seed=*/5);
   graph.edge_splits["links"][2] = {.train = {.sources = {1, 5, 1}, .destinations = {2, 3, 2}},
@@ -62,7 +63,7 @@ class GroupTest : public ::testing::Test {
     return {.rank = rank, .size = size, .name = "try-1", .peer_timeout = kPatience, .start_timeout = kPatience};
   }
 
-  // As the process that `group` says, or alone; partitions go to `output`.
+  // Runs the pipeline as one process of `group`, or alone if it is nullopt, and writes partitions below `output`.
   Result<PartitionOutcome> Run(storage::ObjectStore& store, const std::string& output,
                                std::optional<GroupOptions> group) {
     PartitionPipelineOptions options;
