@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <limits>
 
 #include "services/base/parallel.h"
 #include "services/graph/id_values.h"
@@ -10,6 +11,9 @@
 
 namespace espalier::partition {
 namespace {
+
+// A heavier vertex, with more in-edges, weighs as much: no partition can balance it.
+constexpr uint32_t kLargestWeight = std::numeric_limits<int32_t>::max();
 
 // One constraint, before the weights of all constraints are interleaved.
 struct Constraint {
@@ -50,7 +54,8 @@ VertexWeights SideBySide(const std::vector<Constraint>& constraints, uint64_t nu
   weights.weights.reserve(num_vertices * binding.size());
   for (uint64_t vertex = 0; vertex < num_vertices; ++vertex) {
     for (const Constraint* constraint : binding) {
-      weights.weights.push_back(static_cast<int32_t>(constraint->weight_of_vertex[vertex]));
+      const uint32_t weight = std::min(constraint->weight_of_vertex[vertex], kLargestWeight);
+      weights.weights.push_back(static_cast<int32_t>(weight));
     }
   }
   return weights;

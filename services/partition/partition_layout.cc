@@ -25,7 +25,7 @@ Result<std::vector<uint64_t>> NodeFirst(const std::vector<uint32_t>& partition_o
   for (uint32_t p = 0; p < num_partitions; ++p) {
     if (first[p + 1] >= kFirst64BitCount) {
       return InvalidArgument("partition " + std::to_string(p) + " would own " + std::to_string(first[p + 1]) +
-                             " nodes of type '" + type_name + "', more than 2^32: use more partitions");
+                             " nodes of type '" + type_name + "', expected fewer than 2^32: use more partitions");
     }
     first[p + 1] += first[p];
   }
