@@ -186,7 +186,7 @@ class _Loader:
     def _columns(schema, names):
         if isinstance(names, str):
             names = [names]
-        by_type = names if isinstance(names, dict) else {None: names} if names else {}
+        by_type = names if isinstance(names, Mapping) else {None: names} if names else {}
         return [(schema.node_type(ntype), column) for ntype, columns in by_type.items()
                 for column in ([columns] if isinstance(columns, str) else columns)]
 
@@ -275,7 +275,7 @@ class DistNodeDataLoader(_Loader):
             self._core = _core.nodes_of_split(g._core, self._settings, number, nodes.split, nodes.part)
             return
         ntype = None
-        if isinstance(nodes, dict):
+        if isinstance(nodes, Mapping):
             if len(nodes) != 1:
                 raise InvalidArgument(f"expected seeds of one node type, found: {', '.join(map(str, nodes)) or 'none'}")
             (ntype, nodes), = nodes.items()
@@ -322,7 +322,7 @@ class DistEdgeDataLoader(_Loader):
             self._num_items = _size_of_parts(g._core.edge_splits, numbers, edges)
             self._core = _core.edges_of_split(g._core, self._settings, settings, numbers, edges.split, edges.part)
             return
-        if isinstance(edges, dict):
+        if isinstance(edges, Mapping):
             (_, edges), = edges.items()
         if not hasattr(edges, "sources"):
             ids = to_ids(edges, "edges")
@@ -338,7 +338,7 @@ class DistEdgeDataLoader(_Loader):
     def _edge_types(g, edges):
         if isinstance(edges, EdgesOfSplit):
             return edges.numbers(g)
-        if isinstance(edges, dict):
+        if isinstance(edges, Mapping):
             if len(edges) != 1:
                 raise InvalidArgument(f"expected edges of one type, found: {', '.join(map(str, edges)) or 'none'}")
             return [g._schema.edge_type(next(iter(edges)))]

@@ -2,6 +2,7 @@
 
 import contextlib
 import itertools
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -40,7 +41,7 @@ def infer(model: Any, g: "DistGraph", features: Columns, group: "ProcessGroup | 
         raise InvalidArgument("a model of one layer has no hidden activations: hidden needs a second layer")
     if group is None and g._core.world_size > 1:
         raise InvalidArgument("a job of several ranks needs its process group: infer(model, g, features, group)")
-    if not isinstance(features, dict):
+    if not isinstance(features, Mapping):
         features = {g.ntypes[g._schema.node_type()]: features}
     rows_of = {ntype: _reader([g.nodes[ntype].data[name] for name in ([names] if isinstance(names, str) else names)])
                for ntype, names in features.items() if names}

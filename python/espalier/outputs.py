@@ -82,7 +82,7 @@ _DECISIONS = {"classification": lambda rows: rows.argmax(axis=1).astype(np.int64
 
 def _by_type(g, values):
     """Returns {node type: _Rows}, in the order of the graph's node types."""
-    given = list(values.items()) if isinstance(values, dict) else [(None, values)]
+    given = list(values.items()) if isinstance(values, Mapping) else [(None, values)]
     found = {}
     for name, tensor in given:
         if not isinstance(tensor, (DistTensor, DistEmbedding)):
@@ -128,7 +128,7 @@ def _wanted(g, rows_of, nodes):
     """Returns {node type: ids of the input graph} of what is written; None in the place of all ids."""
     if nodes is None:
         return dict.fromkeys(rows_of)
-    if not isinstance(nodes, dict):
+    if not isinstance(nodes, Mapping):
         if len(rows_of) > 1:
             raise InvalidArgument(f"rows are of {', '.join(rows_of)}: nodes must be {{node type: ids}}")
         nodes = {next(iter(rows_of)): nodes}

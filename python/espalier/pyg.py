@@ -10,6 +10,9 @@ Espalier's own loaders sample and fetch ahead on threads of the library, which P
 `batch.to_hetero_data()` give their batches to the same models.
 """
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 try:
@@ -27,8 +30,21 @@ from espalier.conversions import PyGGraph, to_labels
 from espalier.dataloading import BatchOrigin, sampling_settings
 from espalier.dataloading import NeighborSampler as _OwnSampler
 from espalier.errors import FailedPrecondition, InvalidArgument, NotFound, Unimplemented
+from espalier.graph import DistGraph
 from espalier.tensor import DistTensor
 from espalier.types import OneCallAtATime, to_int
+
+if TYPE_CHECKING:
+    from torch_geometric.data.feature_store import TensorAttr
+    from torch_geometric.sampler import (
+        EdgeSamplerInput,
+        HeteroSamplerOutput,
+        NegativeSampling,
+        NodeSamplerInput,
+        NumNeighbors,
+        SamplerOutput,
+    )
+    from torch_geometric.sampler.base import SubgraphType
 
 _EDGES_AT_ONCE = 1 << 20  # of a request for the ends of all edges
 
@@ -50,7 +66,7 @@ class FeatureStore(torch_geometric.data.FeatureStore):
     creates one. Other columns are read-only (Unimplemented). For any thread.
     """
 
-    def __init__(self, g, columns):
+    def __init__(self, g: DistGraph, columns: Mapping[str, str] | Mapping[Any, dict[str, str]]) -> None:
         super().__init__()
         self.__dict__["_graph"] = g
         self.__dict__["_columns"] = {}  # {(group, attribute): column}
@@ -93,7 +109,7 @@ class FeatureStore(torch_geometric.data.FeatureStore):
         shape = self._column(attr).shape
         return shape[:1] if attr.attr_name == "y" and shape[1:] == (1,) else shape
 
-    def get_all_tensor_attrs(self):
+    def get_all_tensor_attrs(self) -> "list[TensorAttr]":
         """Returns the attributes of nodes."""
         return [self._tensor_attr_cls(group, name) for group, name in self._columns if not isinstance(group, tuple)]
 
@@ -134,11 +150,11 @@ class GraphStore(torch_geometric.data.GraphStore):
     then in the order of their ids, as COO, and the store refuses changes (Unimplemented).
     """
 
-    def __init__(self, g, *, copy_edges=False):
+    def __init__(self, g: DistGraph, *, copy_edges: bool = False) -> None:
         super().__init__()
         self.__dict__["_graph"], self.__dict__["_copy_edges"] = g, copy_edges
 
-    def get_all_edge_attrs(self):
+    def get_all_edge_attrs(self) -> list[EdgeAttr]:
         g = self._graph
         return [EdgeAttr(None if _has_one_type(g) else names, EdgeLayout.COO, is_sorted=True,  # by destination
                          size=(g.num_nodes(names[0]), g.num_nodes(names[2]))) for names in g.canonical_etypes]
@@ -179,8 +195,10 @@ class NeighborSampler(torch_geometric.sampler.BaseSampler):
     batch repeat.
     """
 
-    def __init__(self, g, num_neighbors, *, replace=False, weight_attr=None, seed=0, method="Neighbor",
-                 subgraph_type="directional", disjoint=False, time_attr=None):
+    def __init__(self, g: DistGraph, num_neighbors: "list[int] | dict[Any, list[int]] | NumNeighbors", *,
+                 replace: bool = False, weight_attr: str | None = None, seed: int = 0, method: str = "Neighbor",
+                 subgraph_type: "str | SubgraphType" = "directional", disjoint: bool = False,
+                 time_attr: str | None = None) -> None:
         subgraph_type = torch_geometric.sampler.base.SubgraphType(subgraph_type).value
         if subgraph_type == "bidirectional":
             raise Unimplemented("subgraph_type 'bidirectional': give the loader transform_sampler_output=lambda out: "
@@ -202,21 +220,22 @@ class NeighborSampler(torch_geometric.sampler.BaseSampler):
         self._core = _core.batch_sampler(g._core, sampling_settings(self._schema, sampler, seed))
         self._lock, self._calls = OneCallAtATime("sampler"), 0
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, int]:
         """Returns {"calls": number of sampled batches, "seed": seed}."""
         return {"calls": self._calls, "seed": self._seed}
 
-    def load_state_dict(self, state):
+    def load_state_dict(self, state: Mapping[str, int]) -> None:
         """Makes the next batch the one that it would have been. InvalidArgument: the state is of another seed."""
         if state["seed"] != self._seed:
             raise InvalidArgument(f"the state is of a sampler with seed {state['seed']}, not {self._seed}")
         self._calls = to_int(state["calls"], "calls")
 
-    def sample_from_nodes(self, index, **kwargs):
+    def sample_from_nodes(self, index: "NodeSamplerInput", **kwargs: Any) -> "SamplerOutput | HeteroSamplerOutput":
         self._begin(index.time)
         return node_sample(index, self._sample)
 
-    def sample_from_edges(self, index, neg_sampling=None):
+    def sample_from_edges(self, index: "EdgeSamplerInput", neg_sampling: "NegativeSampling | None" = None
+                          ) -> "SamplerOutput | HeteroSamplerOutput":
         self._begin(index.time)
         counts = {name: self._graph.num_nodes(name) for name in self._graph.ntypes}
         num_nodes = counts if index.input_type is not None else self._graph.num_nodes()

@@ -2,6 +2,7 @@
 
 import operator
 import threading
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -101,17 +102,17 @@ class Schema:
 
     def by_node_type(self, values, what="nodes"):
         """Returns {number of a node type: ids} of ids of the only type or of {name: ids}."""
-        if isinstance(values, dict):
+        if isinstance(values, Mapping):
             return {self.node_type(name): to_ids(ids, what) for name, ids in values.items()}
         return {self.node_type(): to_ids(values, what)}
 
     def by_edge_type(self, values, what="edges"):
-        if isinstance(values, dict):
+        if isinstance(values, Mapping):
             return {self.edge_type(name): to_ids(ids, what) for name, ids in values.items()}
         return {self.edge_type(): to_ids(values, what)}
 
     def fanouts(self, fanout):
         """Returns {number of an edge type: fan-out}; an int is the fan-out of every type, -1 all in-edges."""
-        if isinstance(fanout, dict):
+        if isinstance(fanout, Mapping):
             return {self.edge_type(name): to_fanout(number) for name, number in fanout.items()}
         return {number: to_fanout(fanout) for number in range(len(self.edge_types))}

@@ -19,6 +19,11 @@ from espalier.dgl._host_graph import graph, heterograph
 from espalier.dgl._session import set_seed as seed
 from espalier.errors import EspalierError as DGLError
 
+__all__ = [
+    "dataloading", "DGLError", "distributed", "EID", "function", "graph", "heterograph", "NID", "nn", "random",
+    "sampling", "seed", "to_block",
+]
+
 __getattr__ = module_getattr("espalier.dgl", {
     "DGLGraph": "graphs are partitioned: espalier.dgl.distributed.DistGraph; dgl.graph makes one for partition_graph",
     "DGLHeteroGraph": "graphs are partitioned: espalier.dgl.distributed.DistGraph",

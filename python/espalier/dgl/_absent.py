@@ -1,9 +1,12 @@
 """What DGL has and espalier.dgl has not: an error that says what to do instead."""
 
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn
+
 PAGE = "docs/coming-from-dgl.md"
 
 
-def module_getattr(module, remedies):
+def module_getattr(module: str, remedies: Mapping[str, str]) -> Callable[[str], Any]:
     """Returns the `__getattr__` of a module: AttributeError with the remedy, if there is one."""
 
     def of_module(name):
@@ -26,5 +29,5 @@ class Remedies:
                              "DGL is there")
 
 
-def refuse(what, remedy):
+def refuse(what: str, remedy: str) -> NoReturn:
     raise NotImplementedError(f"{what} is not there: {remedy}")

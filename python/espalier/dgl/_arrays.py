@@ -1,13 +1,18 @@
 """PyTorch's tensors from the arrays of espalier, and back."""
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
+
+if TYPE_CHECKING:
+    import torch
 
 
 # Unsigned integers as DGL has them; PyTorch computes with few of their own.
 _SIGNED = {"uint16": np.dtype("int32"), "uint32": np.dtype("int64"), "uint64": np.dtype("int64")}
 
 
-def to_torch(array, device=None):
+def to_torch(array: Any, device: "str | torch.device | None" = None) -> Any:
     """Returns an array, or each of a dict, as a tensor, on the CPU without a copy; of unsigned integers (but uint8), as
     signed ones."""
     if isinstance(array, dict):
@@ -20,20 +25,20 @@ def to_torch(array, device=None):
     return tensor if device is None else tensor.to(device)
 
 
-def to_numpy(values):
+def to_numpy(values: Any) -> Any:
     """Returns tensors, and those of a dict, as arrays; anything else as it is."""
     if isinstance(values, dict):
         return {name: to_numpy(value) for name, value in values.items()}
     return values.detach().cpu().numpy() if hasattr(values, "detach") else values
 
 
-def numpy_dtype(dtype):
+def numpy_dtype(dtype: Any) -> np.dtype:
     """Returns the NumPy dtype of a dtype of either library."""
     name = str(dtype)
     return np.dtype(name.removeprefix("torch.") if name.startswith("torch.") else dtype)
 
 
-def torch_dtype(dtype):
+def torch_dtype(dtype: Any) -> "torch.dtype":
     import torch
 
     name = np.dtype(dtype).name

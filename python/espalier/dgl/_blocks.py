@@ -1,12 +1,22 @@
 """Frontiers, blocks and graphs of seed edges, with PyTorch's tensors."""
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 import espalier as ep
 from espalier.block import EID, NID
 from espalier.dgl._absent import refuse
 from espalier.dgl._arrays import to_numpy, to_torch
-from espalier.dgl._messages import Frame, MessagePassing, TypedFrames, _View
+from espalier.dgl._messages import Frame, MessagePassing, TypedFrames, _Type, _View
+from espalier.types import Schema
+from espalier.typing import EdgeType, NodeIds
+
+if TYPE_CHECKING:
+    import torch
+
+    from espalier.dgl._graph import DistGraph
 
 _NOT_OF_FRONTIERS = {name: "to_block(frontier, nodes) first; a frontier has edges and their ids"
                      for name in ("update_all", "apply_edges", "ndata", "srcdata", "dstdata", "nodes", "local_scope")}
@@ -15,7 +25,7 @@ _NOT_OF_FRONTIERS = {name: "to_block(frontier, nodes) first; a frontier has edge
 class Frontier(ep.Frontier):
     """The in-edges that were sampled, with global ids. Counterpart of the graph that DGL's sample_neighbors returns."""
 
-    def __init__(self, graph, frontier):
+    def __init__(self, graph: "DistGraph", frontier: ep.Frontier) -> None:
         self.__dict__.update(vars(frontier))
         self._graph = graph
 
@@ -30,25 +40,25 @@ class Frontier(ep.Frontier):
         return self._relations.get(number) or (none, np.zeros(1, np.int64), none, none)
 
     @property
-    def ntypes(self):
+    def ntypes(self) -> list[str]:
         return self._graph.ntypes
 
-    def num_nodes(self, ntype=None):
+    def num_nodes(self, ntype: str | None = None) -> int:
         return self._graph.num_nodes(ntype)
 
     number_of_nodes = num_nodes
 
-    def number_of_edges(self, etype=None):
+    def number_of_edges(self, etype: EdgeType | None = None) -> int:
         return self.num_edges(etype)
 
-    def edges(self, etype=None):
+    def edges(self, etype: EdgeType | None = None) -> "tuple[torch.Tensor, torch.Tensor]":
         return tuple(map(to_torch, super().edges(etype)))
 
-    def all_edges(self, etype=None):
+    def all_edges(self, etype: EdgeType | None = None) -> "tuple[torch.Tensor, torch.Tensor]":
         return self.edges(etype)
 
     @property
-    def edata(self):
+    def edata(self) -> TypedFrames:
         return TypedFrames({names: Frame({EID: to_torch(self.edge_ids(names))}) for names in self.canonical_etypes})
 
 
@@ -60,7 +70,7 @@ class Block(MessagePassing, ep.Block):
     _remedies = {name: "layers of espalier.nn take blocks as they are" for name in
                  ("adj", "formats", "create_formats_", "add_edges", "remove_edges")}
 
-    def __init__(self, block, device=None):
+    def __init__(self, block: ep.Block, device: "str | torch.device | None" = None) -> None:
         self.__dict__.update(vars(block))
         self.device = device
         names = self._schema.node_types
@@ -75,7 +85,7 @@ class Block(MessagePassing, ep.Block):
             for etype in self._schema.edge_types}
         self._ends = {}
 
-    def to(self, device, **options):
+    def to(self, device: "str | torch.device", **options: Any) -> "Block":
         """Returns the block with its columns, and the rows of `edges()`, on a device."""
         return Block(self, device)
 
@@ -96,50 +106,50 @@ class Block(MessagePassing, ep.Block):
                 for frame in frames.values()]
 
     @property
-    def edata(self):
+    def edata(self) -> TypedFrames:
         return TypedFrames(self._edge_frames)
 
     @property
-    def srcnodes(self):
+    def srcnodes(self) -> _View:
         return _View(self.srcdata._frames.__getitem__)
 
     @property
-    def dstnodes(self):
+    def dstnodes(self) -> _View:
         return _View(self.dstdata._frames.__getitem__)
 
     @property
-    def ntypes(self):
+    def ntypes(self) -> list[str]:
         return list(self._schema.node_types)
 
     srctypes = dsttypes = ntypes
 
     @property
-    def etypes(self):
+    def etypes(self) -> list[str]:
         return [names[1] for names in self.canonical_etypes]
 
     @property
-    def edges(self):
+    def edges(self) -> "_Edges":
         """`edges(etype)` returns (sources, destinations) as rows, int64 [edges] each; `edges[etype].data` columns."""
         return _Edges(self)
 
-    def edge_index(self, etype=None):
+    def edge_index(self, etype: EdgeType | None = None) -> np.ndarray:
         return np.stack(ep.Block.edges(self, etype))
 
-    def number_of_src_nodes(self, ntype=None):
+    def number_of_src_nodes(self, ntype: str | None = None) -> int:
         return self.num_src_nodes(ntype)
 
-    def number_of_dst_nodes(self, ntype=None):
+    def number_of_dst_nodes(self, ntype: str | None = None) -> int:
         return self.num_dst_nodes(ntype)
 
-    def number_of_edges(self, etype=None):
+    def number_of_edges(self, etype: EdgeType | None = None) -> int:
         return self.num_edges(etype)
 
-    def in_degrees(self, etype=None):
+    def in_degrees(self, etype: EdgeType | None = None) -> "torch.Tensor":
         """Returns the number of in-edges of each destination: int64 [destinations]."""
         indptr = to_torch(self.csc(etype)[0], self.device).long()
         return indptr[1:] - indptr[:-1]
 
-    def adj_tensors(self, fmt, etype=None):
+    def adj_tensors(self, fmt: str, etype: EdgeType | None = None) -> "tuple[torch.Tensor, ...]":
         """Returns ("csc") (indptr, sources, numbers of the edges) or ("coo") (sources, destinations), int64 each."""
         if fmt == "coo":
             return self.edges(etype)
@@ -151,7 +161,7 @@ class Block(MessagePassing, ep.Block):
         return indptr, indices, torch.arange(len(indices), device=self.device)
 
 
-def to_torch_columns(columns, device):
+def to_torch_columns(columns: Mapping[str, Any], device: "str | torch.device | None") -> "dict[str, torch.Tensor]":
     """Returns columns, arrays or tensors, as tensors on a device."""
     return {name: values if device is None and hasattr(values, "detach") else
             values.to(device) if hasattr(values, "detach") else to_torch(values, device)
@@ -162,7 +172,7 @@ class _Edges:
     def __init__(self, block):
         self._block = block
 
-    def __call__(self, etype=None, form="uv"):
+    def __call__(self, etype: EdgeType | None = None, form: str = "uv") -> "tuple[torch.Tensor, torch.Tensor]":
         if form != "uv":
             refuse(f"edges(form={form!r})", "edges are numbered in the order of edges(); edata[EID] has their ids")
         block = self._block
@@ -171,7 +181,7 @@ class _Edges:
             block._ends[number] = tuple(to_torch(rows, block.device) for rows in ep.Block.edges(block, etype))
         return block._ends[number]
 
-    def __getitem__(self, etype):
+    def __getitem__(self, etype: EdgeType) -> _Type:
         return _View(lambda name: self._block._edge_frames[self._block._etype(name)])[etype]
 
 
@@ -179,7 +189,9 @@ class PairGraph(MessagePassing):
     """Seed edges, or their negatives, between the output nodes of a mini-batch. Counterpart of DGL's pair graphs: nodes
     are rows of `batch.output_nodes`, which `ndata[NID]` is."""
 
-    def __init__(self, schema, nodes, relations, device=None):
+    def __init__(self, schema: Schema, nodes: Mapping[str, Any],
+                 relations: Mapping[tuple[str, str, str], tuple[Any, Any, Mapping[str, Any]]],
+                 device: "str | torch.device | None" = None) -> None:
         """nodes: {node type: ids}; relations: {edge type: (sources, destinations, columns)}."""
         self._schema, self.device = schema, device
         self._node_frames = {ntype: Frame(to_torch_columns({NID: ids}, device)) for ntype, ids in nodes.items()}
@@ -191,7 +203,7 @@ class PairGraph(MessagePassing):
         self.ndata, self.edata = TypedFrames(self._node_frames), TypedFrames(self._edge_frames)
         self.srcdata = self.dstdata = self.ndata
 
-    def to(self, device, **options):
+    def to(self, device: "str | torch.device", **options: Any) -> "PairGraph":
         """Returns the graph with its columns and rows on a device."""
         moved = PairGraph(self._schema, {name: frame[NID] for name, frame in self._node_frames.items()}, {}, device)
         for mine, other in zip(self._node_frames.values(), moved._node_frames.values()):
@@ -202,15 +214,15 @@ class PairGraph(MessagePassing):
         return moved
 
     @property
-    def canonical_etypes(self):
+    def canonical_etypes(self) -> list[tuple[str, str, str]]:
         return list(self._ends)
 
     @property
-    def ntypes(self):
+    def ntypes(self) -> list[str]:
         return list(self._node_frames)
 
     @property
-    def nodes(self):
+    def nodes(self) -> _View:
         return _View(self._node_frames.__getitem__)
 
     def _etype(self, etype):
@@ -218,14 +230,14 @@ class PairGraph(MessagePassing):
             return next(iter(self._ends))
         return super()._etype(etype)
 
-    def edges(self, etype=None):
+    def edges(self, etype: EdgeType | None = None) -> "tuple[torch.Tensor, torch.Tensor]":
         """Returns (sources, destinations) as rows: int64 [edges] each."""
         return self._ends[self._etype(etype)]
 
-    def num_edges(self, etype=None):
+    def num_edges(self, etype: EdgeType | None = None) -> int:
         return len(self.edges(etype)[0])
 
-    def num_nodes(self, ntype=None):
+    def num_nodes(self, ntype: str | None = None) -> int:
         return sum(self._num_nodes.values()) if ntype is None else self._num_nodes[ntype]
 
     number_of_edges, number_of_nodes = num_edges, num_nodes
@@ -246,7 +258,8 @@ class PairGraph(MessagePassing):
         return [*self._node_frames.values(), *self._edge_frames.values()]
 
 
-def to_block(g, dst_nodes=None, include_dst_in_src=True, src_nodes=None):
+def to_block(g: Frontier, dst_nodes: NodeIds | None = None, include_dst_in_src: bool = True,
+             src_nodes: None = None) -> Block:
     """Converts a frontier to a block. Counterpart of dgl.to_block.
 
     dst_nodes: ids or {node type: ids}, distinct; None: the nodes at which its edges end, ascending.

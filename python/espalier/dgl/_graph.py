@@ -2,6 +2,7 @@
 
 import collections
 import os
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,6 +12,10 @@ from espalier.dgl._absent import Remedies, module_getattr
 from espalier.dgl._arrays import to_numpy, to_torch
 from espalier.dgl._rows import Columns, PartitionPolicy
 from espalier.types import Schema
+from espalier.typing import EdgeType, Ids, Path
+
+if TYPE_CHECKING:
+    import torch
 
 Scheme = collections.namedtuple("Scheme", ["shape", "dtype"])  # of a column's rows
 
@@ -39,7 +44,8 @@ class DistGraph(ep.DistGraph):
     InvalidArgument: no graph is named.
     """
 
-    def __init__(self, graph_name, gpb=None, part_config=None):
+    def __init__(self, graph_name: str, gpb: "Path | GraphPartitionBook | None" = None,
+                 part_config: Path | None = None) -> None:
         if isinstance(gpb, (str, os.PathLike)) and part_config is None:
             part_config = gpb
         if _session.is_given_a_graph():
@@ -60,46 +66,59 @@ class DistGraph(ep.DistGraph):
         self._edge_frames = [Columns(self, frame, "edge", number) for number, frame in enumerate(graph._edge_frames)]
         return self
 
+    if TYPE_CHECKING:  # what espalier.DistGraph's properties find here
+        @property
+        def ndata(self) -> Columns: ...
+
+        @property
+        def edata(self) -> Columns: ...
+
+        @property
+        def nodes(self) -> Any: ...
+
+        @property
+        def edges(self) -> Any: ...
+
     def __getattr__(self, name):
         return _absent_from_graph(name)
 
-    def get_partition_book(self):
+    def get_partition_book(self) -> "GraphPartitionBook":
         return GraphPartitionBook(self)
 
-    def barrier(self):
+    def barrier(self) -> None:
         """Blocks until every rank has called it."""
         _session.process_group(self).barrier()
 
-    def get_node_partition_policy(self, ntype):
+    def get_node_partition_policy(self, ntype: str | None) -> PartitionPolicy:
         return PartitionPolicy(self, "node", self._schema.node_type(ntype))
 
-    def get_edge_partition_policy(self, etype):
+    def get_edge_partition_policy(self, etype: EdgeType | None) -> PartitionPolicy:
         return PartitionPolicy(self, "edge", self._schema.edge_type(etype))
 
-    def get_ntype_id(self, ntype):
+    def get_ntype_id(self, ntype: str | None) -> int:
         return self._schema.node_type(ntype)
 
-    def get_etype_id(self, etype):
+    def get_etype_id(self, etype: EdgeType | None) -> int:
         return self._schema.edge_type(etype)
 
-    def to_canonical_etype(self, etype):
+    def to_canonical_etype(self, etype: EdgeType | None) -> tuple[str, str, str]:
         return self._schema.edge_types[self._schema.edge_type(etype)]
 
-    def node_attr_schemes(self, ntype=None):
+    def node_attr_schemes(self, ntype: str | None = None) -> dict[str, Scheme]:
         """Returns {column: (shape of a row, dtype)}."""
         return _schemes(self._node_frames[self._schema.node_type(ntype)])
 
-    def edge_attr_schemes(self, etype=None):
+    def edge_attr_schemes(self, etype: EdgeType | None = None) -> dict[str, Scheme]:
         return _schemes(self._edge_frames[self._schema.edge_type(etype)])
 
-    def find_edges(self, edges, etype=None):
+    def find_edges(self, edges: Ids, etype: EdgeType | None = None) -> "tuple[torch.Tensor, torch.Tensor]":
         return tuple(map(to_torch, super().find_edges(to_numpy(edges), etype)))
 
-    def in_degrees(self, v="__ALL__", etype=None):
+    def in_degrees(self, v: Ids | str = "__ALL__", etype: EdgeType | None = None) -> "torch.Tensor":
         """Returns the number of in-edges of nodes, by default of all: int64 [n]."""
         return to_torch(super().in_degrees(self._ends(v, etype, 2), etype))
 
-    def out_degrees(self, u="__ALL__", etype=None):
+    def out_degrees(self, u: Ids | str = "__ALL__", etype: EdgeType | None = None) -> "torch.Tensor":
         return to_torch(super().out_degrees(self._ends(u, etype, 0), etype))
 
     def _ends(self, nodes, etype, end):
@@ -107,10 +126,10 @@ class DistGraph(ep.DistGraph):
             return to_numpy(nodes)
         return np.arange(self.num_nodes(self._schema.edge_types[self._schema.edge_type(etype)][end]))
 
-    def to_global_ids(self, ids, ntype=None):
+    def to_global_ids(self, ids: Ids, ntype: str | None = None) -> "torch.Tensor":
         return to_torch(super().to_global_ids(to_numpy(ids), ntype))
 
-    def to_original_ids(self, nodes, ntype=None):
+    def to_original_ids(self, nodes: Ids, ntype: str | None = None) -> "torch.Tensor":
         return to_torch(super().to_original_ids(to_numpy(nodes), ntype))
 
 
@@ -138,24 +157,24 @@ class GraphPartitionBook(Remedies):
         "shared_memory": "partitions are mapped files, which processes of a host share",
     }
 
-    def __init__(self, graph):
+    def __init__(self, graph: DistGraph) -> None:
         self._graph, self._book = graph, ep.DistGraph.get_partition_book(graph)
 
-    def num_partitions(self):
+    def num_partitions(self) -> int:
         return self._book.num_partitions()
 
     @property
-    def ntypes(self):
+    def ntypes(self) -> list[str]:
         return self._graph.ntypes
 
     @property
-    def canonical_etypes(self):
+    def canonical_etypes(self) -> list[tuple[str, str, str]]:
         return self._graph.canonical_etypes
 
-    def to_canonical_etype(self, etype):
+    def to_canonical_etype(self, etype: EdgeType | None) -> tuple[str, str, str]:
         return self._graph.to_canonical_etype(etype)
 
-    def metadata(self):
+    def metadata(self) -> list[dict[str, int]]:
         """Returns a dict {"machine_id", "num_nodes", "num_edges"} for each partition, of all types."""
         counts = {}
         for what, types, ranges in (("num_nodes", self.ntypes, self._book.node_ranges),
@@ -164,23 +183,23 @@ class GraphPartitionBook(Remedies):
         return [{"machine_id": part, **{what: int(values[part]) for what, values in counts.items()}}
                 for part in range(self.num_partitions())]
 
-    def nid2partid(self, nids, ntype="_N"):
+    def nid2partid(self, nids: Ids, ntype: str | None = "_N") -> "torch.Tensor":
         return to_torch(self._book.nid2partid(to_numpy(nids), ntype))
 
-    def eid2partid(self, eids, etype="_E"):
+    def eid2partid(self, eids: Ids, etype: EdgeType | None = "_E") -> "torch.Tensor":
         return to_torch(self._book.eid2partid(to_numpy(eids), etype))
 
-    def partid2nids(self, partid, ntype="_N"):
+    def partid2nids(self, partid: int, ntype: str | None = "_N") -> "torch.Tensor":
         """Returns the nodes of a partition, which are consecutive: int64 [n]."""
         first = self._book.node_ranges(ntype)
         return to_torch(np.arange(first[partid], first[partid + 1]))
 
-    def partid2eids(self, partid, etype="_E"):
+    def partid2eids(self, partid: int, etype: EdgeType | None = "_E") -> "torch.Tensor":
         first = self._book.edge_ranges(etype)
         return to_torch(np.arange(first[partid], first[partid + 1]))
 
-    def nid2localnid(self, nids, partid, ntype="_N"):
+    def nid2localnid(self, nids: Ids, partid: int, ntype: str | None = "_N") -> "torch.Tensor":
         return to_torch(self._book.nid2localnid(to_numpy(nids), partid, ntype))
 
-    def eid2localeid(self, eids, partid, etype="_E"):
+    def eid2localeid(self, eids: Ids, partid: int, etype: EdgeType | None = "_E") -> "torch.Tensor":
         return to_torch(self._book.eid2localeid(to_numpy(eids), partid, etype))

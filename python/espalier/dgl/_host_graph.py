@@ -1,11 +1,18 @@
 """Graphs in this process's memory: what `partition_graph` takes and `load_partition` returns."""
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 import espalier as ep
 from espalier.dgl._absent import Remedies
 from espalier.dgl._arrays import to_numpy, to_torch
-from espalier.dgl._messages import Frame, TypedFrames, _View
+from espalier.dgl._messages import Frame, TypedFrames, _Type, _View
+from espalier.typing import Ids
+
+if TYPE_CHECKING:
+    import torch
 
 
 class HostGraph(Remedies):
@@ -15,7 +22,7 @@ class HostGraph(Remedies):
     _remedies = {name: "partition it, and open it as a DistGraph" for name in
                  ("update_all", "apply_edges", "in_edges", "subgraph", "adj", "local_scope", "to", "in_degrees")}
 
-    def __init__(self, edges, num_nodes):
+    def __init__(self, edges: Mapping[tuple[str, str, str], tuple[Ids, Ids]], num_nodes: Mapping[str, int]) -> None:
         """edges: {(source type, relation, destination type): (sources, destinations)}; num_nodes: {type: number}."""
         self._ends = {etype: tuple(np.asarray(to_numpy(ends)) for ends in pair) for etype, pair in edges.items()}
         self._num_nodes = dict(num_nodes)
@@ -24,28 +31,28 @@ class HostGraph(Remedies):
         self.ndata, self.edata = TypedFrames(self._node_frames), TypedFrames(self._edge_frames)
 
     @property
-    def ntypes(self):
+    def ntypes(self) -> list[str]:
         return list(self._num_nodes)
 
     @property
-    def canonical_etypes(self):
+    def canonical_etypes(self) -> list[tuple[str, str, str]]:
         return list(self._ends)
 
     @property
-    def etypes(self):
+    def etypes(self) -> list[str]:
         return [names[1] for names in self._ends]
 
-    def to_canonical_etype(self, etype):
+    def to_canonical_etype(self, etype: str | tuple[str, str, str] | None) -> tuple[str, str, str]:
         """Returns the edge type of that name; None: the only one."""
         found = [names for names in self._ends if etype is None or etype == names or etype == names[1]]
         if len(found) != 1:
             raise ep.InvalidArgument(f"edge type {etype!r}; expected one of {', '.join(map(str, self._ends))}")
         return found[0]
 
-    def num_nodes(self, ntype=None):
+    def num_nodes(self, ntype: str | None = None) -> int:
         return sum(self._num_nodes.values()) if ntype is None else self._num_nodes[ntype]
 
-    def num_edges(self, etype=None):
+    def num_edges(self, etype: str | tuple[str, str, str] | None = None) -> int:
         if etype is None:
             return sum(len(sources) for sources, _ in self._ends.values())
         return len(self._ends[self.to_canonical_etype(etype)][0])
@@ -53,11 +60,11 @@ class HostGraph(Remedies):
     number_of_nodes, number_of_edges = num_nodes, num_edges
 
     @property
-    def nodes(self):
+    def nodes(self) -> _View:
         return _View(self._node_frames.__getitem__)
 
     @property
-    def edges(self):
+    def edges(self) -> "_EdgesOfHost":
         """`edges(etype=)` returns (sources, destinations), `edges[etype].data` columns."""
         return _EdgesOfHost(self)
 
@@ -69,10 +76,11 @@ class _EdgesOfHost:
     def __init__(self, graph):
         self._graph = graph
 
-    def __call__(self, form="uv", order="eid", etype=None):
+    def __call__(self, form: str = "uv", order: str = "eid",
+                 etype: str | tuple[str, str, str] | None = None) -> "tuple[torch.Tensor, torch.Tensor]":
         return tuple(map(to_torch, self._graph._ends[self._graph.to_canonical_etype(etype)]))
 
-    def __getitem__(self, etype):
+    def __getitem__(self, etype: str | tuple[str, str, str]) -> _Type:
         return _View(self._graph._edge_frames.__getitem__)[self._graph.to_canonical_etype(etype)]
 
 
@@ -80,13 +88,14 @@ def _count(ends):
     return max((int(ids.max()) + 1 for ids in ends if len(ids)), default=0)
 
 
-def graph(data, *, num_nodes=None):
+def graph(data: tuple[Ids, Ids], *, num_nodes: int | None = None) -> HostGraph:
     """Returns the graph of (sources, destinations), ids from 0. Counterpart of dgl.graph."""
     ends = tuple(np.asarray(to_numpy(ids)) for ids in data)
     return HostGraph({("_N", "_E", "_N"): ends}, {"_N": _count(ends) if num_nodes is None else int(num_nodes)})
 
 
-def heterograph(data_dict, num_nodes_dict=None):
+def heterograph(data_dict: Mapping[tuple[str, str, str], tuple[Ids, Ids]],
+                num_nodes_dict: Mapping[str, int] | None = None) -> HostGraph:
     """Returns the graph of {(source type, relation, destination type): (sources, destinations)}. Counterpart of
     dgl.heterograph."""
     edges = {tuple(etype): tuple(np.asarray(to_numpy(ids)) for ids in ends) for etype, ends in data_dict.items()}

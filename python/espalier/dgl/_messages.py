@@ -1,9 +1,15 @@
 """Columns of nodes and edges, and functions over them, of the small graphs that a mini-batch has."""
 
 import contextlib
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 from espalier.dgl._absent import Remedies, refuse
 from espalier.dgl.function import Message, Reduction
+from espalier.typing import EdgeType
+
+if TYPE_CHECKING:
+    import torch
 
 
 class Frame(dict):
@@ -16,25 +22,25 @@ class _View:
     def __init__(self, find):
         self._find = find
 
-    def __getitem__(self, name):
+    def __getitem__(self, name: Any) -> "_Type":
         return _Type(self._find(name))
 
 
 class _Type:
-    def __init__(self, data):
+    def __init__(self, data: Frame) -> None:
         self.data = data
 
 
 class TypedFrames:
     """Columns of all types: `frames["h"]` is that of the only type, or of several {type: tensor}."""
 
-    def __init__(self, frames):
+    def __init__(self, frames: dict[Any, Frame]) -> None:
         self._frames = frames  # {type: Frame}
 
     def _only(self):
         return next(iter(self._frames.values())) if len(self._frames) == 1 else None
 
-    def __getitem__(self, name):
+    def __getitem__(self, name: str) -> Any:
         if (only := self._only()) is not None:
             return only[name]
         found = {key: frame[name] for key, frame in self._frames.items() if name in frame}
@@ -42,40 +48,40 @@ class TypedFrames:
             raise KeyError(name)
         return found
 
-    def __setitem__(self, name, values):
+    def __setitem__(self, name: str, values: Any) -> None:
         if (only := self._only()) is not None and not isinstance(values, dict):
             only[name] = values
             return
         for key, rows in values.items():
             self._frames[key][name] = rows
 
-    def __delitem__(self, name):
+    def __delitem__(self, name: str) -> None:
         self.pop(name)
 
-    def pop(self, name):
+    def pop(self, name: str) -> Any:
         values = self[name]
         for frame in self._frames.values():
             frame.pop(name, None)
         return values
 
-    def update(self, columns):
+    def update(self, columns: Mapping[str, Any]) -> None:
         for name, values in columns.items():
             self[name] = values
 
-    def __contains__(self, name):
+    def __contains__(self, name: str) -> bool:
         return any(name in frame for frame in self._frames.values())
 
-    def keys(self):
+    def keys(self) -> list[str]:
         return sorted({name for frame in self._frames.values() for name in frame})
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[str]:
         return iter(self.keys())
 
 
 class EdgeBatch:
     """The edges that a function of `apply_edges` gets: `src`, `dst` and `data` by column."""
 
-    def __init__(self, graph, etype):
+    def __init__(self, graph: "MessagePassing", etype: tuple[str, str, str]) -> None:
         self.canonical_etype = etype
         sources, destinations = graph.edges(etype=etype)
         self.src = _Gathered(graph._source_frame(etype), sources)
@@ -87,7 +93,7 @@ class _Gathered:
     def __init__(self, frame, rows):
         self._frame, self._rows = frame, rows
 
-    def __getitem__(self, name):
+    def __getitem__(self, name: str) -> "torch.Tensor":
         return self._frame[name][self._rows]
 
 
@@ -142,7 +148,8 @@ class MessagePassing(Remedies):
     def _etype(self, etype):
         return self._schema.edge_types[self._schema.edge_type(etype)]
 
-    def apply_edges(self, func, edges="__ALL__", etype=None):
+    def apply_edges(self, func: "Message | Callable[[EdgeBatch], Mapping[str, torch.Tensor]]", edges: str = "__ALL__",
+                    etype: EdgeType | None = None) -> None:
         """Sets columns of edges: by a function of espalier.dgl.function, or by one from edges (`src`, `dst`, `data`) to
         {column: values}."""
         if not isinstance(edges, str):
@@ -150,7 +157,8 @@ class MessagePassing(Remedies):
         etype = self._etype(etype)
         self._edge_frame(etype).update(_message(func, EdgeBatch(self, etype)))
 
-    def update_all(self, message_func, reduce_func, apply_node_func=None, etype=None):
+    def update_all(self, message_func: "Message | Callable[[EdgeBatch], Mapping[str, torch.Tensor]]",
+                   reduce_func: Reduction, apply_node_func: None = None, etype: EdgeType | None = None) -> None:
         """Sets a column of destinations to a reduction of the messages of their in-edges. reduce_func: `sum`, `mean`,
         `max` or `min` of espalier.dgl.function."""
         if not isinstance(reduce_func, Reduction):
@@ -165,7 +173,7 @@ class MessagePassing(Remedies):
                                                                   self._num_destinations(etype))
 
     @contextlib.contextmanager
-    def local_scope(self):
+    def local_scope(self) -> Iterator[None]:
         """Columns that are set inside `with` are gone after it."""
         kept = [(frame, dict(frame)) for frame in self._all_frames()]
         try:

@@ -3,6 +3,8 @@
 import json
 import os
 import pathlib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,19 +13,25 @@ from espalier.dgl import _session
 from espalier.dgl._absent import refuse
 from espalier.dgl._arrays import to_numpy, to_torch
 from espalier.dgl._blocks import EID, NID
-from espalier.dgl._graph import DistGraph
+from espalier.dgl._graph import DistGraph, GraphPartitionBook
 from espalier.dgl._host_graph import HostGraph
 from espalier.dgl._rows import PART_OF_MASK
 from espalier.partitioning import original_edge_ids
 from espalier.types import to_int
+from espalier.typing import Path
+
+if TYPE_CHECKING:
+    import torch
 
 _ALGORITHMS = {"metis": "METIS", "random": "Random", "streaming": "Streaming"}
 _OBJECTIVES = {"cut": "EdgeCut", "vol": "CommunicationVolume"}
 
 
-def partition_graph(g, graph_name, num_parts, out_path, num_hops=1, part_method="metis", balance_ntypes=None,
-                    balance_edges=False, return_mapping=False, num_trainers_per_machine=1, objtype="cut",
-                    graph_formats=None, use_graphbolt=False, seed=0):
+def partition_graph(g: Any, graph_name: str, num_parts: int, out_path: Path, num_hops: int = 1,
+                    part_method: str = "metis", balance_ntypes: Any = None, balance_edges: bool = False,
+                    return_mapping: bool = False, num_trainers_per_machine: int = 1, objtype: str = "cut",
+                    graph_formats: str | Sequence[str] | None = None, use_graphbolt: bool = False,
+                    seed: int = 0) -> Any:
     """Partitions a graph and writes `out_path/graph_name.json`, the part_config that DistGraph reads; returns None, or
     with return_mapping (nodes, edges): original ids in the order of the new ones, int64, or {type: ids}. Counterpart of
     DGL's partition_graph, over `espalier.partition`.
@@ -97,7 +105,8 @@ def _arrays_of(g):
     return nodes, edges, splits
 
 
-def load_partition_book(part_config, part_id, graph_name=None):
+def load_partition_book(part_config: Path, part_id: int, graph_name: str | None = None
+                        ) -> tuple[GraphPartitionBook, str, dict[str, int], dict[str, int]]:
     """Returns (GraphPartitionBook, graph's name, node types, edge types). Counterpart of DGL's load_partition_book."""
     graph = _open(part_config)
     config = json.loads(pathlib.Path(part_config).read_text())
@@ -105,7 +114,8 @@ def load_partition_book(part_config, part_id, graph_name=None):
     return graph.get_partition_book(), config["graph_name"], config["ntypes"], config["etypes"]
 
 
-def load_partition_feats(part_config, part_id, load_nodes=True, load_edges=True):
+def load_partition_feats(part_config: Path, part_id: int, load_nodes: bool = True, load_edges: bool = True
+                         ) -> "tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]]":
     """Returns (node columns, edge columns) of a partition's own nodes and edges: {"type/column": tensor}, where DGL's
     names of edge types are "source:relation:destination"."""
     graph = _open(part_config)
@@ -123,7 +133,9 @@ def load_partition_feats(part_config, part_id, load_nodes=True, load_edges=True)
     return node_feats, edge_feats
 
 
-def load_partition(part_config, part_id, load_feats=True):
+def load_partition(part_config: Path, part_id: int, load_feats: bool = True
+                   ) -> ("tuple[HostGraph, dict[str, torch.Tensor], dict[str, torch.Tensor], GraphPartitionBook, str, "
+                         "dict[str, int], dict[str, int]]"):
     """Returns (graph, node columns, edge columns, partition book, graph's name, node types, edge types). Counterpart of
     DGL's load_partition.
 

@@ -1,11 +1,21 @@
 """Columns and distributed tensors whose rows are PyTorch's tensors."""
 
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 import espalier as ep
 from espalier.dgl import _session
 from espalier.dgl._absent import Remedies
 from espalier.dgl._arrays import numpy_dtype, to_numpy, to_torch, torch_dtype
+from espalier.typing import Ids, Values
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+    import torch
+
+    from espalier.dgl._graph import DistGraph, GraphPartitionBook
 
 _ROWS_AT_ONCE = 1 << 16
 PART_OF_MASK = {"train_mask": "train", "val_mask": "validation", "test_mask": "test"}
@@ -15,23 +25,23 @@ class PartitionPolicy:
     """Which rows a tensor has: one for each node or edge of a type. Counterpart of DGL's NodePartitionPolicy and
     EdgePartitionPolicy; `DistGraph.get_node_partition_policy` makes one."""
 
-    def __init__(self, graph, kind, number):
+    def __init__(self, graph: "DistGraph", kind: str, number: int) -> None:
         self._graph, self.kind, self.number = graph, kind, number
 
     @property
-    def type_name(self):
+    def type_name(self) -> str | tuple[str, str, str]:
         schema = self._graph._schema
         return schema.node_types[self.number] if self.kind == "node" else schema.edge_types[self.number]
 
     @property
-    def policy_str(self):
+    def policy_str(self) -> str:
         return f"{self.kind}~{self.type_name if self.kind == 'node' else ':'.join(self.type_name)}"
 
     @property
-    def partition_book(self):
+    def partition_book(self) -> "GraphPartitionBook":
         return self._graph.get_partition_book()
 
-    def get_size(self):
+    def get_size(self) -> int:
         """Returns the number of rows of all partitions."""
         core = self._graph._core
         return core.num_nodes(self.number) if self.kind == "node" else core.num_edges(self.number)
@@ -43,37 +53,38 @@ class Column(Remedies):
 
     _remedies = {"local_partition": "rows of any partition are read by their ids"}
 
-    def __init__(self, graph, source, policy, split=None):
+    def __init__(self, graph: "DistGraph", source: Any, policy: PartitionPolicy | None,
+                 split: ep.NodesOfSplit | None = None) -> None:
         self._graph, self._source, self.part_policy, self.split = graph, source, policy, split
 
     @property
-    def name(self):
+    def name(self) -> str:
         return self._source.name
 
     @property
-    def shape(self):
+    def shape(self) -> tuple[int, ...]:
         return tuple(self._source.shape)
 
     @property
-    def dtype(self):
+    def dtype(self) -> "torch.dtype":
         return torch_dtype(self._source.dtype)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self.shape[0]
 
-    def __getitem__(self, ids):
+    def __getitem__(self, ids: Ids | slice) -> "torch.Tensor":
         return to_torch(self._source[to_numpy(ids)])
 
-    def __array__(self, dtype=None, copy=None):
+    def __array__(self, dtype=None, copy=None) -> np.ndarray:
         return np.asarray(self._source, dtype=dtype)
 
     __iter__ = None
 
-    def count_nonzero(self):
+    def count_nonzero(self) -> int:
         """Returns the number of values that are not 0."""
         return int(np.count_nonzero(np.asarray(self._source)))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{type(self).__name__}(name={self.name!r}, shape={self.shape}, dtype={self.dtype})"
 
 
@@ -103,7 +114,7 @@ class Columns:
     stored under these names: they are its parts, by which `node_split` divides without reading a mask.
     """
 
-    def __init__(self, graph, frame, kind, number):
+    def __init__(self, graph: "DistGraph", frame: Any, kind: str, number: int) -> None:
         self._graph, self._frame, self._kind, self._number = graph, frame, kind, number
 
     def _policy(self):
@@ -123,19 +134,19 @@ class Columns:
         split = splits[0] if name not in self._frame else "masks"
         return ep.NodesOfSplit(split, PART_OF_MASK[name], self._policy().type_name)
 
-    def keys(self):
+    def keys(self) -> list[str]:
         return self._frame.keys() + [name for name in PART_OF_MASK if name not in self._frame and self._split_of(name)]
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[str]:
         return iter(self.keys())
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.keys())
 
-    def __contains__(self, name):
+    def __contains__(self, name: str) -> bool:
         return name in self.keys()
 
-    def __getitem__(self, name):
+    def __getitem__(self, name: str) -> "Column | DistTensor":
         split = self._split_of(name)
         if name in self._frame:
             source = self._frame[name]
@@ -152,15 +163,15 @@ class Columns:
             schema.node_type(split.ntype), split.split, split.part, None))
         return Column(self._graph, mask, self._policy(), split)
 
-    def __setitem__(self, name, tensor):
+    def __setitem__(self, name: str, tensor: "DistTensor") -> None:
         if not isinstance(tensor, DistTensor):
             raise ep.InvalidArgument(f"a column must be a DistTensor, not {type(tensor).__name__}")
         self._frame[name] = tensor._source
 
-    def __delitem__(self, name):
+    def __delitem__(self, name: str) -> None:
         del self._frame[name]
 
-    def pop(self, name):
+    def pop(self, name: str) -> "Column | DistTensor":
         tensor = self[name]
         del self[name]
         return tensor
@@ -176,8 +187,11 @@ class DistTensor(Column):
     read: an assignment, `g.ndata[name] = tensor`, makes it a column.
     """
 
-    def __init__(self, shape, dtype=None, name=None, init_func=None, part_policy=None, persistent=False, is_gdata=True,
-                 attach=True):
+    def __init__(self, shape: int | Sequence[int], dtype: "npt.DTypeLike | torch.dtype | None" = None,
+                 name: str | None = None,
+                 init_func: "Callable[[tuple[int, ...], torch.dtype], Values] | None" = None,
+                 part_policy: PartitionPolicy | None = None, persistent: bool = False, is_gdata: bool = True,
+                 attach: bool = True) -> None:
         graph = part_policy._graph if part_policy is not None else _session.current_graph()
         shape = tuple(int(size) for size in (shape if np.ndim(shape) else (shape,)))
         if not shape:
@@ -202,10 +216,10 @@ class DistTensor(Column):
         Column.__init__(tensor, graph, source, policy)
         return tensor
 
-    def __setitem__(self, ids, values):
+    def __setitem__(self, ids: Ids | slice, values: Values) -> None:
         self._source[to_numpy(ids)] = to_numpy(values)
 
-    def count_nonzero(self):
+    def count_nonzero(self) -> int:
         return self._source.count_nonzero()
 
 
@@ -220,7 +234,8 @@ def _policy_of(graph, num_rows):
     return found[0] if found else None
 
 
-def initial_rows(init_func, dtype, row_shape):
+def initial_rows(init_func: "Callable[[tuple[int, ...], torch.dtype], Values]", dtype: "npt.DTypeLike",
+                 row_shape: tuple[int, ...]) -> Callable[[int, int], Any]:
     """Returns the function (first row, number of rows) -> array that calls DGL's init_func(shape, dtype)."""
     return lambda first, count: to_numpy(init_func((count, *row_shape), torch_dtype(dtype)))
 

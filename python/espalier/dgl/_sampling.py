@@ -1,5 +1,8 @@
 """Sampling of one hop, and shares of ranks."""
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 import espalier as ep
@@ -7,7 +10,12 @@ from espalier.dgl import _session
 from espalier.dgl._absent import refuse
 from espalier.dgl._arrays import to_numpy, to_torch
 from espalier.dgl._blocks import Frontier
+from espalier.dgl._graph import DistGraph, GraphPartitionBook
 from espalier.dgl._rows import Column
+from espalier.typing import EdgeType, Ids, NodeIds, SupportsArray
+
+if TYPE_CHECKING:
+    import torch
 
 
 def _distinct(nodes):
@@ -19,13 +27,14 @@ def _distinct(nodes):
     return ids if len(values) == len(ids) else ids[np.sort(first)]
 
 
-def fanout_of(fanout):
+def fanout_of(fanout: int | dict[Any, int]) -> int | dict[Any, int]:
     """`fanout` without the edge types of which nothing is sampled."""
     return {etype: number for etype, number in fanout.items() if number != 0} if isinstance(fanout, dict) else fanout
 
 
-def sample_neighbors(g, nodes, fanout, edge_dir="in", prob=None, replace=False, etype_sorted=True, output_device=None,
-                     use_graphbolt=False):
+def sample_neighbors(g: DistGraph, nodes: NodeIds, fanout: int | dict[Any, int], edge_dir: str = "in",
+                     prob: str | None = None, replace: bool = False, etype_sorted: bool = True,
+                     output_device: "str | torch.device | None" = None, use_graphbolt: bool = False) -> Frontier:
     """Samples in-edges of nodes, other ones in every call. Counterpart of DGL's distributed.sample_neighbors.
 
     nodes: ids or {node type: ids}, which may repeat: a node's edges are sampled once. fanout: number of in-edges of
@@ -37,8 +46,9 @@ def sample_neighbors(g, nodes, fanout, edge_dir="in", prob=None, replace=False, 
                                            seed=_session.next_seed(g)))
 
 
-def sample_etype_neighbors(g, nodes, fanout, edge_dir="in", prob=None, replace=False, etype_sorted=True,
-                           output_device=None, use_graphbolt=False):
+def sample_etype_neighbors(g: DistGraph, nodes: NodeIds, fanout: Ids | dict[Any, int], edge_dir: str = "in",
+                           prob: str | None = None, replace: bool = False, etype_sorted: bool = True,
+                           output_device: "str | torch.device | None" = None, use_graphbolt: bool = False) -> Frontier:
     """As sample_neighbors; fanout may also be a list, a number for each edge type in the order of
     `g.canonical_etypes`."""
     if np.ndim(to_numpy(fanout)) == 1 and not isinstance(fanout, dict):
@@ -51,12 +61,13 @@ def sample_etype_neighbors(g, nodes, fanout, edge_dir="in", prob=None, replace=F
     return sample_neighbors(g, nodes, fanout, edge_dir, prob, replace)
 
 
-def in_subgraph(g, nodes):
+def in_subgraph(g: DistGraph, nodes: NodeIds) -> Frontier:
     """Returns all in-edges of nodes."""
     return Frontier(g, ep.in_subgraph(g, _distinct(nodes)))
 
 
-def find_edges(g, edge_ids, etype=None):
+def find_edges(g: DistGraph, edge_ids: Ids,
+               etype: EdgeType | None = None) -> "tuple[torch.Tensor, torch.Tensor]":
     """Returns (sources, destinations) of edges."""
     return g.find_edges(edge_ids, etype)
 
@@ -84,7 +95,9 @@ def _check_rank(graph, rank, trainer_ids):
                "own partitions")
 
 
-def node_split(nodes, partition_book=None, ntype="_N", rank=None, force_even=True, node_trainer_ids=None):
+def node_split(nodes: ep.NodesOfSplit | SupportsArray | Sequence[bool],
+               partition_book: GraphPartitionBook | None = None, ntype: str = "_N", rank: int | None = None,
+               force_even: bool = True, node_trainer_ids: None = None) -> "torch.Tensor":
     """Returns this rank's share of nodes: int64 [n]. Counterpart of DGL's node_split, without communication.
 
     nodes: a mask of the nodes (`g.ndata["train_mask"]`, a DistTensor, an array or a tensor), or an
@@ -102,7 +115,9 @@ def node_split(nodes, partition_book=None, ntype="_N", rank=None, force_even=Tru
     return ids
 
 
-def edge_split(edges, partition_book=None, etype="_E", rank=None, force_even=True, edge_trainer_ids=None):
+def edge_split(edges: SupportsArray | Sequence[bool], partition_book: GraphPartitionBook | None = None,
+               etype: EdgeType = "_E", rank: int | None = None, force_even: bool = True,
+               edge_trainer_ids: None = None) -> "torch.Tensor":
     """Returns this rank's share of edges, their ids: int64 [n]. Counterpart of DGL's edge_split.
 
     edges: a mask of the edges of a type. force_even: as of node_split.

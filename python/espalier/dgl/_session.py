@@ -4,11 +4,16 @@ import json
 import os
 import pathlib
 import socket
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 import espalier as ep
 from espalier.types import to_int
+from espalier.typing import Path
+
+if TYPE_CHECKING:
+    from espalier.dgl._graph import DistGraph
 
 _TORCH = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 
@@ -25,11 +30,12 @@ class _Session:
 _session = _Session()
 
 
-def is_given_a_graph():
+def is_given_a_graph() -> bool:
     return bool(os.environ.get("ESPALIER_SERVERS") or os.environ.get("ESPALIER_PARTITIONS"))
 
 
-def initialize(ip_config=None, max_queue_size=None, net_type=None, num_worker_threads=1, use_graphbolt=False):
+def initialize(ip_config: Path | None = None, max_queue_size: int | None = None, net_type: str | None = None,
+               num_worker_threads: int = 1, use_graphbolt: bool = False) -> None:
     """Sets the variables that torch.distributed.init_process_group reads, unless they are set. Counterpart of DGL's
     initialize; every rank calls it.
 
@@ -52,7 +58,7 @@ def initialize(ip_config=None, max_queue_size=None, net_type=None, num_worker_th
     os.environ.update(RANK="0", WORLD_SIZE="1", LOCAL_RANK="0", MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
 
 
-def exit_client():
+def exit_client() -> None:
     """Leaves the process group, if one was used, and forgets the graph. Counterpart of DGL's exit_client; ranks need
     not end together, and servers go on."""
     if _session.group is not None:
@@ -60,7 +66,7 @@ def exit_client():
     _session.graph = _session.group = None
 
 
-def partitions_of(part_config):
+def partitions_of(part_config: Path) -> pathlib.Path:
     """Returns the folder of partitions that a part_config of `partition_graph` names."""
     path = pathlib.Path(part_config)
     if not path.exists():
@@ -72,11 +78,11 @@ def partitions_of(part_config):
     return path.parent / config["partitions"]
 
 
-def use_graph(graph):
+def use_graph(graph: "DistGraph") -> None:
     _session.graph = graph
 
 
-def current_graph(graph=None):
+def current_graph(graph: "DistGraph | None" = None) -> "DistGraph":
     """Returns `graph`, or the newest DistGraph."""
     if graph is None:
         graph = _session.graph
@@ -85,31 +91,31 @@ def current_graph(graph=None):
     return graph
 
 
-def process_group(graph=None):
+def process_group(graph: "DistGraph | None" = None) -> ep.ProcessGroup:
     """Returns the group of the job's ranks; the first call connects them, on all ranks together."""
     if _session.group is None:
         _session.group = ep.init_process_group(current_graph(graph))
     return _session.group
 
 
-def set_seed(seed):
+def set_seed(seed: int) -> None:
     """Sets the seed of loaders that are made, and of what is sampled, from here on. Counterpart of dgl.seed. The same
     program with the same seed, 0 without a call, samples the same."""
     _session.seed, _session.draws = to_int(seed, "seed", most=2**32 - 1), 0
 
 
-def loader_seed():
+def loader_seed() -> int:
     return _session.seed
 
 
-def next_seed(graph):
+def next_seed(graph: "DistGraph") -> int:
     """Returns a seed that differs from call to call and from rank to rank."""
     _session.draws += 1
     words = np.random.SeedSequence([_session.seed, graph.rank(), _session.draws]).generate_state(1, np.uint64)
     return int(words[0] >> np.uint64(1))
 
 
-def anonymous_name(what):
+def anonymous_name(what: str) -> str:
     """Returns a name for the next tensor without one: the same on ranks that make the same tensors."""
     _session.anonymous += 1
     return f"anonymous-{what}-{_session.anonymous}"

@@ -1,3 +1,5 @@
 """dgl.random."""
 
 from espalier.dgl._session import set_seed as seed
+
+__all__ = ["seed"]

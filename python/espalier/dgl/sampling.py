@@ -9,6 +9,11 @@ from espalier.dgl.dataloading import (
     MultiLayerNeighborSampler,
 )
 
+__all__ = [
+    "DistEdgeDataLoader", "DistNodeDataLoader", "MultiLayerFullNeighborSampler", "MultiLayerNeighborSampler",
+    "sample_neighbors",
+]
+
 __getattr__ = module_getattr("espalier.dgl.sampling", {
     "random_walk": "espalier.random_walk(g, nodes, metapath)",
     "node2vec_random_walk": "espalier.random_walk has uniform and weighted walks",

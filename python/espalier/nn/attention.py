@@ -1,11 +1,16 @@
 """Graph attention over one relation."""
 
+from collections.abc import Callable
+
 import torch
 from torch import nn
 
+from espalier.block import Block
 from espalier.errors import InvalidArgument
 from espalier.nn import functional as F
-from espalier.nn.blocks import edge_weights, edges_of, pair_of, rows_of
+from espalier.nn.blocks import RelationBlock, edge_weights, edges_of, pair_of, rows_of
+from espalier.nn.dropout import StepKeys
+from espalier.typing import EdgeType
 
 _RELU_GAIN = nn.init.calculate_gain("relu")
 
@@ -80,9 +85,11 @@ class GATConv(_Attention):
     and one width names and shapes are those of a layer of the C++ trainer.
     """
 
-    def __init__(self, in_feats, out_feats, num_heads, feat_drop=0.0, attn_drop=0.0, negative_slope=0.2, residual=False,
-                 activation=None, allow_zero_in_degree=False, bias=True, *, self_loops=False, layer=0,
-                 etype=None) -> None:
+    def __init__(self, in_feats: int | tuple[int, int], out_feats: int, num_heads: int, feat_drop: float = 0.0,
+                 attn_drop: float = 0.0, negative_slope: float = 0.2, residual: bool = False,
+                 activation: Callable[[torch.Tensor], torch.Tensor] | None = None, allow_zero_in_degree: bool = False,
+                 bias: bool = True, *, self_loops: bool = False, layer: int = 0,
+                 etype: EdgeType | None = None) -> None:
         super().__init__(in_feats, out_feats, num_heads, feat_drop, attn_drop, negative_slope, residual, activation,
                          allow_zero_in_degree, bias, self_loops, layer, etype)
         width = num_heads * out_feats
@@ -95,7 +102,9 @@ class GATConv(_Attention):
         self.bias = nn.Parameter(torch.zeros(width)) if bias and not isinstance(self.res_fc, nn.Linear) else None
         self._reset_linear(*([self.fc_src, self.fc_dst] if isinstance(in_feats, tuple) else [self.fc]))
 
-    def forward(self, block, feat, edge_weight=None, get_attention=False, *, keys=None):
+    def forward(self, block: Block | RelationBlock, feat: torch.Tensor | tuple[torch.Tensor, torch.Tensor],
+                edge_weight: torch.Tensor | None = None, get_attention: bool = False, *,
+                keys: StepKeys | None = None) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
         """Returns float32 [destinations, H, C]; with get_attention, (rows, attention [edges, H, 1]).
 
         feat: float32 [sources, in_feats] whose first rows are the destinations', or a pair. edge_weight: float32
@@ -132,9 +141,11 @@ class GATv2Conv(_Attention):
     residual of another width `res_fc`; names and shapes are those of a layer of the C++ trainer.
     """
 
-    def __init__(self, in_feats, out_feats, num_heads, feat_drop=0.0, attn_drop=0.0, negative_slope=0.2, residual=False,
-                 activation=None, allow_zero_in_degree=False, bias=True, share_weights=False, *, self_loops=False,
-                 layer=0, etype=None) -> None:
+    def __init__(self, in_feats: int | tuple[int, int], out_feats: int, num_heads: int, feat_drop: float = 0.0,
+                 attn_drop: float = 0.0, negative_slope: float = 0.2, residual: bool = False,
+                 activation: Callable[[torch.Tensor], torch.Tensor] | None = None, allow_zero_in_degree: bool = False,
+                 bias: bool = True, share_weights: bool = False, *, self_loops: bool = False, layer: int = 0,
+                 etype: EdgeType | None = None) -> None:
         super().__init__(in_feats, out_feats, num_heads, feat_drop, attn_drop, negative_slope, residual, activation,
                          allow_zero_in_degree, bias, self_loops, layer, etype)
         if share_weights and self._in_src_feats != self._in_dst_feats:
@@ -144,7 +155,9 @@ class GATv2Conv(_Attention):
         self.attn = self._attention_parameter()
         self._reset_linear(self.fc_src, self.fc_dst)
 
-    def forward(self, block, feat, edge_weight=None, get_attention=False, *, keys=None):
+    def forward(self, block: Block | RelationBlock, feat: torch.Tensor | tuple[torch.Tensor, torch.Tensor],
+                edge_weight: torch.Tensor | None = None, get_attention: bool = False, *,
+                keys: StepKeys | None = None) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
         """As of GATConv: float32 [destinations, H, C]."""
         edges = self._edges(block)
         source, destination = self._rows(block, feat)

@@ -3,6 +3,8 @@
 import torch
 from torch import nn
 
+from espalier.distributed import ProcessGroup
+
 _EPSILON, _MOMENTUM = 1e-5, 0.1
 
 
@@ -15,14 +17,14 @@ class BatchNorm(nn.Module):
     the same order, with zero rows too. torch's SyncBatchNorm refuses CPU tensors. None: the statistics of this rank's rows.
     """
 
-    def __init__(self, width, group=None) -> None:
+    def __init__(self, width: int, group: ProcessGroup | None = None) -> None:
         super().__init__()
         self._group = group
         self.weight, self.bias = nn.Parameter(torch.ones(width)), nn.Parameter(torch.zeros(width))
         self.register_buffer("running_mean", torch.zeros(width))
         self.register_buffer("running_var", torch.ones(width))
 
-    def forward(self, x):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
         if self._group is None or not self.training:
             return nn.functional.batch_norm(x, self.running_mean, self.running_var, self.weight, self.bias,
                                             self.training, _MOMENTUM, _EPSILON)

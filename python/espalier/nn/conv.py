@@ -1,12 +1,17 @@
 """Convolutions over one relation without attention."""
 
+from collections.abc import Callable
+
 import numpy as np
 import torch
 from torch import nn
 
+from espalier.block import Block
 from espalier.errors import InvalidArgument
 from espalier.nn import functional as F
-from espalier.nn.blocks import edge_weights, edges_of, pair_of, rows_of
+from espalier.nn.blocks import RelationBlock, edge_weights, edges_of, pair_of, rows_of
+from espalier.nn.functional import Edges
+from espalier.typing import Values
 
 _RELU_GAIN = nn.init.calculate_gain("relu")
 
@@ -26,8 +31,9 @@ class SAGEConv(nn.Module):
     `bias`). With bias=False names and shapes are those of a layer of the C++ trainer.
     """
 
-    def __init__(self, in_feats, out_feats, aggregator_type, feat_drop=0.0, bias=True, norm=None,
-                 activation=None) -> None:
+    def __init__(self, in_feats: int | tuple[int, int], out_feats: int, aggregator_type: str, feat_drop: float = 0.0,
+                 bias: bool = True, norm: Callable[[torch.Tensor], torch.Tensor] | None = None,
+                 activation: Callable[[torch.Tensor], torch.Tensor] | None = None) -> None:
         super().__init__()
         if aggregator_type not in ("mean", "gcn", "pool"):
             raise InvalidArgument(f"aggregator_type must be 'mean', 'gcn' or 'pool', not {aggregator_type!r}")
@@ -42,13 +48,14 @@ class SAGEConv(nn.Module):
         self.bias = nn.Parameter(torch.zeros(out_feats)) if aggregator_type == "gcn" and bias else None
         self.reset_parameters()
 
-    def reset_parameters(self):
+    def reset_parameters(self) -> None:
         """Draws weights by Xavier's uniform distribution with the gain of ReLU."""
         for linear in (self.fc_neigh, getattr(self, "fc_pool", None), getattr(self, "fc_self", None)):
             if linear is not None:
                 nn.init.xavier_uniform_(linear.weight, gain=_RELU_GAIN)
 
-    def forward(self, block, feat, edge_weight=None):
+    def forward(self, block: Block | RelationBlock, feat: torch.Tensor | tuple[torch.Tensor, torch.Tensor],
+                edge_weight: torch.Tensor | None = None) -> torch.Tensor:
         """Returns float32 [destinations, out_feats].
 
         feat: float32 [sources, in_feats] whose first rows are the destinations', or a pair (sources, destinations).
@@ -65,7 +72,7 @@ class SAGEConv(nn.Module):
             result = self.activation(result)
         return result if self.norm is None else self.norm(result)
 
-    def convolve(self, edges, x):
+    def convolve(self, edges: Edges, x: torch.Tensor) -> torch.Tensor:
         """Returns what forward does of a block with these Edges, without norm, activation and dropout of features."""
         return self._convolve(edges, None, x, x[:edges.num_dst], False)
 
@@ -113,8 +120,9 @@ class GraphConv(nn.Module):
     weight=True; `bias` [out_feats].
     """
 
-    def __init__(self, in_feats, out_feats, norm="both", weight=True, bias=True, activation=None,
-                 allow_zero_in_degree=False, *, self_loops=False) -> None:
+    def __init__(self, in_feats: int, out_feats: int, norm: str = "both", weight: bool = True, bias: bool = True,
+                 activation: Callable[[torch.Tensor], torch.Tensor] | None = None, allow_zero_in_degree: bool = False,
+                 *, self_loops: bool = False) -> None:
         super().__init__()
         if norm not in ("none", "both", "right", "left"):
             raise InvalidArgument(f"norm must be 'none', 'both', 'right' or 'left', not {norm!r}")
@@ -124,14 +132,16 @@ class GraphConv(nn.Module):
         self.bias = nn.Parameter(torch.zeros(out_feats)) if bias else None
         self.reset_parameters()
 
-    def reset_parameters(self):
+    def reset_parameters(self) -> None:
         """Draws the weight by Xavier's uniform distribution; the bias is zeros."""
         if self.fc is not None:
             nn.init.xavier_uniform_(self.fc.weight)
         if self.bias is not None:
             nn.init.zeros_(self.bias)
 
-    def forward(self, block, feat, weight=None, edge_weight=None, *, degrees=None):
+    def forward(self, block: Block | RelationBlock, feat: torch.Tensor | tuple[torch.Tensor, torch.Tensor],
+                weight: torch.Tensor | None = None, edge_weight: torch.Tensor | None = None, *,
+                degrees: tuple[Values, Values] | None = None) -> torch.Tensor:
         """Returns float32 [destinations, out_feats].
 
         feat: float32 [sources, in_feats], or a pair (sources, destinations), of which the second is read with
@@ -186,7 +196,8 @@ class GraphConv(nn.Module):
         return sums if result is None else sums * torch.from_numpy(result)[:, None]
 
 
-def whole_graph_scales(edges, out_degrees, in_degrees, self_loops):
+def whole_graph_scales(edges: Edges, out_degrees: Values, in_degrees: Values,
+                       self_loops: bool) -> tuple[np.ndarray, np.ndarray | None, np.ndarray]:
     """Returns GCN's scales of sources, of destinations' own rows (None without self loops) and of results, by the
     degrees of the whole graph: c_uv = (d_in(v) / drawn(v)) / sqrt(d_out(u) d_in(v)), as in the C++ trainer."""
     loop = np.float32(self_loops)

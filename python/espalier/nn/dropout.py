@@ -1,11 +1,17 @@
 """Dropout by the same bits as the C++ trainer's."""
 
+from collections.abc import Iterable
+
 import numpy as np
 import torch
 
 from espalier import _core
+from espalier.block import MiniBatch
 from espalier.errors import InvalidArgument
+from espalier.graph import DistGraph
 from espalier.nn import functional as F
+from espalier.nn.functional import Edges
+from espalier.typing import EdgeType
 
 
 class StepKeys:
@@ -19,7 +25,7 @@ class StepKeys:
     those of `prefetch_node_feats="original_id"` of the sampler, or are read from the graph.
     """
 
-    def __init__(self, g, batch, seed=0) -> None:
+    def __init__(self, g: DistGraph, batch: MiniBatch, seed: int = 0) -> None:
         self.seed, self.epoch, self.step = seed, batch.epoch, batch.step
         self._schema = g._schema
         nodes = batch.input_nodes
@@ -30,11 +36,12 @@ class StepKeys:
         self._ids = [np.ascontiguousarray(read[name], dtype=np.int64).reshape(-1) if name in read
                      else g.to_original_ids(nodes[name], name) for name in g.ntypes]
 
-    def ids(self, ntype=None, count=None):
+    def ids(self, ntype: str | None = None, count: int | None = None) -> np.ndarray:
         """Returns the original ids of the first `count` rows of a type: int64 [count]."""
         return self._ids[self._schema.node_type(ntype)][:count]
 
-    def masks(self, rows, layer=None):
+    def masks(self, rows: Iterable[tuple[str | None, int]],
+              layer: int | None = None) -> list[tuple[int, np.ndarray]]:
         """Returns the masks of `rows`, [(node type or None, number of rows)], of what `layer` writes; None: of what the
         model reads (functional.drop_elements)."""
         masks = []
@@ -47,7 +54,8 @@ class StepKeys:
             masks.append((key, self._ids[number][:count]))
         return masks
 
-    def attention_masks(self, edges, layer, etype=None):
+    def attention_masks(self, edges: Edges, layer: int,
+                        etype: EdgeType | None = None) -> tuple[int, np.ndarray, np.ndarray]:
         """Returns (key, ids of sources, ids of destinations) of a layer's edges (functional.drop_edges)."""
         number = self._schema.edge_type(etype)
         key = _core.attention_dropout_key(self.seed, self.epoch, self.step, layer, number)
@@ -62,13 +70,13 @@ class Dropout(torch.nn.Module):
     p: from 0 to below 1, in steps of 1/65536. layer: the layer, from 0, whose output it drops; None: the model's input.
     """
 
-    def __init__(self, p=0.5, layer=None) -> None:
+    def __init__(self, p: float = 0.5, layer: int | None = None) -> None:
         super().__init__()
         if not 0 <= p < 1:
             raise InvalidArgument(f"dropout must be from 0 to below 1, not {p}")
         self.p, self.layer = p, layer
 
-    def forward(self, x, keys=None, ntype=None):
+    def forward(self, x: torch.Tensor, keys: StepKeys | None = None, ntype: str | None = None) -> torch.Tensor:
         """x: the first rows of node type `ntype` of the batch. keys: StepKeys; needed while training."""
         if not self.training or self.p == 0:
             return x
@@ -76,5 +84,5 @@ class Dropout(torch.nn.Module):
             raise InvalidArgument("dropout by the trainer's bits needs StepKeys(g, batch, seed) while training")
         return F.drop_elements(x, self.p, keys.masks([(ntype, len(x))], self.layer))
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return f"p={self.p}, layer={self.layer}"

@@ -1,16 +1,20 @@
 """First values of parameters as the C++ trainer draws them: a pure function of the seed and a parameter's name."""
 
 import math
+from typing import TYPE_CHECKING
 
 import torch
 
 from espalier import _core
 from espalier.types import to_int
 
+if TYPE_CHECKING:
+    from espalier.nn.models import GraphModel
+
 _RELU_GAIN = math.sqrt(2)  # torch's calculate_gain("relu")
 
 
-def draw_first_values(model, seed):
+def draw_first_values(model: "GraphModel", seed: int) -> None:
     """Replaces a new GraphModel's parameters by those that a job begins with whose spec.training.seed is `seed`."""
     seed = to_int(seed, "seed")
     with torch.no_grad():

@@ -5,12 +5,20 @@ Shapes: N source rows, D destination rows, E edges, H heads of C columns each; a
 InvalidArgument: a tensor is not float32, not on the processor, or of another shape.
 """
 
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
 import numpy as np
 import torch
 from torch.autograd.function import once_differentiable
 
 from espalier import _core
+from espalier.block import Block
 from espalier.errors import InvalidArgument
+from espalier.typing import Ids, Values
+
+if TYPE_CHECKING:
+    from espalier.nn.blocks import RelationBlock
 
 
 def keep_memory() -> None:
@@ -40,34 +48,34 @@ class Edges:
     The arrays are copied; what they hold later makes no difference. InvalidArgument: an index is out of range.
     """
 
-    def __init__(self, indptr, indices, num_src, self_loops=False) -> None:
+    def __init__(self, indptr: Ids, indices: Ids, num_src: int, self_loops: bool = False) -> None:
         indptr, indices = _words(indptr, "indptr"), _words(indices, "indices")
         self._core = _core.Edges(indptr, indices, num_src, self_loops)
         self.self_loops = self_loops
         self.indptr, self.indices = indptr, indices  # without self loops
 
     @classmethod
-    def of_block(cls, block, self_loops=False):
+    def of_block(cls, block: "Block | RelationBlock", self_loops: bool = False) -> "Edges":
         """Of a block of one relation, or of RelationBlock."""
         return cls(*block.csc(), block.num_src_nodes(), self_loops)
 
     @property
-    def num_dst(self):
+    def num_dst(self) -> int:
         return self._core.num_rows
 
     @property
-    def num_src(self):
+    def num_src(self) -> int:
         return self._core.num_sources
 
     @property
-    def num_edges(self):
+    def num_edges(self) -> int:
         return self._core.num_edges
 
-    def in_degrees(self):
+    def in_degrees(self) -> np.ndarray:
         """Number of edges of each destination, without self loops: float32 [D]."""
         return np.diff(self.indptr).astype(np.float32)
 
-    def out_degrees(self):
+    def out_degrees(self) -> np.ndarray:
         """Number of edges of each source, without self loops: float32 [N]."""
         return np.bincount(self.indices, minlength=self.num_src).astype(np.float32)
 
@@ -118,7 +126,8 @@ def _scale(values, what, size):
     return array
 
 
-def segment_sum(edges, x, source_scale=None, self_scale=None, result_scale=None) -> torch.Tensor:
+def segment_sum(edges: Edges, x: torch.Tensor, source_scale: Values | None = None, self_scale: Values | None = None,
+                result_scale: Values | None = None) -> torch.Tensor:
     """Returns result_scale[d] * (self_scale[d] * x[d] + sum over the edges from s to d of source_scale[s] * x[s]): [N,
     F] to [D, F]. Without self_scale a destination's own row takes no part; other scales are 1 if not given. Scales, [D]
     or [N], get no gradient, and those of sources are above 0. A destination without edges gets zeros."""
@@ -132,7 +141,7 @@ def _inverse(counts):
     return np.divide(np.float32(1), counts, out=np.zeros_like(counts), where=counts > 0)
 
 
-def segment_mean(edges, x, with_self=False) -> torch.Tensor:
+def segment_mean(edges: Edges, x: torch.Tensor, with_self: bool = False) -> torch.Tensor:
     """Returns the mean of the sources of each destination, zeros if it has none; with_self: of those and of its own
     row. [N, F] to [D, F]."""
     return _Sum.apply(x, edges, None, with_self, None, _inverse(edges.in_degrees() + np.float32(with_self)))
@@ -159,7 +168,7 @@ class _SelfAndMean(torch.autograd.Function):
         return of_x, None
 
 
-def self_and_mean(edges, x):
+def self_and_mean(edges: Edges, x: torch.Tensor) -> torch.Tensor:
     """Returns each destination's own row and the mean of its sources side by side, so that one matrix product serves
     both: [N, F] to [D, 2 F]."""
     return _SelfAndMean.apply(x, edges)
@@ -182,7 +191,7 @@ class _Max(torch.autograd.Function):
         return of_x, None
 
 
-def segment_max(edges, x) -> torch.Tensor:
+def segment_max(edges: Edges, x: torch.Tensor) -> torch.Tensor:
     """Returns the largest value of the sources of each destination, column by column, zeros if it has none: [N, F] to
     [D, F]. The gradient goes to the first edge among equals."""
     return _Max.apply(x, edges)
@@ -208,7 +217,8 @@ class _AdditiveScores(torch.autograd.Function):
         return of_source, of_destination, None, None
 
 
-def additive_scores(edges, source, destination, negative_slope=0.2):
+def additive_scores(edges: Edges, source: torch.Tensor, destination: torch.Tensor,
+                    negative_slope: float = 0.2) -> torch.Tensor:
     """Returns LeakyReLU(source[s] + destination[d]) of each edge: [N, H], [D, H] to [E, H] (Velickovic et al. 2018)."""
     return _AdditiveScores.apply(source, destination, edges, negative_slope)
 
@@ -232,7 +242,8 @@ class _DynamicScores(torch.autograd.Function):
         return (*results, None, None)
 
 
-def dynamic_scores(edges, source, destination, attention, negative_slope=0.2):
+def dynamic_scores(edges: Edges, source: torch.Tensor, destination: torch.Tensor, attention: torch.Tensor,
+                   negative_slope: float = 0.2) -> torch.Tensor:
     """Returns attention . LeakyReLU(source[s] + destination[d]) of each edge, head by head: [N, H * C], [D, H * C],
     attention [H, C] to [E, H] (Brody, Alon, Yahav 2022)."""
     return _DynamicScores.apply(source, destination, attention, edges, negative_slope)
@@ -259,7 +270,7 @@ class _Dots(torch.autograd.Function):
         return of_source, of_destination, None, None
 
 
-def edge_dots(edges, heads, source, destination) -> torch.Tensor:
+def edge_dots(edges: Edges, heads: int, source: torch.Tensor, destination: torch.Tensor) -> torch.Tensor:
     """Returns source[s] . destination[d] of each edge, head by head: [N, H * C], [D, H * C] to [E, H]. Counterpart of
     DGL's u_dot_v."""
     return _Dots.apply(source, destination, edges, heads)
@@ -284,7 +295,7 @@ class _Softmax(torch.autograd.Function):
         return of_scores, None
 
 
-def edge_softmax(edges, scores) -> torch.Tensor:
+def edge_softmax(edges: Edges, scores: torch.Tensor) -> torch.Tensor:
     """Returns the softmax of the scores over the edges of each destination: [E, H] to [E, H]."""
     return _Softmax.apply(scores, edges)
 
@@ -313,13 +324,14 @@ class _WeightedSum(torch.autograd.Function):
         return of_weights, of_x, None
 
 
-def weighted_sum(edges, weights, x) -> torch.Tensor:
+def weighted_sum(edges: Edges, weights: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
     """Returns the sum over each destination's edges of weights[e] * x[s], head by head: [E, H], [N, H * C] to [D, H *
     C]. One weight for an edge is [E, 1]. Weights get gradients too."""
     return _WeightedSum.apply(weights, x, edges)
 
 
-def drop_edges(edges, weights, probability, key, source_ids, destination_ids):
+def drop_edges(edges: Edges, weights: torch.Tensor, probability: float, key: int, source_ids: np.ndarray | torch.Tensor,
+               destination_ids: np.ndarray | torch.Tensor) -> torch.Tensor:
     """Returns weights [E, H] with elements dropped, and the others scaled by the inverse of the chance to stay. Which
     ones: a function of (key, original ids of both ends, head), as in the C++ trainer. Ids: int64 [N] and [D]."""
     if probability == 0:
@@ -349,14 +361,16 @@ class _BiasReluDropout(torch.autograd.Function):
         return of_x, of_bias, None, None
 
 
-def bias_relu_dropout_(x, bias=None, probability=0, masks=()):
+def bias_relu_dropout_(x: torch.Tensor, bias: torch.Tensor | None = None, probability: float = 0,
+                       masks: Iterable[tuple[int, np.ndarray | torch.Tensor]] = ()) -> torch.Tensor:
     """Returns dropout(relu(x + bias)), written over x, in one pass over the memory. x: [rows, F], contiguous, not a
     leaf that requires a gradient; bias: [F] or None. masks: (key, original ids int64 [n]) for each node type whose rows
     lie in x one type after the other; needed if probability > 0."""
     return _BiasReluDropout.apply(x, bias, probability, list(masks))
 
 
-def drop_elements(x, probability, masks):
+def drop_elements(x: torch.Tensor, probability: float,
+                  masks: Iterable[tuple[int, np.ndarray | torch.Tensor]]) -> torch.Tensor:
     """Returns x [rows, F] with elements dropped and the others scaled, by masks as of bias_relu_dropout_."""
     if probability == 0:
         return x

@@ -1,19 +1,23 @@
 """Layers over blocks of several relations."""
 
 import math
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 import numpy as np
 import torch
 from torch import nn
 
+from espalier.block import Block
 from espalier.errors import InvalidArgument
 from espalier.nn import functional as F
 from espalier.nn.blocks import RelationBlock, edge_weights
+from espalier.typing import Ids
 
 _RELU_GAIN = nn.init.calculate_gain("relu")
 
 
-def by_type(block, feat):
+def by_type(block: Block, feat: torch.Tensor | dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     """Returns {node type: rows} of a dict, or of the rows of the only type."""
     names = block._schema.node_types
     if not isinstance(feat, dict):
@@ -32,7 +36,7 @@ def _like(feat, found):
 
 class OccupiedRows:
     # The destinations that have edges under one relation: in a graph of many relations most have none under most.
-    def __init__(self, indptr, indices, num_src) -> None:
+    def __init__(self, indptr: Ids, indices: Ids, num_src: int) -> None:
         counts = np.diff(indptr)
         rows = np.flatnonzero(counts)
         self.rows = torch.from_numpy(rows)
@@ -49,8 +53,10 @@ class RelGraphConv(nn.Module):
     / num_bases]; `loop.weight` [out, in] (DGL's loop_weight is its transpose) and `bias` [out].
     """
 
-    def __init__(self, in_feat, out_feat, num_rels, regularizer=None, num_bases=None, bias=True, activation=None,
-                 self_loop=True, dropout=0.0, layer_norm=False) -> None:
+    def __init__(self, in_feat: int, out_feat: int, num_rels: int, regularizer: str | None = None,
+                 num_bases: int | None = None, bias: bool = True,
+                 activation: Callable[[torch.Tensor], torch.Tensor] | None = None, self_loop: bool = True,
+                 dropout: float = 0.0, layer_norm: bool = False) -> None:
         super().__init__()
         if regularizer not in (None, "basis", "bdd"):
             raise InvalidArgument(f"regularizer must be None, 'basis' or 'bdd', not {regularizer!r}")
@@ -71,7 +77,7 @@ class RelGraphConv(nn.Module):
         self.activation, self.dropout = activation, nn.Dropout(dropout)
         self.reset_parameters()
 
-    def reset_parameters(self):
+    def reset_parameters(self) -> None:
         """Draws each matrix by Xavier's uniform distribution with the gain of ReLU."""
         if self._regularizer == "basis":
             matrices = [*self.bases, self.coefficients]
@@ -81,7 +87,7 @@ class RelGraphConv(nn.Module):
             for matrix in matrices + ([] if self.loop is None else [self.loop.weight]):
                 nn.init.xavier_uniform_(matrix, gain=_RELU_GAIN)
 
-    def relation_weights(self):
+    def relation_weights(self) -> torch.Tensor:
         """Returns the matrix of each relation: [num_rels, in, out]."""
         if self._regularizer == "basis":
             return torch.einsum("rb,bio->rio", self.coefficients, self.bases)
@@ -89,7 +95,9 @@ class RelGraphConv(nn.Module):
             return torch.stack([torch.block_diag(*blocks) for blocks in self.weight])
         return self.weight
 
-    def forward(self, block, feat, etypes=None, norm=None, *, presorted=False):
+    def forward(self, block: Block, feat: torch.Tensor | dict[str, torch.Tensor], etypes: Ids | None = None,
+                norm: str | torch.Tensor | dict[Any, torch.Tensor] | None = None, *,
+                presorted: bool = False) -> torch.Tensor | dict[str, torch.Tensor]:
         """Returns float32 [destinations, out_feat], or {node type: rows} if `feat` is a dict.
 
         feat: float32 [sources, in_feat], or {node type: rows} of a typed block, whose relations are numbered as the
@@ -167,7 +175,8 @@ class HGTConv(nn.Module):
     this layer.
     """
 
-    def __init__(self, in_size, head_size, num_heads, num_ntypes, num_etypes, dropout=0.2, use_norm=False) -> None:
+    def __init__(self, in_size: int, head_size: int, num_heads: int, num_ntypes: int, num_etypes: int,
+                 dropout: float = 0.2, use_norm: bool = False) -> None:
         super().__init__()
         self._heads, self._columns = num_heads, head_size
         width = num_heads * head_size
@@ -182,7 +191,7 @@ class HGTConv(nn.Module):
         self.drop, self.norm = nn.Dropout(dropout), nn.LayerNorm(width) if use_norm else None
         self.reset_parameters()
 
-    def reset_parameters(self):
+    def reset_parameters(self) -> None:
         """Draws matrices uniformly from (-1 / sqrt(in), 1 / sqrt(in)), as DGL's TypedLinear."""
         with torch.no_grad():
             for matrices in (self.linear_k, self.linear_q, self.linear_v, self.linear_a, self.relation_att,
@@ -194,7 +203,8 @@ class HGTConv(nn.Module):
             if self.residual_w is not None:
                 nn.init.xavier_uniform_(self.residual_w)
 
-    def forward(self, block, feat):
+    def forward(self, block: Block,
+                feat: torch.Tensor | dict[str, torch.Tensor]) -> torch.Tensor | dict[str, torch.Tensor]:
         """Returns {node type: float32 [destinations, H * C]}, or rows if `feat` is of the only type.
 
         feat: {node type: float32 [sources, in_size]} of every type that the block's relations join.
@@ -258,7 +268,8 @@ class HeteroGraphConv(nn.Module):
     _AGGREGATES = {"sum": lambda x: x.sum(0), "max": lambda x: x.max(0)[0], "min": lambda x: x.min(0)[0],
                    "mean": lambda x: x.mean(0), "stack": lambda x: x.transpose(0, 1)}
 
-    def __init__(self, mods, aggregate="sum") -> None:
+    def __init__(self, mods: Mapping[Any, nn.Module],
+                 aggregate: str | Callable[[list[torch.Tensor], str], torch.Tensor] = "sum") -> None:
         super().__init__()
         self.mods = nn.ModuleDict({self._key(name): module for name, module in mods.items()})
         if not callable(aggregate) and aggregate not in self._AGGREGATES:
@@ -276,7 +287,10 @@ class HeteroGraphConv(nn.Module):
                 return self.mods[key]
         raise InvalidArgument(f"there is no module for {':'.join(names)}; there are {', '.join(self.mods)}")
 
-    def forward(self, block, inputs, mod_args=None, mod_kwargs=None):
+    def forward(self, block: Block, inputs: torch.Tensor | dict[str, torch.Tensor] |
+                tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]],
+                mod_args: Mapping[Any, Iterable[Any]] | None = None,
+                mod_kwargs: Mapping[Any, Mapping[str, Any]] | None = None) -> dict[str, torch.Tensor]:
         """Returns {node type: rows} of the types that a relation with inputs ends in.
 
         inputs: {node type: rows of sources}, or a pair of such dicts, of sources and of destinations. mod_args,

@@ -5,11 +5,13 @@ import json
 import math
 import os
 import pathlib
+from collections.abc import Mapping
 
 import numpy as np
 import torch
 
 from espalier.errors import DataLoss, InvalidArgument
+from espalier.typing import Path
 
 _FORMAT = "espalier-model-1"
 _LARGEST_HEADER = 100 << 20
@@ -18,7 +20,7 @@ _DTYPES = {"F32": np.float32, "F64": np.float64, "F16": np.float16, "I64": np.in
 _NAMES = {np.dtype(dtype): name for name, dtype in _DTYPES.items()}
 
 
-def read_model_file(path):
+def read_model_file(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, str]]:
     """Returns ({name: tensor}, {name: text}). InvalidArgument: it is no model file. DataLoss: it is damaged."""
     content = pathlib.Path(path).read_bytes()
     size = int.from_bytes(content[:8], "little")
@@ -42,7 +44,7 @@ def read_model_file(path):
     return tensors, metadata
 
 
-def write_model_file(path, tensors, metadata):
+def write_model_file(path: Path, tensors: Mapping[str, torch.Tensor], metadata: Mapping[str, str]) -> None:
     """Writes {name: tensor} and {name: text}; the file is complete or not there."""
     header, parts, offset = {"__metadata__": {"format": _FORMAT, **metadata}}, [], 0
     for name, tensor in sorted(tensors.items()):

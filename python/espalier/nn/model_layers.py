@@ -1,14 +1,24 @@
 """The layers that espalier.nn.models are stacked of, with the names and formulas of the C++ trainer's."""
 
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 import torch
 from torch import nn
 
+from espalier.block import Block
+from espalier.distributed import ProcessGroup
 from espalier.nn import functional as F
 from espalier.nn.batch_norm import BatchNorm
 from espalier.nn.blocks import RelationBlock
 from espalier.nn.conv import GraphConv, SAGEConv
+from espalier.nn.dropout import StepKeys
 from espalier.nn.hetero import OccupiedRows
+from espalier.types import Schema
+
+if TYPE_CHECKING:
+    from espalier.nn.models import GraphModel
 
 _RELU_GAIN = nn.init.calculate_gain("relu")
 
@@ -31,7 +41,7 @@ def _linear(inputs, outputs, bias=False, gain=_RELU_GAIN):
 
 class Epilogue(nn.Module):
     # What follows a hidden layer's sum: bias, normalization, ReLU or ELU, dropout.
-    def __init__(self, width, normalization, uses_elu, group):
+    def __init__(self, width: int, normalization: str | None, uses_elu: bool, group: ProcessGroup | None) -> None:
         super().__init__()
         self._elu = uses_elu
         self.bias = nn.Parameter(torch.zeros(width))
@@ -40,7 +50,8 @@ class Epilogue(nn.Module):
             self.layer_norm_weight = nn.Parameter(torch.ones(width))
             self.layer_norm_bias = nn.Parameter(torch.zeros(width))
 
-    def forward(self, x, probability, masks):
+    def forward(self, x: torch.Tensor, probability: float,
+                masks: Iterable[tuple[int, np.ndarray | torch.Tensor]]) -> torch.Tensor:
         bias = self.bias
         if self.batch_norm is not None:
             x, bias = self.batch_norm(x + bias), None
@@ -54,7 +65,7 @@ class Epilogue(nn.Module):
 
 class InputProjection(nn.Module):
     # Typed graphs: the features of each node type to one width; a type without features gets one learned row.
-    def __init__(self, schema, widths, read, width):
+    def __init__(self, schema: Schema, widths: Sequence[int], read: Sequence[bool], width: int) -> None:
         super().__init__()
         self._schema, self._names = schema, {}
         for number, name in enumerate(schema.node_types):
@@ -68,7 +79,7 @@ class InputProjection(nn.Module):
                 nn.init.xavier_uniform_(row)
                 self.register_parameter(key, nn.Parameter(row))
 
-    def forward(self, rows, block):
+    def forward(self, rows: Mapping[str, torch.Tensor], block: Block) -> dict[str, torch.Tensor]:
         found = {}
         for name, key in self._names.items():
             part = getattr(self, key)
@@ -81,26 +92,26 @@ class InputProjection(nn.Module):
 
 class WrittenRows:
     # The rows that a layer writes: those of its node types one after another in one matrix.
-    def __init__(self, block, numbers):
+    def __init__(self, block: Block, numbers: Iterable[int]) -> None:
         names = block._schema.node_types
         self.names = [names[number] for number in numbers]
         self.counts = [block.num_dst_nodes(name) for name in self.names]
         self.first = dict(zip(self.names, np.concatenate(([0], np.cumsum(self.counts)))[:-1].tolist()))
 
-    def own(self, rows):
+    def own(self, rows: Mapping[str, torch.Tensor]) -> torch.Tensor:
         parts = [rows[name][:count] for name, count in zip(self.names, self.counts)]
         return parts[0] if len(parts) == 1 else torch.cat(parts)
 
-    def split(self, x):
+    def split(self, x: torch.Tensor) -> dict[str, torch.Tensor]:
         return dict(zip(self.names, torch.split(x, self.counts)))
 
 
 class Sage(SAGEConv):
     # Types do not matter: the edges of all relations are one neighborhood.
-    def __init__(self, model, layer, inputs, outputs):
+    def __init__(self, model: "GraphModel", layer: int, inputs: int, outputs: int) -> None:
         super().__init__(inputs, outputs, model.aggregator, bias=False)
 
-    def forward(self, block, rows, written, **_):
+    def forward(self, block: Block, rows: Mapping[str, torch.Tensor], written: WrittenRows, **_: Any) -> torch.Tensor:
         if len(rows) == 1 and len(block.canonical_etypes) == 1:
             (x,), edges = rows.values(), F.Edges.of_block(block)
         else:
@@ -133,7 +144,7 @@ def _merge(block, rows, written):
 
 
 class Rgcn(nn.Module):
-    def __init__(self, model, layer, inputs, outputs):
+    def __init__(self, model: "GraphModel", layer: int, inputs: int, outputs: int) -> None:
         super().__init__()
         self._schema, self._relations = model._schema, model._relations[layer]
         self.add_module("self", _linear(inputs, outputs))
@@ -156,7 +167,7 @@ class Rgcn(nn.Module):
             return getattr(self, _relation_name(self._schema, self._relations[position]))
         return torch.einsum("b,bio->io", self.coefficients[position], self.bases)
 
-    def forward(self, block, rows, written, **_):
+    def forward(self, block: Block, rows: Mapping[str, torch.Tensor], written: WrittenRows, **_: Any) -> torch.Tensor:
         total = self._modules["self"](written.own(rows))
         for position, number in enumerate(self._relations):
             source, _, destination = names = self._schema.edge_types[number]
@@ -170,7 +181,7 @@ class Rgcn(nn.Module):
 
 class Relational(nn.Module):
     # GCN, GAT and GATv2: a layer of that kind for each relation.
-    def __init__(self, model, layer, inputs, outputs):
+    def __init__(self, model: "GraphModel", layer: int, inputs: int, outputs: int) -> None:
         super().__init__()
         self._schema, self._relations = model._schema, model._relations[layer]
         self._self_loops = len(self._schema.node_types) == 1 and len(self._relations) == 1
@@ -185,7 +196,8 @@ class Relational(nn.Module):
     def _name(self, number):
         return "neighborhood" if self._self_loops else _relation_name(self._schema, number)
 
-    def forward(self, block, rows, written, keys, degrees):
+    def forward(self, block: Block, rows: Mapping[str, torch.Tensor], written: WrittenRows, keys: StepKeys | None,
+                degrees: Mapping[int, tuple[np.ndarray, np.ndarray]] | None) -> torch.Tensor:
         total = None if self._self_loops else self._modules["self"](written.own(rows))
         for number in self._relations:
             source, _, destination = names = self._schema.edge_types[number]

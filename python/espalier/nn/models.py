@@ -12,24 +12,31 @@ relations for one.
 """
 
 import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import torch
 from torch import nn
 
+from espalier.block import Block, MiniBatch
+from espalier.distributed import ProcessGroup
 from espalier.errors import InvalidArgument
+from espalier.graph import DistGraph
 from espalier.nn import functional as F
 from espalier.nn.attention import GATConv, GATv2Conv
 from espalier.nn.conv import GraphConv
+from espalier.nn.dropout import StepKeys
 from espalier.nn.first_values import draw_first_values
 from espalier.nn.hetero import by_type
 from espalier.nn.model_file import read_model_file, write_model_file
 from espalier.nn.model_layers import Epilogue, InputProjection, Relational, Rgcn, Sage, WrittenRows
+from espalier.typing import EdgeType, Path
 
 _NORMALIZATIONS = {None: "None", "batch": "Batch", "layer": "Layer"}
 
 
-def degrees_of(g, batch):
+def degrees_of(g: DistGraph, batch: MiniBatch) -> dict[int, tuple[np.ndarray, np.ndarray]]:
     """Returns what GCN's `degrees` takes: {number of an edge type: (out-degrees, in-degrees)} in the whole graph of the
     nodes that the batch reads, int64 [n] each."""
     nodes = batch.input_nodes
@@ -53,12 +60,15 @@ class GraphModel(nn.Module):
     Parameters have the names and shapes of the C++ trainer's: "layer0.fc_self.weight", "epilogue0.bias", "output_bias".
     """
 
-    kind = _convolution = None
+    kind: str | None = None
+    _convolution = None
     _drops_inputs = _uses_elu = _draws_normal = needs_degrees = False
     aggregator, num_bases = "mean", 0
 
-    def __init__(self, g, in_feats, hidden_size, num_outputs, num_layers=2, *, dropout=0.0, normalization=None,
-                 relations=None, seed_types=None, seed=None, group=None) -> None:
+    def __init__(self, g: DistGraph, in_feats: int | dict[str, int], hidden_size: int, num_outputs: int,
+                 num_layers: int = 2, *, dropout: float = 0.0, normalization: str | None = None,
+                 relations: Sequence[Iterable[EdgeType]] | None = None, seed_types: Iterable[str] | None = None,
+                 seed: int | None = None, group: ProcessGroup | None = None) -> None:
         super().__init__()
         if normalization not in _NORMALIZATIONS:
             raise InvalidArgument(f"normalization must be None, 'batch' or 'layer', not {normalization!r}")
@@ -109,11 +119,13 @@ class GraphModel(nn.Module):
                                  if schema.destination_of(number) in written}
         self._read = [number in written for number in range(len(schema.node_types))]
 
-    def output_width(self, layer):
+    def output_width(self, layer: int) -> int:
         """Width of the rows that a layer writes."""
         return self.num_outputs if layer + 1 == self.num_layers else self.hidden_size
 
-    def forward(self, blocks, inputs, keys=None, degrees=None):
+    def forward(self, blocks: Sequence[Block], inputs: torch.Tensor | dict[str, torch.Tensor] | None,
+                keys: StepKeys | None = None, degrees: Mapping[int, tuple[np.ndarray, np.ndarray]] | None = None
+                ) -> torch.Tensor | dict[str, torch.Tensor]:
         """Returns the outputs of the seeds before any activation: float32 [seeds, num_outputs], or {node type: rows} if
         several types are written.
 
@@ -127,7 +139,9 @@ class GraphModel(nn.Module):
             rows = self.layer(layer, block, rows, keys, degrees)
         return next(iter(rows.values())) if len(rows) == 1 else rows
 
-    def layer(self, layer, block, rows, keys=None, degrees=None):
+    def layer(self, layer: int, block: Block, rows: torch.Tensor | dict[str, torch.Tensor] | None,
+              keys: StepKeys | None = None, degrees: Mapping[int, tuple[np.ndarray, np.ndarray]] | None = None
+              ) -> dict[str, torch.Tensor]:
         """Returns {node type: rows} that layer `layer` writes: one step of forward."""
         rows = by_type(block, {} if rows is None else rows)
         if self.training and keys is None and self._needs_keys():
@@ -152,13 +166,13 @@ class GraphModel(nn.Module):
     def _needs_keys(self):
         return self.dropout > 0
 
-    def metadata(self):
+    def metadata(self) -> dict[str, str]:
         """Returns what a model file says about how the model is built."""
         return {"model": self.kind, "aggregator": self.aggregator.capitalize(), "hiddenSize": str(self.hidden_size),
                 "layers": str(self.num_layers), "normalization": _NORMALIZATIONS[self.normalization],
                 "numBases": str(self.num_bases), "outputs": str(self.num_outputs)}
 
-    def save(self, path, features, **more):
+    def save(self, path: Path, features: str, **more: str) -> None:
         """Writes parameters and buffers as a model file, which `spec.training.model.uri` of a job names.
 
         features: the columns that the model reads as a job's document has them: "node-feat", or
@@ -167,7 +181,7 @@ class GraphModel(nn.Module):
         """
         write_model_file(path, self.state_dict(), {**self.metadata(), "features": features, **more})
 
-    def load(self, path):
+    def load(self, path: Path) -> None:
         """Replaces parameters and buffers by those of a model file, of a job or of `save`. InvalidArgument: the file is
         of another model, and nothing has changed."""
         tensors, metadata = read_model_file(path)
@@ -187,7 +201,8 @@ class GraphSAGE(GraphModel):
 
     kind, _convolution = "GraphSAGE", Sage
 
-    def __init__(self, g, in_feats, hidden_size, num_outputs, num_layers=2, *, aggregator="mean", **options) -> None:
+    def __init__(self, g: DistGraph, in_feats: int | dict[str, int], hidden_size: int, num_outputs: int,
+                 num_layers: int = 2, *, aggregator: str = "mean", **options: Any) -> None:
         self.aggregator = aggregator
         super().__init__(g, in_feats, hidden_size, num_outputs, num_layers, **options)
 
@@ -199,7 +214,9 @@ class GCN(GraphModel):
     kind, _convolution, _drops_inputs = "GCN", Relational, True
     needs_degrees = True
 
-    def layer(self, layer, block, rows, keys=None, degrees=None):
+    def layer(self, layer: int, block: Block, rows: torch.Tensor | dict[str, torch.Tensor] | None,
+              keys: StepKeys | None = None, degrees: Mapping[int, tuple[np.ndarray, np.ndarray]] | None = None
+              ) -> dict[str, torch.Tensor]:
         if degrees is None:
             raise InvalidArgument("GCN needs the degrees of the whole graph: degrees=ep.nn.models.degrees_of(g, batch)")
         return super().layer(layer, block, rows, keys, degrees)
@@ -215,8 +232,9 @@ class GAT(GraphModel):
     kind, _convolution, _layer = "GAT", Relational, GATConv
     _drops_inputs = _uses_elu = _draws_normal = True
 
-    def __init__(self, g, in_feats, hidden_size, num_outputs, num_layers=2, *, heads=1, output_heads=1,
-                 negative_slope=0.2, attention_dropout=0.0, **options) -> None:
+    def __init__(self, g: DistGraph, in_feats: int | dict[str, int], hidden_size: int, num_outputs: int,
+                 num_layers: int = 2, *, heads: int = 1, output_heads: int = 1, negative_slope: float = 0.2,
+                 attention_dropout: float = 0.0, **options: Any) -> None:
         if hidden_size % heads:
             raise InvalidArgument(f"hidden_size={hidden_size} must be a multiple of heads={heads}")
         self.heads, self.output_heads = heads, output_heads
@@ -238,7 +256,7 @@ class GAT(GraphModel):
     def _needs_keys(self):
         return super()._needs_keys() or self.attention_dropout > 0
 
-    def metadata(self):
+    def metadata(self) -> dict[str, str]:
         return {**super().metadata(), "heads": str(self.heads), "outputHeads": str(self.output_heads),
                 "negativeSlope": json.dumps(float(self.negative_slope))}
 
@@ -259,7 +277,8 @@ class RGCN(GraphModel):
 
     kind, _convolution = "RGCN", Rgcn
 
-    def __init__(self, g, in_feats, hidden_size, num_outputs, num_layers=2, *, num_bases=0, **options) -> None:
+    def __init__(self, g: DistGraph, in_feats: int | dict[str, int], hidden_size: int, num_outputs: int,
+                 num_layers: int = 2, *, num_bases: int = 0, **options: Any) -> None:
         self.num_bases = num_bases
         super().__init__(g, in_feats, hidden_size, num_outputs, num_layers, **options)
 
@@ -270,7 +289,7 @@ _OPTIONS["GAT"] = _OPTIONS["GATv2"] = {"heads": ("heads", int), "output_heads": 
                                        "negative_slope": ("negativeSlope", float)}
 
 
-def load_model(g, path, **options) -> GraphModel:
+def load_model(g: DistGraph, path: Path, **options: Any) -> GraphModel:
     """Returns the model of a model file, `model/best.safetensors` of a job or what `save` has written, in evaluation
     mode.
 

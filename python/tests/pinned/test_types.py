@@ -11,6 +11,8 @@ import graphs
 PROGRAM = pathlib.Path(__file__).parent / "scripts/typed_program.py"
 WRONG = """\
 import espalier as ep
+import espalier.dgl as dgl
+import espalier.nn
 
 g = ep.DistGraph(partitions=7)
 loader = ep.DistNodeDataLoader(g, ep.NodesOfSplit("public"), [10, 25], batch_size=64)
@@ -22,11 +24,14 @@ ep.sample_neighbors(g, [1.5], 5)
 ep.DistEmbedding(g, None, 16, name="rows")
 g.in_degrees([0], etype=3)
 ep.checkpoint.save(g, ep.init_process_group(g), "uri", loader=batch)
+ep.nn.GraphConv((16, 16), 8)
+dgl.dataloading.DistNodeDataLoader(dgl.distributed.DistGraph("cora"), [1, 2], [10, 25])
 """
-WRONG_WORDS = {3: '"DistGraph" has incompatible type "int"', 4: 'expected "NeighborSampler"', 5: 'expression has type "int"',
-               7: 'maybe "input_nodes"', 8: 'has incompatible type "str"', 9: 'List item 0 has incompatible type "float"',
-               10: 'expected "ProcessGroup"', 11: 'expected "str | tuple[str, str, str] | None"',
-               12: 'expected "Stateful | None"'}
+WRONG_WORDS = {5: '"DistGraph" has incompatible type "int"', 6: 'expected "NeighborSampler"',
+               7: 'expression has type "int"', 9: 'maybe "input_nodes"', 10: 'has incompatible type "str"',
+               11: 'List item 0 has incompatible type "float"', 12: 'expected "ProcessGroup"',
+               13: 'expected "str | tuple[str, str, str] | None"', 14: 'expected "Stateful | None"',
+               15: 'has incompatible type "tuple[int, int]"; expected "int"', 16: 'expected "SupportsSample"'}
 # As an installed package is read, whose own sources are not judged; and without torch, which alone takes a minute.
 SETTINGS = """\
 [mypy]

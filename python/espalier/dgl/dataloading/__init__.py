@@ -13,6 +13,12 @@ from espalier.dgl.dataloading._samplers import (
     as_edge_prediction_sampler,
 )
 
+__all__ = [
+    "as_edge_prediction_sampler", "BlockSampler", "DistDataLoader", "DistEdgeDataLoader", "DistNodeDataLoader",
+    "LaborSampler", "MultiLayerFullNeighborSampler", "MultiLayerNeighborSampler", "negative_sampler",
+    "NeighborSampler", "Sampler",
+]
+
 __getattr__ = module_getattr("espalier.dgl.dataloading", {
     name: "graphs are partitioned; DistNodeDataLoader and DistEdgeDataLoader load them, alone too"
     for name in ("DataLoader", "NodeDataLoader", "EdgeDataLoader", "GraphDataLoader", "GraphCollator")} | {

@@ -1,5 +1,8 @@
 """DGL's loaders, over espalier's."""
 
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 import espalier as ep
@@ -7,13 +10,20 @@ from espalier.dgl import _session
 from espalier.dgl._absent import refuse
 from espalier.dgl._arrays import to_numpy, to_torch
 from espalier.dgl._blocks import EID, Block, PairGraph
-from espalier.dgl.dataloading._samplers import EdgePredictionSampler, NeighborSampler
+from espalier.dgl._graph import DistGraph
+from espalier.dgl.dataloading._samplers import EdgePredictionSampler, NeighborSampler, SupportsSample
+from espalier.typing import EdgeIds, EdgeType, NodeIds
+
+if TYPE_CHECKING:
+    import torch
+
+    from espalier.dataloading import _Negatives
 
 
 class Batch(tuple):
     """A mini-batch as DGL's loaders give it. `mini_batch`: the espalier.MiniBatch, None of another sampler's."""
 
-    mini_batch = None
+    mini_batch: ep.MiniBatch | None = None
 
 
 class _Iterable:
@@ -21,7 +31,7 @@ class _Iterable:
 
     _running = None
 
-    def __next__(self):
+    def __next__(self) -> Any:
         if self._running is None:
             self._running = iter(self)
         try:
@@ -36,7 +46,9 @@ class DistDataLoader(_Iterable, ep.DistDataLoader):
     collate_fn gets a batch's rows as one array or tensor, in the thread of the loop. queue_size is not read. seed: of
     shuffling; None for that of `dgl.seed`."""
 
-    def __init__(self, dataset, batch_size, shuffle=False, collate_fn=None, drop_last=False, queue_size=None, *, seed=None):
+    def __init__(self, dataset: Any, batch_size: int, shuffle: bool = False,
+                 collate_fn: Callable[[Any], Any] | None = None, drop_last: bool = False,
+                 queue_size: int | None = None, *, seed: int | None = None) -> None:
         super().__init__(dataset, batch_size, shuffle=shuffle, collate_fn=collate_fn, drop_last=drop_last,
                          seed=_session.loader_seed() if seed is None else seed)
 
@@ -48,6 +60,11 @@ def _seeds(given):
 
 
 class _Loader(_Iterable):
+    if TYPE_CHECKING:  # of `_batches`
+        def __iter__(self) -> Iterator[Batch]: ...
+
+        def __next__(self) -> Batch: ...
+
     def _batches(self, iteration):
         for batch in super()._batches(iteration):
             made = Batch(self._as_dgl(batch))
@@ -68,8 +85,10 @@ class _NodeLoader(_Loader, ep.DistNodeDataLoader):
                 self._blocks(batch))
 
 
-def DistNodeDataLoader(g, nids, graph_sampler, device=None, *, batch_size=1, shuffle=False,  # noqa: N802
-                       drop_last=False, queue_size=None, seed=None, **options):
+def DistNodeDataLoader(g: DistGraph, nids: ep.NodesOfSplit | NodeIds, graph_sampler: SupportsSample,  # noqa: N802
+                       device: "str | torch.device | None" = None, *, batch_size: int = 1, shuffle: bool = False,
+                       drop_last: bool = False, queue_size: int | None = None, seed: int | None = None,
+                       **options: Any) -> _NodeLoader | DistDataLoader:
     """Returns a loader of mini-batches (input nodes, output nodes, blocks). Counterpart of DGL's DistNodeDataLoader.
 
     nids: this rank's nodes, ids or {node type: ids}; what `node_split` returned for a part of a split makes the batches
@@ -132,9 +151,12 @@ class DistEdgeDataLoader(_Loader, ep.DistEdgeDataLoader):
     espalier.DistEdgeDataLoader's.
     """
 
-    def __init__(self, g, eids, graph_sampler, device=None, *, batch_size=1, shuffle=False, drop_last=False,
-                 queue_size=None, exclude=None, reverse_eids=None, reverse_etypes=None, negative_sampler=None,
-                 seed=None, **options):
+    def __init__(self, g: DistGraph, eids: ep.EdgesOfSplit | ep.EdgeShare | EdgeIds,
+                 graph_sampler: NeighborSampler | EdgePredictionSampler, device: "str | torch.device | None" = None, *,
+                 batch_size: int = 1, shuffle: bool = False, drop_last: bool = False, queue_size: int | None = None,
+                 exclude: str | None = None, reverse_eids: EdgeIds | None = None,
+                 reverse_etypes: Mapping[Any, EdgeType] | None = None, negative_sampler: "_Negatives | None" = None,
+                 seed: int | None = None, **options: Any) -> None:
         self._device = device
         if isinstance(graph_sampler, EdgePredictionSampler):
             given = graph_sampler.options

@@ -1,34 +1,52 @@
 """DGL's samplers, over espalier's."""
 
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+
 import numpy as np
 
 import espalier as ep
 from espalier.dgl._absent import refuse
 from espalier.dgl._arrays import to_torch
-from espalier.dgl._blocks import NID, to_block
+from espalier.dgl._blocks import NID, Block, to_block
 from espalier.dgl._graph import DistGraph
 from espalier.dgl._sampling import _distinct, fanout_of, sample_neighbors
+from espalier.typing import Columns, EdgeIds, EdgeType, NodeIds
+
+if TYPE_CHECKING:
+    import torch
+
+    from espalier.dataloading import _Negatives
+
+
+class SupportsSample(Protocol):
+    # What a loader takes for a sampler.
+    def sample(self, g: Any, seeds: Any, /) -> Any: ...
 
 
 class Sampler:
     """Base of samplers. A loader calls `sample(g, seeds)` of one that is not of this module, with ids of seeds."""
 
-    def sample(self, g, indices):
+    def sample(self, g: DistGraph, indices: NodeIds) -> Any:
         raise NotImplementedError
 
 
 class BlockSampler(Sampler):
     """Base of samplers that make blocks: `sample_blocks(g, seeds)` returns (input nodes, output nodes, blocks)."""
 
-    def __init__(self, prefetch_node_feats=None, prefetch_labels=None, prefetch_edge_feats=None, output_device=None):
+    def __init__(self, prefetch_node_feats: Columns | None = None, prefetch_labels: Columns | None = None,
+                 prefetch_edge_feats: Columns | None = None,
+                 output_device: "str | torch.device | None" = None) -> None:
         if prefetch_edge_feats:
             refuse("prefetch_edge_feats", "read rows of edges by blocks[i].edata[dgl.EID] from g.edata")
         self.prefetch_node_feats, self.prefetch_labels = prefetch_node_feats or (), prefetch_labels or ()
 
-    def sample_blocks(self, g, seed_nodes, exclude_eids=None):
+    def sample_blocks(self, g: DistGraph, seed_nodes: NodeIds,
+                      exclude_eids: EdgeIds | None = None) -> tuple[Any, Any, list[Block]]:
         raise NotImplementedError
 
-    def sample(self, g, seed_nodes, exclude_eids=None):
+    def sample(self, g: DistGraph, seed_nodes: NodeIds,
+               exclude_eids: EdgeIds | None = None) -> tuple[Any, Any, list[Block]]:
         return self.sample_blocks(g, seed_nodes)
 
 
@@ -44,8 +62,12 @@ class NeighborSampler(BlockSampler):
     `sample_blocks(seeds)`, a DistDataLoader's collate_fn, returns the blocks; its first fan-out is that of the seeds.
     """
 
-    def __init__(self, fanouts, edge_dir="in", prob=None, mask=None, replace=False, prefetch_node_feats=None,
-                 prefetch_labels=None, prefetch_edge_feats=None, output_device=None, fused=True):
+    def __init__(self, fanouts: DistGraph | Iterable[int | dict[Any, int]],
+                 edge_dir: str | Iterable[int | dict[Any, int]] = "in",
+                 prob: str | Callable[..., Any] | None = None, mask: "str | torch.device | None" = None,
+                 replace: bool = False, prefetch_node_feats: Columns | None = None,
+                 prefetch_labels: Columns | None = None, prefetch_edge_feats: Columns | None = None,
+                 output_device: "str | torch.device | None" = None, fused: bool = True) -> None:
         self._example_of = None
         if isinstance(fanouts, DistGraph):
             self._example_of, fanouts, self._sample_neighbors = fanouts, edge_dir, prob
@@ -64,7 +86,8 @@ class NeighborSampler(BlockSampler):
         return dict(edge_dir=self.edge_dir, prob=self.prob, replace=self.replace, edge_ids=True,
                     prefetch_node_feats=self.prefetch_node_feats, prefetch_labels=self.prefetch_labels)
 
-    def sample_blocks(self, g, seed_nodes=None, exclude_eids=None):
+    def sample_blocks(self, g: DistGraph | NodeIds, seed_nodes: NodeIds | None = None,
+                      exclude_eids: None = None) -> Any:
         if self._example_of is not None and seed_nodes is None:
             return self._sample(self._example_of, g, self._sample_neighbors)[2]
         if exclude_eids is not None:
@@ -88,7 +111,7 @@ class MultiLayerNeighborSampler(NeighborSampler):
 class MultiLayerFullNeighborSampler(NeighborSampler):
     """Takes all in-edges, in `num_layers` layers."""
 
-    def __init__(self, num_layers, **options):
+    def __init__(self, num_layers: int, **options: Any) -> None:
         super().__init__([-1] * num_layers, **options)
 
 
@@ -96,9 +119,11 @@ class LaborSampler(NeighborSampler):
     """LABOR-0: nodes share random numbers, so that a batch has fewer nodes. Counterpart of DGL's LaborSampler. For
     loaders alone."""
 
-    def __init__(self, fanouts, edge_dir="in", prob=None, importance_sampling=0, layer_dependency=False,
-                 batch_dependency=1, prefetch_node_feats=None, prefetch_labels=None, prefetch_edge_feats=None,
-                 output_device=None):
+    def __init__(self, fanouts: Iterable[int | dict[Any, int]], edge_dir: str = "in", prob: str | None = None,
+                 importance_sampling: int = 0, layer_dependency: bool = False, batch_dependency: int = 1,
+                 prefetch_node_feats: Columns | None = None, prefetch_labels: Columns | None = None,
+                 prefetch_edge_feats: Columns | None = None,
+                 output_device: "str | torch.device | None" = None) -> None:
         if importance_sampling != 0 or batch_dependency != 1:
             refuse("LABOR with importance_sampling or batch_dependency", "LABOR-0 is there: importance_sampling=0")
         super().__init__(fanouts, edge_dir, prob, None, False, prefetch_node_feats, prefetch_labels,
@@ -115,14 +140,18 @@ class LaborSampler(NeighborSampler):
 class EdgePredictionSampler:
     """What `as_edge_prediction_sampler` returns, for DistEdgeDataLoader."""
 
-    def __init__(self, sampler, exclude, reverse_eids, reverse_etypes, negative_sampler):
+    def __init__(self, sampler: NeighborSampler, exclude: str | None, reverse_eids: EdgeIds | None,
+                 reverse_etypes: Mapping[Any, EdgeType] | None, negative_sampler: "_Negatives | None") -> None:
         self.sampler = sampler
         self.options = dict(exclude=exclude, reverse_eids=reverse_eids, reverse_etypes=reverse_etypes,
                             negative_sampler=negative_sampler)
 
 
-def as_edge_prediction_sampler(sampler, exclude=None, reverse_eids=None, reverse_etypes=None, negative_sampler=None,
-                               prefetch_labels=None):
+def as_edge_prediction_sampler(sampler: NeighborSampler, exclude: str | None = None,
+                               reverse_eids: EdgeIds | None = None,
+                               reverse_etypes: Mapping[Any, EdgeType] | None = None,
+                               negative_sampler: "_Negatives | None" = None,
+                               prefetch_labels: Columns | None = None) -> EdgePredictionSampler:
     """Returns a sampler of seed edges, whose neighborhoods `sampler` samples. Arguments: as of DistEdgeDataLoader."""
     if prefetch_labels:
         refuse("prefetch_labels of edges", "read rows of edges by pair_graph.edata[dgl.EID] from g.edata")

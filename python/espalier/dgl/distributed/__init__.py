@@ -18,6 +18,13 @@ from espalier.dgl.distributed import nn, optim
 from espalier.dgl.distributed.nn import DistEmbedding
 from espalier.dgl.distributed.optim import SparseAdagrad, SparseAdam
 
+__all__ = [
+    "DistDataLoader", "DistEdgeDataLoader", "DistEmbedding", "DistGraph", "DistNodeDataLoader", "DistTensor",
+    "edge_split", "exit_client", "find_edges", "GraphPartitionBook", "in_subgraph", "initialize", "load_partition",
+    "load_partition_book", "load_partition_feats", "nn", "node_split", "optim", "partition_graph", "PartitionPolicy",
+    "sample_etype_neighbors", "sample_neighbors", "SparseAdagrad", "SparseAdam",
+]
+
 __getattr__ = module_getattr("espalier.dgl.distributed", {
     "DistGraphServer": "servers are the programs espalier-graph-server, which a job starts",
     "start_server": "servers are the programs espalier-graph-server, which a job starts",

@@ -1,9 +1,17 @@
 """Learnable rows (dgl.distributed.nn)."""
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
 import espalier as ep
 from espalier.dgl import _rows, _session
 from espalier.dgl._absent import Remedies
 from espalier.dgl._arrays import to_numpy
+from espalier.dgl._rows import PartitionPolicy
+from espalier.typing import Ids, Values
+
+if TYPE_CHECKING:
+    import torch
 
 
 class DistEmbedding(Remedies, ep.DistEmbedding):
@@ -25,7 +33,9 @@ class DistEmbedding(Remedies, ep.DistEmbedding):
                  "optm_state": "espalier.save_tensors saves the optimizer's state with the embedding",
                  "kvstore": "rows lie on the graph servers, and are read by their ids"}
 
-    def __init__(self, num_embeddings, embedding_dim, name=None, init_func=None, part_policy=None):
+    def __init__(self, num_embeddings: int, embedding_dim: int, name: str | None = None,
+                 init_func: "Callable[[tuple[int, ...], torch.dtype], Values] | None" = None,
+                 part_policy: PartitionPolicy | None = None) -> None:
         graph = part_policy._graph if part_policy is not None else _session.current_graph()
         policy = part_policy or _rows._policy_of(graph, int(num_embeddings))
         rows = {"num_rows": int(num_embeddings)} if policy is None else {
@@ -35,9 +45,9 @@ class DistEmbedding(Remedies, ep.DistEmbedding):
                          name=name or _session.anonymous_name("embedding"))
         self.num_embeddings = int(num_embeddings)
 
-    def __call__(self, idx, device=None):
+    def __call__(self, idx: Ids, device: "str | torch.device | None" = None) -> "torch.Tensor":
         return super().__call__(to_numpy(idx), device)
 
-    def reset_trace(self):
+    def reset_trace(self) -> None:
         """Forgets what was read since the last step."""
         self.forget()

@@ -1,8 +1,11 @@
 """Sparse optimizers (dgl.distributed.optim). As DGL's they take the mean of the gradients of a row that was read
 several times in a step."""
 
+from collections.abc import Iterable
+
 from espalier import optim
 from espalier.dgl._absent import Remedies, module_getattr
+from espalier.embedding import DistEmbedding
 
 _SAVED = "espalier.checkpoint and espalier.save_tensors save embeddings with their optimizer's state"
 
@@ -14,14 +17,15 @@ class _Optimizer(Remedies):
 class SparseAdagrad(_Optimizer, optim.SparseAdagrad):
     """Counterpart of DGL's SparseAdagrad, over espalier.optim.SparseAdagrad. params: DistEmbeddings."""
 
-    def __init__(self, params, lr, eps=1e-10):
+    def __init__(self, params: DistEmbedding | Iterable[DistEmbedding], lr: float, eps: float = 1e-10) -> None:
         super().__init__(params, lr, eps=eps, mean_of_duplicates=True)
 
 
 class SparseAdam(_Optimizer, optim.SparseAdam):
     """Counterpart of DGL's SparseAdam, over espalier.optim.SparseAdam."""
 
-    def __init__(self, params, lr, betas=(0.9, 0.999), eps=1e-8):
+    def __init__(self, params: DistEmbedding | Iterable[DistEmbedding], lr: float,
+                 betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8) -> None:
         super().__init__(params, lr, betas=betas, eps=eps, mean_of_duplicates=True)
 
 

@@ -1,7 +1,9 @@
 """Layers (dgl.nn): those of espalier.nn, by the same names."""
 
+from typing import Any
 
-def __getattr__(name):
+
+def __getattr__(name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(name)
     try:

@@ -7,6 +7,8 @@ import numpy as np
 import torch
 
 import espalier as ep
+import espalier.dgl as dgl
+import espalier.dgl.function as fn
 import espalier.nn
 from espalier.typing import Ids
 
@@ -45,6 +47,59 @@ def train(g: ep.DistGraph, group: ep.ProcessGroup, layer: ep.nn.SAGEConv) -> flo
         loss: torch.Tensor = layer(batch.blocks[0], torch.zeros(1, 16)).sum()
         total += loss.item() / len(loader)
     return total
+
+
+def layers(g: ep.DistGraph, batch: ep.MiniBatch, x: torch.Tensor) -> None:
+    block, keys = batch.blocks[0], ep.nn.StepKeys(g, batch, seed=1)
+    assert_type(keys.ids("paper", 10), np.ndarray)
+    edges = ep.nn.Edges.of_block(ep.nn.RelationBlock(block, "cites"), self_loops=True)
+    assert_type(edges.num_edges, int)
+    weights = ep.nn.functional.edge_softmax(edges, ep.nn.functional.additive_scores(edges, x, x, 0.1))
+    assert_type(ep.nn.functional.segment_sum(edges, x, source_scale=edges.out_degrees()), torch.Tensor)
+    attention = ep.nn.GATConv((16, 8), 4, num_heads=2, activation=torch.relu, etype=("paper", "cites", "paper"))
+    attention(block, (x, x), edge_weight=weights, keys=keys)
+    attention.forward(block, x, get_attention=True)
+    by_relation = ep.nn.HeteroGraphConv({"cites": ep.nn.GraphConv(16, 8)}, lambda rows, ntype: rows[0])
+    assert_type(by_relation.forward(block, {"paper": x}), dict[str, torch.Tensor])
+    model = ep.nn.load_model(g, pathlib.Path("best.safetensors"), dropout=0.5)
+    assert_type(model, ep.nn.models.GraphModel)
+    assert_type(model.metadata(), dict[str, str])
+    degrees = ep.nn.models.degrees_of(g, batch)
+    ep.nn.models.GCN(g, {"paper": 16}, 8, 4, relations=[["cites"], [("paper", "cites", "paper")]], seed=1)(
+        batch.blocks, x, keys, degrees)
+    ep.nn.models.GraphSAGE(g, 16, 8, 4, aggregator="pool", group=None).save("mine.safetensors", features="feat")
+
+
+def script_of_dgl() -> None:
+    dgl.distributed.initialize("ip_config.txt")
+    g = dgl.distributed.DistGraph("cora", part_config=pathlib.Path("cora.json"))
+    nodes = dgl.distributed.node_split(g.ndata["train_mask"], g.get_partition_book(), force_even=True)
+    assert_type(nodes, torch.Tensor)
+    assert_type(g.get_partition_book().num_partitions(), int)
+    sampler = dgl.dataloading.NeighborSampler([10, {"cites": 5}], prob="weight")
+    loader = dgl.dataloading.DistNodeDataLoader(g, nodes, sampler, torch.device("cpu"), batch_size=64, shuffle=True)
+    for _, seeds, blocks in loader:
+        assert_type(g.ndata["feat"][seeds], torch.Tensor)
+        blocks[0].update_all(fn.u_mul_e("h", "w", out="m"), fn.mean("m", "h"))
+    pairs = dgl.dataloading.DistEdgeDataLoader(
+        g, dgl.distributed.edge_split(torch.ones(9), g.get_partition_book()),
+        dgl.dataloading.as_edge_prediction_sampler(sampler, exclude="self",
+                                                   negative_sampler=dgl.dataloading.negative_sampler.Uniform(5)))
+    for _, positive, _, (block,) in pairs:
+        positive.apply_edges(fn.u_dot_v("h", "h", "score"))
+        ep.nn.SAGEConv(16, 8, "mean")(block, torch.zeros(9, 16))
+    block = dgl.to_block(dgl.distributed.sample_neighbors(g, {"paper": [0, 1]}, {"cites": 5}), {"paper": [0, 1]})
+    assert_type(block.num_edges("cites"), int)
+    with block.local_scope():
+        block.update_all(lambda edges: {"m": edges.src["h"]}, fn.sum("m", "h"))
+    rows = dgl.distributed.DistEmbedding(g.num_nodes(), 16, init_func=lambda shape, dtype: torch.zeros(shape))
+    dgl.distributed.optim.SparseAdam([rows], lr=0.1).step()
+    assert_type(rows(nodes), torch.Tensor)
+    g.ndata["h"] = dgl.distributed.DistTensor((g.num_nodes(), 16), torch.float32, name="h")
+    assert_type(g.in_degrees(), torch.Tensor)
+    graph = dgl.graph(([0, 1], [1, 2]), num_nodes=3)
+    assert_type(graph.num_edges(), int)
+    dgl.distributed.partition_graph(graph, "small", 2, "parts")
 
 
 def store(g: ep.DistGraph) -> None:
