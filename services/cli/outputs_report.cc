@@ -114,7 +114,8 @@ Outcome VerifyOutputs(const OutputsPlace& place, const OutputFlags& out) {
   }
   if (report->ok()) return outcome;
   outcome.code = ExitCode::kBadInput;
-  outcome.error = std::to_string(report->violations.size()) + " violations";
+  const size_t num_violations = report->violations.size();
+  outcome.error = std::to_string(num_violations) + (num_violations == 1 ? " violation" : " violations");
   for (const std::string& violation : report->violations) outcome.error += "\n  " + violation;
   return outcome;
 }

@@ -8,12 +8,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::vector<int64_t> ShapeOfValues(int64_t rows, const std::vector<int64_t>& row_shape) {
-  std::vector<int64_t> shape = {rows};
-  shape.insert(shape.end(), row_shape.begin(), row_shape.end());
-  return shape;
-}
-
 bool AreIds(const Tensor& ids, int64_t rows) {
   return ids.dtype() == DType::kU64 && ids.shape() == std::vector<int64_t>{rows};
 }
@@ -37,7 +31,7 @@ Status EdgeResultsWriter::Begin(const EdgeResultShape& shape) {
   ASSIGN_OR_RETURN(NpyWriter sources, NpyWriter::Open(store_, folder + "/sources.npy", DType::kU64, {rows}));
   ASSIGN_OR_RETURN(NpyWriter destinations, NpyWriter::Open(store_, folder + "/destinations.npy", DType::kU64, {rows}));
   ASSIGN_OR_RETURN(NpyWriter values, NpyWriter::Open(store_, folder + "/values.npy", shape.value_dtype,
-                                                     ShapeOfValues(rows, shape.row_shape)));
+                                                     ArrayShape(rows, shape.row_shape)));
   open_.emplace(Open{shape, std::move(sources), std::move(destinations), std::move(values)});
   return Status();
 }
@@ -47,7 +41,7 @@ Status EdgeResultsWriter::Append(const Tensor& sources, const Tensor& destinatio
   const EdgeResultShape& shape = open_->shape;
   const int64_t rows = sources.num_rows();
   if (!AreIds(sources, rows) || !AreIds(destinations, rows) || values.dtype() != shape.value_dtype ||
-      values.shape() != ShapeOfValues(rows, shape.row_shape)) {
+      values.shape() != ArrayShape(rows, shape.row_shape)) {
     return InvalidArgument("results of the part '" + shape.part + "': expected both ends of each row, found sources " +
                            sources.ToString() + ", destinations " + destinations.ToString() + " and values " +
                            values.ToString());
@@ -68,7 +62,7 @@ Status EdgeResultsWriter::EndPart() {
   Json part = {{"part", shape.part}, {"rows", rows}};
   part["sources"] = AddFile(std::move(sources), DType::kU64, {rows});
   part["destinations"] = AddFile(std::move(destinations), DType::kU64, {rows});
-  part["values"] = AddFile(std::move(values), shape.value_dtype, ShapeOfValues(rows, shape.row_shape));
+  part["values"] = AddFile(std::move(values), shape.value_dtype, ArrayShape(rows, shape.row_shape));
   parts_.push_back(std::move(part));
   return Status();
 }

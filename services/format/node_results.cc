@@ -21,12 +21,6 @@ Tensor WithoutBFloat16(const Tensor& tensor) {
   return widened;
 }
 
-std::vector<int64_t> ArrayShape(int64_t rows, const std::vector<int64_t>& row_shape) {
-  std::vector<int64_t> shape = {rows};
-  shape.insert(shape.end(), row_shape.begin(), row_shape.end());
-  return shape;
-}
-
 }  // namespace
 
 NodeResultsWriter::NodeResultsWriter(storage::ObjectStore& store, std::string prefix, std::string kind,

@@ -11,7 +11,7 @@
 
 #include "services/base/sha256.h"
 #include "services/format/checksum.h"
-#include "services/format/mapped_object.h"
+#include "services/format/mapped_file.h"
 #include "services/format/partition_names.h"
 #include "services/storage/block_download.h"
 #include "services/storage/object_key.h"
@@ -31,7 +31,7 @@ using Pins = std::pair<std::shared_ptr<storage::CacheEntry>, std::shared_ptr<sto
 
 // Returns true if a copy has the size and checksums of the manifest. Returns false if a stop is requested.
 bool IsGoodCopy(const FileEntry& file, const std::string& path, const LoadOptions& options) {
-  const auto mapped = MappedObject::Open(path, file.size_bytes);
+  const auto mapped = MappedFile::Open(path, file.size_bytes);
   return mapped.ok() && CheckBlocks(file, (*mapped)->bytes(), path, options.threads, options.stop_requested).ok();
 }
 
@@ -100,7 +100,7 @@ Status PartitionCopies::PutManifest() {
       .size_bytes = text.size(),
       .is_good =
           [&](const std::string& path) {
-            const auto mapped = MappedObject::Open(path, text.size());
+            const auto mapped = MappedFile::Open(path, text.size());
             return mapped.ok() && std::ranges::equal((*mapped)->bytes(), std::as_bytes(std::span(text)));
           },
       .fill = [&](const storage::PartialFile& partial) { return WriteAll(partial, text); }};

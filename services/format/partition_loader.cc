@@ -8,7 +8,7 @@
 #include "services/base/check.h"
 #include "services/format/checksum.h"
 #include "services/format/manifest_text.h"
-#include "services/format/mapped_object.h"
+#include "services/format/mapped_file.h"
 #include "services/format/partition_copies.h"
 #include "services/format/partition_files.h"
 #include "services/format/partition_names.h"
@@ -20,7 +20,7 @@ namespace espalier::format {
 namespace {
 
 // The owner of the tensors: keeps the mapping alive and pins the copy in the cache.
-using MappedCopy = std::pair<std::shared_ptr<const MappedObject>, std::shared_ptr<const void>>;
+using MappedCopy = std::pair<std::shared_ptr<const MappedFile>, std::shared_ptr<const void>>;
 
 class PartitionLoader {
  public:
@@ -66,7 +66,7 @@ class PartitionLoader {
     if (options_.stop_requested && options_.stop_requested()) return Cancelled("asked to stop before " + entry.key);
     ASSIGN_OR_RETURN(const LocalFile file, copies_.Get(entry));
     const std::string& path = file.path;
-    ASSIGN_OR_RETURN(const auto mapped, MappedObject::Open(path, entry.size_bytes));
+    ASSIGN_OR_RETURN(const auto mapped, MappedFile::Open(path, entry.size_bytes));
     if (options_.checksums != Checksums::kSkip && !file.verified) {
       RETURN_IF_ERROR(CheckBlocks(entry, mapped->bytes(), path, options_.threads, options_.stop_requested));
     }

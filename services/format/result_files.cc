@@ -6,6 +6,12 @@
 
 namespace espalier::format {
 
+std::vector<int64_t> ArrayShape(int64_t rows, const std::vector<int64_t>& row_shape) {
+  std::vector<int64_t> shape = {rows};
+  shape.insert(shape.end(), row_shape.begin(), row_shape.end());
+  return shape;
+}
+
 nlohmann::ordered_json ResultArrayJson(const FileEntry& entry, const std::string& folder, DType dtype,
                                        const std::vector<int64_t>& shape) {
   nlohmann::ordered_json hashes = nlohmann::ordered_json::array();

@@ -1,5 +1,5 @@
-// Helpers of NodeResultsWriter and EdgeResultsWriter: the manifest of a kind of results, and the entry of an array in
-// it.
+// Helpers of NodeResultsWriter and EdgeResultsWriter: the shapes of arrays, the manifest of a kind of results, and the
+// entry of an array in it.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -10,6 +10,9 @@
 #include "services/storage/object_store.h"
 
 namespace espalier::format {
+
+// Returns the shape of an array of `rows` rows: [rows, row_shape...].
+std::vector<int64_t> ArrayShape(int64_t rows, const std::vector<int64_t>& row_shape);
 
 // Returns the entry of an array: file name relative to `folder` (the folder of the kind), dtype, shape, size and
 // checksums.

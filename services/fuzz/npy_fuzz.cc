@@ -5,8 +5,8 @@
 #include <span>
 
 #include "services/base/check.h"
+#include "services/format/npy_header.h"
 #include "services/format/source/npy_file.h"
-#include "services/format/source/npy_header.h"
 #include "services/fuzz/input_file.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -23,8 +23,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     return 0;
   }
   ESPALIER_CHECK(header.ok() && header->data_offset + tensor->size_bytes() == size);
-  const std::string again = NpyHeaderText(tensor->dtype(), tensor->shape());
-  const auto header_again = ParseNpyHeader(std::as_bytes(std::span(again)));
+  const auto again = FormatNpyHeader(tensor->dtype(), tensor->shape());
+  ESPALIER_CHECK(again.ok());
+  const auto header_again = ParseNpyHeader(std::as_bytes(std::span(*again)));
   ESPALIER_CHECK(header_again.ok() && header_again->dtype == header->dtype && header_again->shape == header->shape);
   return 0;
 }

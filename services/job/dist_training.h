@@ -319,4 +319,9 @@ struct DistTraining {
   std::chrono::seconds active_deadline{0};  // 0: none
 };
 
+// Returns whether spec.output.save contains `kind`.
+inline bool Saves(const DistTraining& job, OutputKind kind) {
+  return std::find(job.output_save.begin(), job.output_save.end(), kind) != job.output_save.end();
+}
+
 }  // namespace espalier::job

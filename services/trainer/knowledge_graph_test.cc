@@ -328,7 +328,7 @@ TEST(KnowledgeGraphTest, RanksAreFilteredByRelationAsByHand) {
 
       // Another part with the same embeddings; then more scores than ROCAUC accepts.
       EXPECT_TRUE(evaluation.ComputeMetric(*model, inference, graph::SplitPartName::kValidation, "unused").ok());
-      EXPECT_TRUE(evaluation.Drop().ok());
+      EXPECT_TRUE(evaluation.Drop(timeouts.data).ok());
       options.metric = job::Metric::kRocAuc;
       options.num_candidates = 1u << 22;
       LinkEvaluation area(access, data, self, options, scorer);
@@ -350,7 +350,7 @@ TEST(KnowledgeGraphTest, RanksAreFilteredByRelationAsByHand) {
         const auto value =
             among_drawn.ComputeMetric(*model, inference, graph::SplitPartName::kTest, "drawn-embeddings");
         EXPECT_TRUE(value.ok() && value->value.has_value()) << value.status().ToString();
-        EXPECT_TRUE(among_drawn.Drop().ok());
+        EXPECT_TRUE(among_drawn.Drop(timeouts.data).ok());
         return value.ok() ? value->value.value_or(0) : 0;
       };
       SCOPED_TRACE(testing::Message() << static_cast<int>(kind) << (filtered ? " filtered" : " raw"));

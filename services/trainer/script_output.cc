@@ -1,6 +1,5 @@
 #include "services/trainer/script_output.h"
 
-#include <algorithm>
 #include <string>
 
 #include "services/trainer/model/torch_script.h"
@@ -10,15 +9,11 @@ namespace {
 
 constexpr char kFile[] = "model/best.pt";
 
-bool Saves(const job::DistTraining& job, job::OutputKind kind) {
-  return std::find(job.output_save.begin(), job.output_save.end(), kind) != job.output_save.end();
-}
-
 }  // namespace
 
 bool SavesTorchScript(const job::DistTraining& job) {
   const bool is_module = job.training.model.type == job::ModelType::kTorchScript;
-  return Saves(job, job::OutputKind::kTorchScript) || (is_module && Saves(job, job::OutputKind::kModel));
+  return job::Saves(job, job::OutputKind::kTorchScript) || (is_module && job::Saves(job, job::OutputKind::kModel));
 }
 
 Status WriteTorchScript(const job::DistTraining& job, const graph::GraphSchema& schema, const Parts& parts,
@@ -36,7 +31,8 @@ Status WriteTorchScript(const job::DistTraining& job, const graph::GraphSchema& 
 
 void NoteScriptNotSaved(const job::DistTraining& job, const graph::GraphSchema& schema, const Parts& parts,
                         Outputs& outputs) {
-  if (!Saves(job, job::OutputKind::kModel) || SavesTorchScript(job) || job::IsOfEdges(job.training.task.type)) return;
+  if (!job::Saves(job, job::OutputKind::kModel) || SavesTorchScript(job)) return;
+  if (job::IsOfEdges(job.training.task.type)) return;
   if (!CheckTorchScript(MakeModelOptions(job.training, schema, parts)).ok()) return;
   outputs.SayNotWritten(kFile,  // to be removed in the release after 0.1.0
                         "model/best.safetensors has the same parameters; add TorchScript to spec.output.save where a "

@@ -209,9 +209,6 @@ class TrainerRun {
   }
 
   bool WritesOutputs() const { return options_.output.store != nullptr; }
-  bool Saves(job::OutputKind kind) const {
-    return std::find(job_.output_save.begin(), job_.output_save.end(), kind) != job_.output_save.end();
-  }
 
   Status OpenOutputs() {
     if (options_.chosen_nodes.store != nullptr) {
@@ -360,7 +357,7 @@ class TrainerRun {
   // Writes the model files and leaves the best parameters in the model. The other ranks wait while rank 0 writes,
   // however slow its store is.
   Status SaveModels() {
-    const bool saves_model = Saves(job::OutputKind::kModel);
+    const bool saves_model = job::Saves(job_, job::OutputKind::kModel);
     phases_.Begin(RunPhase::kWriting, saves_model ? 2 : 0);  // last and best
     const auto write_as = [this](const std::string& name) {
       return outputs_->WriteModel(name, GetState(*parts_.model));
@@ -407,7 +404,7 @@ class TrainerRun {
   // May run more than once, if the pass is repeated; the last run's files replace earlier ones.
   Status WriteNodeResults() {
     NodeResultsRequest request = MakeNodeResultsRequest(job_);
-    const bool of_edges = parts_.edges.has_value() && Saves(job::OutputKind::kPredictions);
+    const bool of_edges = parts_.edges.has_value() && job::Saves(job_, job::OutputKind::kPredictions);
     if (!request.embeddings && !request.predictions && !of_edges) return Status();
     request.nodes = chosen_nodes_;
     if (!evaluator_->has_full_pass()) {
@@ -442,7 +439,7 @@ class TrainerRun {
     }
     NoteScriptNotSaved(job_, graph_.schema(), parts_, *outputs_);
     if (!parts_.unmeasurable.empty()) outputs_->SayNotWritten("metrics", parts_.unmeasurable);
-    if (parts_.scorer != nullptr && Saves(job::OutputKind::kPredictions)) {
+    if (parts_.scorer != nullptr && job::Saves(job_, job::OutputKind::kPredictions)) {
       outputs_->SayNotWritten("predictions", "link prediction decides nothing about nodes");
     }
     return outputs_->Commit(outcome_);

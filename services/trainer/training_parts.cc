@@ -171,7 +171,8 @@ Result<Parts> MakeParts(const job::DistTraining& job, GraphAccess graph, collect
                    MakeEdgeTask(training, file, graph, parts.data.num_outputs(), collective, options.timeouts));
   if (parts.edges.has_value()) {
     parts.model->register_module("edge_head", parts.edges->head);
-    parts.warnings = parts.edges->label_warnings;
+    const std::vector<std::string>& label_warnings = parts.edges->label_warnings;
+    parts.warnings.insert(parts.warnings.end(), label_warnings.begin(), label_warnings.end());
     const bool lacks_labels = parts.edges->target.label.empty() && parts.unmeasurable.empty();
     if (lacks_labels) parts.unmeasurable = "the edges have no column '" + training.task.label + "'";
   }

@@ -8,8 +8,8 @@
 #include <cstring>
 #include <span>
 
-#include "services/format/source/mapped_file.h"
-#include "services/format/source/npy_header.h"
+#include "services/format/mapped_file.h"
+#include "services/format/npy_header.h"
 
 namespace espalier::format {
 namespace {
@@ -53,9 +53,9 @@ Result<Tensor> ReadNpy(const std::string& path, std::optional<DType> declared) {
 }
 
 Status WriteNpy(const std::string& path, const Tensor& tensor, WorkMeter* meter) {
+  ASSIGN_OR_RETURN(const std::string header, FormatNpyHeader(tensor.dtype(), tensor.shape()).While("writing " + path));
   const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (file < 0) return FromErrno(errno, "creating " + path);
-  const std::string header = NpyHeaderText(tensor.dtype(), tensor.shape());
   Status status = WriteAll(file, std::as_bytes(std::span(header)), path, nullptr);
   if (status.ok()) status = WriteAll(file, tensor.byte_span(), path, meter);
   // Some file systems report a full disk only when the file is closed.

@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "services/format/source/npy_header.h"
 #include "services/format/source/testing/source_files.h"
 
 namespace espalier::format {
@@ -65,16 +64,6 @@ TEST(NpyFileTest, WritesWhatItReadsForEveryDType) {
       EXPECT_TRUE(std::equal(back->byte_span().begin(), back->byte_span().end(), tensor.byte_span().begin()));
     }
   }
-}
-
-TEST(NpyFileTest, HeadersAreNumpysOwn) {
-  // The headers that numpy.save writes for numpy.zeros(3, '<f4') and numpy.zeros((), '|u1').
-  EXPECT_EQ(NpyHeaderText(DType::kF32, {3}), std::string("\x93NUMPY\x01\x00v\x00", 10) +
-                                                 "{'descr': '<f4', 'fortran_order': False, 'shape': (3,), }" +
-                                                 std::string(60, ' ') + "\n");
-  EXPECT_THAT(NpyHeaderText(DType::kU8, {}), HasSubstr("'shape': (), }"));
-  EXPECT_THAT(NpyHeaderText(DType::kBF16, {2, 5}),
-              HasSubstr("{'descr': '<u2', 'fortran_order': False, 'shape': (2, 5), }"));
 }
 
 TEST(NpyFileTest, RefusesWhatItDoesNotReadByName) {

@@ -12,8 +12,8 @@
 #include <memory>
 #include <span>
 
+#include "services/format/npy_header.h"
 #include "services/format/source/npy_file.h"
-#include "services/format/source/npy_header.h"
 #include "services/format/source/scratch_file.h"
 
 namespace espalier::format {

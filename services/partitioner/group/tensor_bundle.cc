@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "services/format/checksum.h"
-#include "services/format/mapped_object.h"
+#include "services/format/mapped_file.h"
 #include "services/format/safetensors.h"
 #include "services/storage/object_key.h"
 
@@ -31,12 +31,12 @@ Result<TensorBundle> ReadBundle(const BundlePlace& place, const format::FileEntr
   std::span<const std::byte> bytes;
   std::shared_ptr<const void> owner;
   if (const std::optional<std::string> path = place.store.LocalPath(key)) {
-    ASSIGN_OR_RETURN(const auto mapped, format::MappedObject::Open(*path, entry.size_bytes));
+    ASSIGN_OR_RETURN(const auto mapped, format::MappedFile::Open(*path, entry.size_bytes));
     bytes = mapped->bytes();
     owner = mapped;
   } else {
     ASSIGN_OR_RETURN(const storage::ObjectInfo info, place.store.Head(key));
-    RETURN_IF_ERROR(CheckSize(key, info.size_bytes, entry));  // before there is memory for it
+    RETURN_IF_ERROR(CheckSize(key, info.size_bytes, entry));  // before memory is allocated for it
     ASSIGN_OR_RETURN(std::string text, place.store.Get(key));
     const auto held = std::make_shared<const std::string>(std::move(text));
     bytes = std::as_bytes(std::span(*held));
@@ -54,7 +54,7 @@ Result<Tensor> TakeTensor(const TensorBundle& bundle, const format::FileEntry& e
   const auto found = bundle.find(name);
   if (found == bundle.end()) return DataLoss(entry.key + " has no tensor '" + name + "'");
   if (found->second.dtype() == dtype && found->second.shape() == shape) return found->second;
-  // Only described: the memory for what was expected may not be there.
+  // A tensor without data describes the expected one: allocating it could exceed the memory.
   const std::string expected = Tensor::Wrap(dtype, shape, nullptr, nullptr).ToString();
   return DataLoss(entry.key + ": tensor '" + name + "' is " + found->second.ToString() + ", expected " + expected);
 }

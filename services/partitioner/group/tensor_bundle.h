@@ -1,4 +1,4 @@
-// Arrays on their way from one process to another through a store: safetensors files, each with its checksums.
+// Bundles of tensors that processes exchange through a store: safetensors files with checksums.
 #pragma once
 
 #include <map>
@@ -10,22 +10,25 @@
 
 namespace espalier::partitioner {
 
+// Tensors by name.
 using TensorBundle = std::map<std::string, Tensor>;
 
-// Where bundles of a group lie: `<prefix>/<folder>/<name>.safetensors`.
+// The location of a group's bundles: `<prefix>/<folder>/<name>.safetensors`.
 struct BundlePlace {
   storage::ObjectStore& store;  // outlives this
   std::string prefix;           // of the partitioning
-  std::string folder;           // below it
+  std::string folder;           // below `prefix`
 };
 
-// Replaces what is there, which is the same.
+// Writes a bundle and returns its key, size and checksums. Replaces an existing bundle of this name; callers write
+// equal content under equal names.
 Result<format::FileEntry> WriteBundle(const BundlePlace& place, const std::string& name, TensorBundle tensors);
 
-// Mapped where the store's objects are local files, else in memory. DataLoss: it is not what was written.
+// Reads a bundle. Tensors are mapped if the store's objects are local files, and in memory otherwise. DataLoss if size,
+// checksums or format differ from `entry`.
 Result<TensorBundle> ReadBundle(const BundlePlace& place, const format::FileEntry& entry);
 
-// The tensor, of this dtype and shape. DataLoss names the bundle.
+// Returns the tensor `name`. DataLoss, with the bundle's key, if it does not exist or has another dtype or shape.
 Result<Tensor> TakeTensor(const TensorBundle& bundle, const format::FileEntry& entry, const std::string& name,
                           DType dtype, const std::vector<int64_t>& shape);
 

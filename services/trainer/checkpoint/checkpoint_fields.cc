@@ -4,6 +4,7 @@
 #include "services/trainer/checkpoint/checkpoint_fields.h"
 
 #include <charconv>
+#include <type_traits>
 
 #include "services/job/enum_names.h"
 #include "services/job/sampling/link_plan.h"

@@ -19,8 +19,6 @@ Status EdgeEvaluation::StoreEmbeddings(Model& model, FullInference& inference, c
   return embeddings_.Store(model, inference, tensor).While("computing embeddings");
 }
 
-Status EdgeEvaluation::Drop() { return embeddings_.Drop(); }
-
 Result<MetricValue> EdgeEvaluation::ComputeMetric(Model& model, FullInference& inference, graph::SplitPartName part,
                                                   const std::string& tensor) {
   RETURN_IF_ERROR(StoreEmbeddings(model, inference, tensor));

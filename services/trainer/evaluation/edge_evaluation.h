@@ -5,6 +5,7 @@
 // neither metrics nor outputs depend on the partitioning or the number of trainers.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -51,8 +52,8 @@ class EdgeEvaluation {
                                     const std::string& tensor);
   // Computes the embeddings and stores them in `tensor`. Does nothing if embeddings are stored already.
   Status StoreEmbeddings(Model& model, FullInference& inference, const std::string& tensor);
-  // Drops the stored embeddings, after every rank has finished its reads.
-  Status Drop();
+  // Drops the stored embeddings, as StoredEmbeddings::Drop.
+  Status Drop(std::chrono::seconds patience) { return embeddings_.Drop(patience); }
 
   // The next two functions are local to a rank.
   //

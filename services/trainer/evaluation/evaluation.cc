@@ -2,9 +2,11 @@
 // part's nodes chunk by chunk, by full inference or by sampling, and adds them to a MetricAccumulator, which is merged
 // over ranks. In both cases chunk c consists of the same nodes for any partitioning and is computed by rank c mod T of
 // T ranks. RunPass repeats a pass on DataLoss with new tensor names, because a restarted server has lost stored rows.
+// After any other error it drops the stored rows if the servers answer soon, because other runs may share the servers.
 #include "services/trainer/evaluation/evaluation.h"
 
 #include <algorithm>
+#include <chrono>
 
 #include "services/base/hash.h"
 #include "services/collective/agreement.h"
@@ -17,6 +19,9 @@ namespace espalier::trainer {
 namespace {
 
 constexpr int kPassAttempts = 5;
+// Deadline of a request that drops a tensor after an error: a server may be gone, and a stop request may have ended the
+// pass.
+constexpr std::chrono::seconds kPatienceAfterError{2};
 
 // Returns the specification with another seed, so that evaluations use other random streams than training steps.
 sampler::SamplingSpec ForEvaluation(sampler::SamplingSpec spec) {
@@ -96,7 +101,14 @@ Status Evaluator::RunPass(Model& model, const PassWork& work, const std::functio
   Status status;
   for (int attempt = 1; attempt <= kPassAttempts; ++attempt) {
     status = RunPassOnce(model, work, body);
-    if (status.code() != StatusCode::kDataLoss) return status;
+    if (status.ok()) return status;
+    if (status.code() != StatusCode::kDataLoss) {
+      const Status dropped = inference_.DropHiddenUnsynchronized(PatienceAfter(status));
+      if (!dropped.ok()) {
+        telemetry::Log(telemetry::Level::kWarning, "stored activations not dropped", {{"error", dropped}});
+      }
+      return status;
+    }
     telemetry::Log(telemetry::Level::kWarning, "a pass over the graph starts again",
                    {{"attempt", attempt}, {"error", status}});
     // Servers that were not restarted still hold their rows.
@@ -105,11 +117,19 @@ Status Evaluator::RunPass(Model& model, const PassWork& work, const std::functio
   return Unavailable(status.message() + "; given up after " + std::to_string(kPassAttempts) + " passes");
 }
 
+std::chrono::seconds Evaluator::PatienceAfter(const Status& status) const {
+  const std::chrono::seconds data = options_.inference.timeouts.data;
+  return status.ok() || status.code() == StatusCode::kDataLoss ? data : std::min(data, kPatienceAfterError);
+}
+
 Status Evaluator::RunPassOnce(Model& model, const PassWork& work, const std::function<Status()>& body) {
   BeginPhase(options_.inference.phases, work.phase, work.rows);
   if (has_full_pass()) RETURN_IF_ERROR(inference_.ComputeHidden(model, NextTensorPrefix()));
   const Status done = body();
-  const Status dropped = links_.has_value() ? links_->Drop() : edges_.has_value() ? edges_->Drop() : Status();
+  const std::chrono::seconds patience = PatienceAfter(done);
+  const Status dropped = links_.has_value()   ? links_->Drop(patience)
+                         : edges_.has_value() ? edges_->Drop(patience)
+                                              : Status();
   RETURN_IF_ERROR(done);
   RETURN_IF_ERROR(collective::AgreeOn(dropped, collective_, options_.inference.timeouts.collective));
   return inference_.DropHidden();

@@ -3,6 +3,7 @@
 // in chunks of fixed size, so that a metric does not depend on the partitioning.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -49,7 +50,7 @@ struct PassWork {
 // Every rank must call the same functions in the same order. Owned by one thread.
 //
 // A pass computes the hidden activations of all nodes (with full neighborhoods), then runs a body that reads them, then
-// drops them. After an error other than DataLoss they are not dropped.
+// drops them. After an error they are dropped too; if that fails, the pass returns the first error.
 class Evaluator {
  public:
   // All arguments outlive this.
@@ -85,6 +86,9 @@ class Evaluator {
             FullInference inference, sampler::FanoutSampler sampler);
   Result<MetricValue> Measure(Model& model, graph::SplitPartName part);
   Status RunPassOnce(Model& model, const PassWork& work, const std::function<Status()>& body);
+  // Returns the deadline of each request that drops a tensor of a pass that ended with `status`: short, unless the pass
+  // succeeded or is repeated.
+  std::chrono::seconds PatienceAfter(const Status& status) const;
   Status AddChunk(uint64_t chunk, std::span<const GlobalNodeId> nodes, const torch::Tensor& outputs,
                   MetricAccumulator& metric);
   Status AddSampled(Model& model, graph::SplitPartName part, MetricAccumulator& metric);

@@ -37,7 +37,7 @@ Status FullInference::ComputeHidden(Model& model, const std::string& prefix) {
     const Tensors read = hidden_;
     RETURN_IF_ERROR(ComputeLayer(model, layer, prefix + "-l" + std::to_string(layer))
                         .While("computing layer " + std::to_string(layer) + " for all nodes"));
-    RETURN_IF_ERROR(Agree(Drop(read)));
+    RETURN_IF_ERROR(Agree(DropTensors(graph_, read, *collective_, options_.timeouts.data)));
   }
   return Status();
 }
@@ -172,20 +172,14 @@ Status FullInference::ForAllNodes(Model& model, NodeTypeId type, const OnChunk& 
   return Agree(compute());
 }
 
-Status FullInference::DropHidden() {
+Status FullInference::DropHidden() { return Agree(DropHiddenUnsynchronized(options_.timeouts.data)); }
+
+Status FullInference::DropHiddenUnsynchronized(std::chrono::seconds patience) {
   const Tensors stored = std::exchange(hidden_, {});
   const Tensors unfinished = std::exchange(unfinished_, {});
-  const Status dropped = Drop(stored);
-  const Status dropped_too = Drop(unfinished);
-  return Agree(dropped.ok() ? dropped_too : dropped);
-}
-
-Status FullInference::Drop(const Tensors& tensors) {
-  if (collective_->rank() != Rank(0)) return Status();
-  for (const auto& [type, name] : tensors) {
-    RETURN_IF_ERROR(graph_.tensors.DropTensor(type, name, options_.timeouts.ForData()));
-  }
-  return Status();
+  const Status dropped = DropTensors(graph_, stored, *collective_, patience);
+  const Status dropped_too = DropTensors(graph_, unfinished, *collective_, patience);
+  return dropped.ok() ? dropped_too : dropped;
 }
 
 }  // namespace espalier::trainer

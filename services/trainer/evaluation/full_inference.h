@@ -12,6 +12,7 @@
 // DataLoss and may be repeated.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <string>
@@ -67,6 +68,9 @@ class FullInference {
   // Drops the stored activations, also those of a failed pass. Every rank must call it, after it has finished its
   // reads.
   Status DropHidden();
+  // As DropHidden, but does not synchronize the ranks, for a pass that has failed on all of them: rank 0 sends the
+  // requests, each with a deadline of `patience`, and the other ranks return at once.
+  Status DropHiddenUnsynchronized(std::chrono::seconds patience);
 
  private:
   using Tensors = std::map<NodeTypeId, std::string>;
@@ -80,7 +84,6 @@ class FullInference {
                                 Deadline deadline);
   Result<torch::Tensor> RowsRead(int layer, NodeTypeId type, std::span<const GlobalNodeId> nodes, Deadline deadline);
   Result<std::vector<GlobalNodeId>> NodesOfChunk(NodeTypeId type, uint64_t chunk, Deadline deadline);
-  Status Drop(const Tensors& tensors);
   Status Agree(const Status& own) { return collective::AgreeOn(own, *collective_, options_.timeouts.collective); }
   // Counts a chunk of `num_nodes` nodes as done, whichever rank computes it.
   void CountChunk(uint64_t chunk, uint64_t num_nodes) const;

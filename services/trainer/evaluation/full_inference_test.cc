@@ -227,5 +227,37 @@ TEST(EvaluatorTest, CountsRightPredictions) {
   EXPECT_DOUBLE_EQ(**accuracy, right.to(torch::kDouble).mean().item<double>());
 }
 
+TEST(EvaluatorTest, AFailedPassLeavesNoTensorsBehind) {
+  Bench bench = MakeBench(OneTypeGraph(), 2, job::ModelType::kGraphSage, 3);
+  collective::SelfCollective self;
+  EvaluationOptions options;
+  options.split = graph::kRandomSplit;
+  options.sampling = bench.spec;
+  options.tensor_prefix = "evaluation";
+  options.inference.chunk_nodes = 64;
+  const auto read = [&](const char* name) {
+    const std::vector<GlobalNodeId> nodes = {GlobalNodeId(0)};
+    return bench.graph.rows.GatherRows(NodeTypeId(0), name, nodes, Soon()).status();
+  };
+  // The pass fails in the first layer, in the second layer (a layer has 25 calls), and in the body.
+  for (const int failing_call : {3, 30, 1000}) {
+    int calls = 0;
+    options.inference.before_chunk = [&calls, failing_call] {
+      return ++calls == failing_call ? Cancelled("asked to stop") : Status();
+    };
+    auto evaluator = Evaluator::Make(bench.graph, bench.data, self, options);
+    ASSERT_TRUE(evaluator.ok());
+    const Status status = (*evaluator)->RunPass(*bench.model, PassWork{}, [&] {
+      EXPECT_EQ(failing_call, 1000);
+      EXPECT_EQ(read("evaluation-pass0-l1"), Status());
+      return Cancelled("asked to stop");
+    });
+    EXPECT_EQ(status.code(), StatusCode::kCancelled) << status.ToString();
+    for (const char* name : {"evaluation-pass0-l0", "evaluation-pass0-l1"}) {
+      EXPECT_EQ(read(name).code(), StatusCode::kNotFound) << name << " after call " << failing_call;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace espalier::trainer

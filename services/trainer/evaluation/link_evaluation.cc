@@ -13,8 +13,6 @@
 #include "services/base/random_purpose.h"
 #include "services/sampler/seeds/negatives.h"
 #include "services/trainer/evaluation/ranking.h"
-#include "services/trainer/evaluation/stored_tensors.h"
-#include "services/trainer/model/parameters.h"
 #include "services/trainer/model/torch_error.h"
 
 namespace espalier::trainer {
@@ -72,7 +70,12 @@ std::span<const float> GetRow(const torch::Tensor& scores, int64_t row) {
 
 LinkEvaluation::LinkEvaluation(GraphAccess graph, const NodeData& data, collective::Collective& collective,
                                LinkEvaluationOptions options, std::shared_ptr<const LinkScorer> scorer)
-    : graph_(graph), data_(data), collective_(collective), options_(std::move(options)), scorer_(std::move(scorer)) {
+    : graph_(graph),
+      data_(data),
+      collective_(collective),
+      options_(std::move(options)),
+      scorer_(std::move(scorer)),
+      embeddings_(graph, data, collective, options_.timeouts) {
   for (const sampler::LinkType& type : options_.types) {
     source_types_.push_back(graph_.schema().SourceOf(type.edge_type));
     destination_types_.push_back(graph_.schema().DestinationOf(type.edge_type));
@@ -87,9 +90,9 @@ Result<MetricValue> LinkEvaluation::ComputeMetric(Model& model, FullInference& i
   }
   RETURN_IF_ERROR(CheckScores(part));
   MetricAccumulator metric(options_.metric, 1);
-  if (stored_.empty()) RETURN_IF_ERROR(StoreEmbeddings(model, inference, tensor).While("computing embeddings"));
-  RETURN_IF_ERROR(collective::AgreeOn(AddPart(part, stored_, metric), collective_, options_.timeouts.collective)
-                      .While("ranking edges"));
+  RETURN_IF_ERROR(embeddings_.Store(model, inference, tensor).While("computing embeddings"));
+  RETURN_IF_ERROR(
+      collective::AgreeOn(AddPart(part, metric), collective_, options_.timeouts.collective).While("ranking edges"));
   RETURN_IF_ERROR(metric.MergeOverRanks(collective_, options_.timeouts.ForCollective()));
   return metric.ValueOrReason();
 }
@@ -106,42 +109,11 @@ Status LinkEvaluation::CheckScores(SplitPartName part) {
                            " scores at once: lower spec.training.evaluation.candidates, or choose MRR");
 }
 
-Status LinkEvaluation::StoreEmbeddings(Model& model, FullInference& inference, const std::string& tensor) {
-  stored_ = tensor;
-  for (const NodeTypeId type : data_.seed_types()) {
-    RETURN_IF_ERROR(
-        CreateOnAllRanks(graph_, std::span(&type, 1), tensor, data_.num_outputs(), collective_, options_.timeouts));
-    RETURN_IF_ERROR(inference.ForAllNodes(model, type, [&](uint64_t, auto nodes, const torch::Tensor& outputs) {
-      return LostWhereMissing(
-          graph_.tensors.WriteRows(type, tensor, nodes, FromTorch(outputs), options_.timeouts.ForData()));
-    }));
-  }
-  return Status();
-}
-
-Status LinkEvaluation::Drop() {
-  const std::string stored = std::exchange(stored_, {});
-  if (stored.empty() || collective_.rank() != Rank(0)) return Status();
-  Status first_error;
-  for (const NodeTypeId type : data_.seed_types()) {
-    const Status dropped = graph_.tensors.DropTensor(type, stored, options_.timeouts.ForData());
-    if (first_error.ok()) first_error = dropped;
-  }
-  return first_error;
-}
-
-Result<torch::Tensor> LinkEvaluation::Embeddings(const std::string& tensor, NodeTypeId type,
-                                                 std::span<const GlobalNodeId> nodes) {
-  Result<torch::Tensor> rows = data_.Column(type, tensor, nodes, options_.timeouts.ForData());
-  if (!rows.ok()) return LostWhereMissing(std::move(rows).status());
-  return rows;
-}
-
-Result<torch::Tensor> LinkEvaluation::Embeddings(const std::string& tensor, std::span<const NodeTypeId> types,
+Result<torch::Tensor> LinkEvaluation::Embeddings(std::span<const NodeTypeId> types,
                                                  std::span<const GlobalNodeId> nodes) {
   torch::Tensor rows = torch::empty({static_cast<int64_t>(nodes.size()), data_.num_outputs()});
   RETURN_IF_ERROR(ForEachType(types, nodes, [&](NodeTypeId type, const TypeSlice<GlobalNodeId>& slice) -> Status {
-    ASSIGN_OR_RETURN(const torch::Tensor of_type, Embeddings(tensor, type, slice.nodes));
+    ASSIGN_OR_RETURN(const torch::Tensor of_type, embeddings_.Read(type, slice.nodes));
     if (slice.nodes.size() == nodes.size()) {
       rows = of_type;
     } else {
@@ -258,7 +230,7 @@ std::vector<int64_t> LinkEvaluation::ListExcludedCandidates(const Chunk& edges, 
   return none;
 }
 
-Status LinkEvaluation::AddPart(SplitPartName part, const std::string& tensor, MetricAccumulator& metric) {
+Status LinkEvaluation::AddPart(SplitPartName part, MetricAccumulator& metric) {
   ASSIGN_OR_RETURN(const uint64_t count, CountEdges(part));
   const uint64_t chunk_size = ChunkSize(options_.num_candidates);
   for (uint64_t chunk = collective_.rank().value; chunk * chunk_size < count; chunk += collective_.size()) {
@@ -267,9 +239,9 @@ Status LinkEvaluation::AddPart(SplitPartName part, const std::string& tensor, Me
     try {
       const torch::NoGradGuard no_gradients;
       if (options_.num_candidates > 0) {
-        RETURN_IF_ERROR(AddDrawn(chunk, chunk * chunk_size, part, edges, tensor, metric));
+        RETURN_IF_ERROR(AddDrawn(chunk, chunk * chunk_size, part, edges, metric));
       } else {
-        ASSIGN_OR_RETURN(const std::vector<double> ranks, RanksAmongAll(edges, tensor));
+        ASSIGN_OR_RETURN(const std::vector<double> ranks, RanksAmongAll(edges));
         metric.AddRanks(chunk, ranks, options_.k);
       }
     } catch (const std::exception& error) {  // for example torch, out of memory
@@ -283,8 +255,7 @@ Status LinkEvaluation::AddPart(SplitPartName part, const std::string& tensor, Me
   return Status();
 }
 
-Status LinkEvaluation::ForBlocks(const std::string& tensor, NodeTypeId type,
-                                 std::optional<std::span<const int64_t>> wanted,
+Status LinkEvaluation::ForBlocks(NodeTypeId type, std::optional<std::span<const int64_t>> wanted,
                                  const std::function<Status(int64_t first, const torch::Tensor& rows)>& body) {
   const uint64_t num_nodes = graph_.neighbors.book().num_nodes(type);
   for (uint64_t first = 0; first < num_nodes; first += options_.chunk_nodes) {
@@ -299,25 +270,24 @@ Status LinkEvaluation::ForBlocks(const std::string& tensor, NodeTypeId type,
     for (uint64_t id = first; id < end; ++id) originals.emplace_back(id);
     ASSIGN_OR_RETURN(const std::vector<GlobalNodeId> nodes,
                      graph_.seeds.ToGlobalIds(type, originals, options_.timeouts.ForData()));
-    ASSIGN_OR_RETURN(const torch::Tensor rows, Embeddings(tensor, type, nodes));
+    ASSIGN_OR_RETURN(const torch::Tensor rows, embeddings_.Read(type, nodes));
     RETURN_IF_ERROR(body(static_cast<int64_t>(first), rows));
   }
   return Status();
 }
 
-Result<std::vector<double>> LinkEvaluation::RanksAmongAll(const Chunk& edges, const std::string& tensor) {
+Result<std::vector<double>> LinkEvaluation::RanksAmongAll(const Chunk& edges) {
   std::map<NodeTypeId, std::vector<uint32_t>> numbers;  // by destination type
   for (uint32_t i = 0; i < edges.size(); ++i) numbers[destination_types_[edges.relations[i]]].push_back(i);
   std::vector<double> ranks(edges.size());
-  for (auto& [type, of_type] : numbers) RETURN_IF_ERROR(RankAmongAll(edges, std::move(of_type), tensor, ranks));
+  for (auto& [type, of_type] : numbers) RETURN_IF_ERROR(RankAmongAll(edges, std::move(of_type), ranks));
   return ranks;
 }
 
 // Two passes over the blocks of all nodes. The first finds the score of each edge's own destination, the second
 // compares it to all candidates. Both take scores from the same matrix products: a score computed in another way would
 // be rounded differently. Edges are sorted by destination, so that in the first pass a block needs few products.
-Status LinkEvaluation::RankAmongAll(const Chunk& edges, std::vector<uint32_t> order, const std::string& tensor,
-                                    std::vector<double>& ranks) {
+Status LinkEvaluation::RankAmongAll(const Chunk& edges, std::vector<uint32_t> order, std::vector<double>& ranks) {
   const NodeTypeId type = destination_types_[edges.relations[order.front()]];
   const auto num_edges = static_cast<int64_t>(order.size());
   std::stable_sort(order.begin(), order.end(),
@@ -334,7 +304,7 @@ Status LinkEvaluation::RankAmongAll(const Chunk& edges, std::vector<uint32_t> or
     destinations.push_back(edges.destination_ids[i]);
     no_candidates.push_back(ListExcludedCandidates(edges, i));
   }
-  ASSIGN_OR_RETURN(const torch::Tensor embeddings, Embeddings(tensor, source_types, sources));
+  ASSIGN_OR_RETURN(const torch::Tensor embeddings, Embeddings(source_types, sources));
   const torch::Tensor queries = scorer_->Query(embeddings, relations);
   const auto scores_of = [&](int64_t first_edge, const torch::Tensor& rows) {
     return scorer_->ScoreAll(queries.narrow(0, first_edge, std::min(kEdgesPerProduct, num_edges - first_edge)), rows)
@@ -343,7 +313,7 @@ Status LinkEvaluation::RankAmongAll(const Chunk& edges, std::vector<uint32_t> or
 
   std::vector<Standing> standings;
   size_t next = 0;  // the first edge whose own score is not known yet
-  RETURN_IF_ERROR(ForBlocks(tensor, type, std::span<const int64_t>(destinations), [&](int64_t first, const auto& rows) {
+  RETURN_IF_ERROR(ForBlocks(type, std::span<const int64_t>(destinations), [&](int64_t first, const auto& rows) {
     const int64_t end = first + rows.size(0);
     while (next < destinations.size() && destinations[next] < end) {
       const int64_t first_edge = static_cast<int64_t>(next) / kEdgesPerProduct * kEdgesPerProduct;
@@ -358,7 +328,7 @@ Status LinkEvaluation::RankAmongAll(const Chunk& edges, std::vector<uint32_t> or
   }));
   if (standings.size() != order.size()) return Internal("an edge's destination is no node");
 
-  RETURN_IF_ERROR(ForBlocks(tensor, type, std::nullopt, [&](int64_t first, const auto& rows) {
+  RETURN_IF_ERROR(ForBlocks(type, std::nullopt, [&](int64_t first, const auto& rows) {
     const int64_t end = first + rows.size(0);
     for (int64_t first_edge = 0; first_edge < num_edges; first_edge += kEdgesPerProduct) {
       const torch::Tensor scores = scores_of(first_edge, rows);
@@ -379,7 +349,7 @@ Status LinkEvaluation::RankAmongAll(const Chunk& edges, std::vector<uint32_t> or
 }
 
 Status LinkEvaluation::AddDrawn(uint64_t chunk, uint64_t first_ordinal, SplitPartName part, const Chunk& edges,
-                                const std::string& tensor, MetricAccumulator& metric) {
+                                MetricAccumulator& metric) {
   const uint64_t key = RandomKey(options_.seed, RandomPurpose::kCandidates, static_cast<uint32_t>(part));
   const uint32_t columns = 1 + options_.num_candidates;
   // Each source is repeated for the edge itself and for each candidate, so that all scores are computed in the same
@@ -412,8 +382,8 @@ Status LinkEvaluation::AddDrawn(uint64_t chunk, uint64_t first_ordinal, SplitPar
     return Status();
   };
   RETURN_IF_ERROR(ForEachType(right_types, std::span<const OriginalNodeId>(right), look_up));
-  ASSIGN_OR_RETURN(const torch::Tensor sources, Embeddings(tensor, left_types, left));
-  ASSIGN_OR_RETURN(const torch::Tensor destinations, Embeddings(tensor, right_types, nodes));
+  ASSIGN_OR_RETURN(const torch::Tensor sources, Embeddings(left_types, left));
+  ASSIGN_OR_RETURN(const torch::Tensor destinations, Embeddings(right_types, nodes));
   const torch::Tensor scores = scorer_->Score(scorer_->Query(sources, relations), destinations).contiguous();
   if (options_.metric == job::Metric::kRocAuc) {
     torch::Tensor labels = torch::zeros_like(scores);

@@ -13,6 +13,7 @@
 // itself), it also excludes each node that has such an edge to the source.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -25,6 +26,7 @@
 #include "services/sampler/seeds/edge_exclusions.h"
 #include "services/trainer/evaluation/full_inference.h"
 #include "services/trainer/evaluation/metrics.h"
+#include "services/trainer/evaluation/stored_embeddings.h"
 #include "services/trainer/model/link_scorer.h"
 
 namespace espalier::trainer {
@@ -57,8 +59,8 @@ class LinkEvaluation {
                                     const std::string& tensor);
   // Returns the number of rows that ComputeMetric counts for `part`; 0 if the part cannot be read.
   uint64_t CountRows(graph::SplitPartName part) const;
-  // Drops the stored embeddings at the end of a pass, after every rank has finished its reads or has failed.
-  Status Drop();
+  // Drops the stored embeddings at the end of a pass, as StoredEmbeddings::Drop.
+  Status Drop(std::chrono::seconds patience) { return embeddings_.Drop(patience); }
 
  private:
   // Edges of a part in the user's order; each vector has one entry per edge.
@@ -70,33 +72,29 @@ class LinkEvaluation {
   };
   using SourceAndRelation = std::pair<int64_t, uint32_t>;  // original id of the source, relation
 
-  Status StoreEmbeddings(Model& model, FullInference& inference, const std::string& tensor);
   Result<uint64_t> CountEdges(graph::SplitPartName part) const;
   // Returns the number of candidate rows that an edge of `relation` is scored against.
   uint64_t RowsPerEdge(uint32_t relation) const;
   Status CheckScores(graph::SplitPartName part);
-  Status AddPart(graph::SplitPartName part, const std::string& tensor, MetricAccumulator& metric);
+  Status AddPart(graph::SplitPartName part, MetricAccumulator& metric);
   Result<Chunk> ReadEdges(graph::SplitPartName part, uint64_t chunk, uint64_t chunk_size);
-  // These return the stored embeddings of nodes of one type, and of nodes[i] of type types[i]: f32 [nodes, D].
-  Result<torch::Tensor> Embeddings(const std::string& tensor, NodeTypeId type, std::span<const GlobalNodeId> nodes);
-  Result<torch::Tensor> Embeddings(const std::string& tensor, std::span<const NodeTypeId> types,
-                                   std::span<const GlobalNodeId> nodes);
+  // Returns the stored embeddings of nodes[i] of type types[i], f32 [nodes, D].
+  Result<torch::Tensor> Embeddings(std::span<const NodeTypeId> types, std::span<const GlobalNodeId> nodes);
   Result<std::vector<int64_t>> OriginalIds(std::span<const NodeTypeId> types, std::span<const GlobalNodeId> nodes);
   std::vector<NodeTypeId> TypesOfEnds(std::span<const NodeTypeId> of_relation, const Chunk& edges) const;
 
   // Returns the rank of each edge among all nodes of its destination's type, in the chunk's order.
-  Result<std::vector<double>> RanksAmongAll(const Chunk& edges, const std::string& tensor);
+  Result<std::vector<double>> RanksAmongAll(const Chunk& edges);
   // Computes ranks[number] for the edges with these numbers, whose destinations have the same node type.
-  Status RankAmongAll(const Chunk& edges, std::vector<uint32_t> numbers, const std::string& tensor,
-                      std::vector<double>& ranks);
+  Status RankAmongAll(const Chunk& edges, std::vector<uint32_t> numbers, std::vector<double>& ranks);
   // Calls body(first, rows) for each block of consecutive original ids of a type that contains an id of `wanted`
   // (ascending); without `wanted`, for every block.
-  Status ForBlocks(const std::string& tensor, NodeTypeId type, std::optional<std::span<const int64_t>> wanted,
+  Status ForBlocks(NodeTypeId type, std::optional<std::span<const int64_t>> wanted,
                    const std::function<Status(int64_t first, const torch::Tensor& rows)>& body);
   // Draws the candidates of each edge, scores the destination and the candidates, [n, 1 + candidates], and adds the
   // ranks or scores to the metric. `first_ordinal` is the position of the chunk's first edge within the part.
   Status AddDrawn(uint64_t chunk, uint64_t first_ordinal, graph::SplitPartName part, const Chunk& edges,
-                  const std::string& tensor, MetricAccumulator& metric);
+                  MetricAccumulator& metric);
 
   // Fills known_ for every (source, relation) of the measured parts, from the edges of all parts of the split.
   Status LearnKnownEdges();
@@ -113,7 +111,7 @@ class LinkEvaluation {
   const LinkEvaluationOptions options_;
   const std::shared_ptr<const LinkScorer> scorer_;
   std::vector<NodeTypeId> source_types_, destination_types_;  // by relation
-  std::string stored_;                                        // the tensor with the embeddings; empty: none is stored
+  StoredEmbeddings embeddings_;
   bool knows_edges_ = false;
   absl::flat_hash_map<SourceAndRelation, std::vector<int64_t>> known_;  // destination ids, ascending, unique
 };

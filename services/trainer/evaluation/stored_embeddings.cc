@@ -2,14 +2,15 @@
 
 #include <utility>
 
+#include "services/collective/agreement.h"
 #include "services/trainer/evaluation/stored_tensors.h"
 #include "services/trainer/model/parameters.h"
 
 namespace espalier::trainer {
 
 Status StoredEmbeddings::Store(Model& model, FullInference& inference, const std::string& tensor) {
-  if (!tensor_.empty()) return Status();
-  tensor_ = tensor;
+  if (!tensors_.empty()) return Status();
+  for (const NodeTypeId type : data_.seed_types()) tensors_[type] = tensor;
   for (const NodeTypeId type : data_.seed_types()) {
     RETURN_IF_ERROR(CreateOnAllRanks(graph_, std::span(&type, 1), tensor, data_.num_outputs(), collective_, timeouts_));
     RETURN_IF_ERROR(inference.ForAllNodes(model, type, [&](uint64_t, auto nodes, const torch::Tensor& outputs) {
@@ -20,20 +21,29 @@ Status StoredEmbeddings::Store(Model& model, FullInference& inference, const std
 }
 
 Result<torch::Tensor> StoredEmbeddings::Read(NodeTypeId type, std::span<const GlobalNodeId> nodes) const {
-  Result<torch::Tensor> rows = data_.Column(type, tensor_, nodes, timeouts_.ForData());
+  Result<torch::Tensor> rows = data_.Column(type, tensors_.at(type), nodes, timeouts_.ForData());
   if (!rows.ok()) return LostWhereMissing(std::move(rows).status());
   return rows;
 }
 
-Status StoredEmbeddings::Drop() {
-  const std::string stored = std::exchange(tensor_, {});
-  if (stored.empty() || collective_.rank() != Rank(0)) return Status();
+Status StoredEmbeddings::Drop(std::chrono::seconds patience) {
+  return DropTensors(graph_, std::exchange(tensors_, {}), collective_, patience);
+}
+
+Status StoredEmbeddings::DropInSteps(std::chrono::seconds patience) {
+  if (tensors_.empty()) return Status();
   Status first_error;
-  for (const NodeTypeId type : data_.seed_types()) {
-    const Status dropped = graph_.tensors.DropTensor(type, stored, timeouts_.ForData());
+  const auto drop_next = [&]() -> Result<bool> {
+    const auto next = tensors_.extract(tensors_.begin());
+    const Status dropped = graph_.tensors.DropTensor(next.key(), next.mapped(), Deadline::After(patience));
     if (first_error.ok()) first_error = dropped;
-  }
-  return first_error;
+    if (!tensors_.empty()) return true;
+    RETURN_IF_ERROR(first_error);
+    return false;
+  };
+  const Status dropped = collective::WorkInSteps(Rank(0), drop_next, collective_, timeouts_.collective);
+  tensors_.clear();  // on the other ranks
+  return dropped;
 }
 
 }  // namespace espalier::trainer

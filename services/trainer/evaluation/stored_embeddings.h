@@ -2,6 +2,8 @@
 // the duration of a pass over the graph.
 #pragma once
 
+#include <chrono>
+#include <map>
 #include <span>
 #include <string>
 
@@ -9,7 +11,7 @@
 
 namespace espalier::trainer {
 
-// Every rank must call Store and Drop in the same order; Read is local to a rank. Owned by one thread.
+// Every rank must call Store, Drop and DropInSteps in the same order; Read is local to a rank. Owned by one thread.
 class StoredEmbeddings {
  public:
   // All arguments outlive this.
@@ -22,16 +24,21 @@ class StoredEmbeddings {
   // Returns the outputs of nodes of one seed type, f32 [nodes, D]. Nodes may be repeated. DataLoss if a restarted
   // server has lost them.
   Result<torch::Tensor> Read(NodeTypeId type, std::span<const GlobalNodeId> nodes) const;
+  // Returns the names of the tensors by node type; empty if no outputs are stored.
+  const std::map<NodeTypeId, std::string>& tensors() const { return tensors_; }
   // Drops the outputs at the end of a pass, after every rank has finished its reads or has failed. Rank 0 sends the
-  // requests.
-  Status Drop();
+  // requests, each with a deadline of `patience`; the other ranks return at once. After an error the remaining types
+  // are dropped too.
+  Status Drop(std::chrono::seconds patience);
+  // As Drop, but the ranks synchronize after each type (collective::WorkInSteps) and return the same status.
+  Status DropInSteps(std::chrono::seconds patience);
 
  private:
   GraphAccess graph_;
   const NodeData& data_;
   collective::Collective& collective_;
   const Timeouts timeouts_;
-  std::string tensor_;  // empty: none is stored
+  std::map<NodeTypeId, std::string> tensors_;
 };
 
 }  // namespace espalier::trainer

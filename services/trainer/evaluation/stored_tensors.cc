@@ -23,4 +23,15 @@ Status CreateOnAllRanks(const GraphAccess& graph, std::span<const NodeTypeId> ty
   return collective::AgreeOn(makes ? Status() : create(), collective, timeouts.collective);
 }
 
+Status DropTensors(const GraphAccess& graph, const std::map<NodeTypeId, std::string>& tensors,
+                   const collective::Collective& collective, std::chrono::seconds patience) {
+  if (collective.rank() != Rank(0)) return Status();
+  Status first_error;
+  for (const auto& [type, name] : tensors) {
+    const Status dropped = graph.tensors.DropTensor(type, name, Deadline::After(patience));
+    if (first_error.ok()) first_error = dropped;
+  }
+  return first_error;
+}
+
 }  // namespace espalier::trainer

@@ -1,6 +1,8 @@
 // Tensors on the owners of rows that all ranks write and read. They do not survive a restart of their server.
 #pragma once
 
+#include <chrono>
+#include <map>
 #include <span>
 #include <string>
 
@@ -19,5 +21,10 @@ Status LostWhereMissing(Status status);
 // where servers defer all requests but one.
 Status CreateOnAllRanks(const GraphAccess& graph, std::span<const NodeTypeId> types, const std::string& name,
                         int64_t width, collective::Collective& collective, const Timeouts& timeouts);
+
+// Drops tensors, given by node type and name, on rank 0; does nothing on other ranks. Each request has a deadline of
+// `patience`. After an error the remaining tensors are dropped too. Returns the first error.
+Status DropTensors(const GraphAccess& graph, const std::map<NodeTypeId, std::string>& tensors,
+                   const collective::Collective& collective, std::chrono::seconds patience);
 
 }  // namespace espalier::trainer

@@ -1,6 +1,6 @@
 // The rows to write are in tensors on the owners of the rows: the hidden activations are there after ComputeHidden, and
-// StoreOutputs adds the outputs, which all ranks compute. NodeResultsWalk then reads the selected rows on rank 0 in the
-// order of the original ids or of the user's selection, at most bytes_per_read at a time, and passes them to a
+// StoredEmbeddings adds the outputs, which all ranks compute. NodeResultsWalk then reads the selected rows on rank 0 in
+// the order of the original ids or of the user's selection, at most bytes_per_read at a time, and passes them to a
 // RowsSink, which writes the files. The other ranks synchronize after each read (WorkInSteps).
 #include "services/trainer/results/node_results.h"
 
@@ -11,6 +11,7 @@
 
 #include "services/collective/agreement.h"
 #include "services/format/node_results.h"
+#include "services/trainer/evaluation/stored_embeddings.h"
 #include "services/trainer/evaluation/stored_tensors.h"
 #include "services/trainer/model/parameters.h"
 #include "services/trainer/results/decisions.h"
@@ -233,45 +234,11 @@ std::unique_ptr<NodeResultsWalk> WalkOfHidden(const NodeResultsContext& context,
                                            std::make_unique<EmbeddingsSink>(context, width), written);
 }
 
-// Computes the outputs of all nodes of the seed types and stores them on the owners of the rows in tensors of one name,
-// from which rank 0 reads them.
-Status StoreOutputs(const NodeResultsContext& context, Model& model, FullInference& inference,
-                    const std::string& tensor) {
-  BeginPhase(context.phases, RunPhase::kEmbedding, CountSeedTypeNodes(context));
-  for (const NodeTypeId type : context.data.seed_types()) {
-    RETURN_IF_ERROR(CreateOnAllRanks(context.graph, std::span(&type, 1), tensor, context.data.num_outputs(),
-                                     context.collective, context.timeouts));
-    RETURN_IF_ERROR(inference.ForAllNodes(model, type, [&](uint64_t, auto nodes, const torch::Tensor& outputs) {
-      return LostWhereMissing(
-          context.graph.tensors.WriteRows(type, tensor, nodes, FromTorch(outputs), context.timeouts.ForData()));
-    }));
-  }
-  return Status();
-}
-
-// Drops the stored outputs. Every rank must call it. After an error the remaining types are dropped too. Each request
-// has a deadline of `patience`.
-Status DropOutputs(const NodeResultsContext& context, const std::string& tensor, std::chrono::seconds patience) {
-  const std::vector<NodeTypeId>& types = context.data.seed_types();
-  size_t next = 0;
-  Status first_error;
-  const auto drop = [&]() -> Result<bool> {
-    const Status dropped = context.graph.tensors.DropTensor(types[next], tensor, Deadline::After(patience));
-    if (first_error.ok()) first_error = dropped;
-    if (++next < types.size()) return true;
-    RETURN_IF_ERROR(first_error);
-    return false;
-  };
-  return collective::WorkInSteps(Rank(0), drop, context.collective, context.timeouts.collective);
-}
-
-// Returns the walk over the outputs that StoreOutputs has stored, or null with the reason in `written`. Writes them as
+// Returns the walk over the outputs in the tensors `all`, or null with the reason in `written`. Writes them as
 // embeddings if the task is on edges, otherwise as predictions.
-std::unique_ptr<NodeResultsWalk> WalkOfOutputs(const NodeResultsContext& context, const std::string& tensor,
+std::unique_ptr<NodeResultsWalk> WalkOfOutputs(const NodeResultsContext& context, const StoredRows& all,
                                                const NodeResultsRequest& request, NodeResultFiles* written) {
   const bool as_embeddings = request.embeddings_are_outputs;
-  StoredRows all;
-  for (const NodeTypeId type : context.data.seed_types()) all.emplace(type, tensor);
   StoredRows stored = SelectChosen(request, all);
   if (stored.empty()) {
     written->not_written[as_embeddings ? "embeddings" : "predictions"] =
@@ -288,10 +255,6 @@ std::unique_ptr<NodeResultsWalk> WalkOfOutputs(const NodeResultsContext& context
   return std::make_unique<NodeResultsWalk>(context, request, width, std::move(stored), std::move(sink), written);
 }
 
-bool Saves(const job::DistTraining& job, job::OutputKind kind) {
-  return std::find(job.output_save.begin(), job.output_save.end(), kind) != job.output_save.end();
-}
-
 }  // namespace
 
 uint64_t CountSeedTypeNodes(const NodeResultsContext& context) {
@@ -302,8 +265,8 @@ uint64_t CountSeedTypeNodes(const NodeResultsContext& context) {
 
 NodeResultsRequest MakeNodeResultsRequest(const job::DistTraining& job) {
   NodeResultsRequest request;
-  request.embeddings = Saves(job, job::OutputKind::kEmbeddings);
-  request.predictions = Saves(job, job::OutputKind::kPredictions);
+  request.embeddings = job::Saves(job, job::OutputKind::kEmbeddings);
+  request.predictions = job::Saves(job, job::OutputKind::kPredictions);
   if (job::IsOfEdges(job.training.task.type)) {
     request.embeddings_are_outputs = true;
     request.predictions = false;  // nodes have none
@@ -314,7 +277,6 @@ NodeResultsRequest MakeNodeResultsRequest(const job::DistTraining& job) {
 Result<NodeResultFiles> ExportNodeResults(const NodeResultsContext& context, Model& model, FullInference& inference,
                                           const NodeResultsRequest& request, const std::string& tensor_prefix) {
   const bool writes = context.collective.rank() == Rank(0);
-  const std::string tensor = tensor_prefix + "-outputs";
   NodeResultFiles written;
   if (request.embeddings && !request.embeddings_are_outputs) {
     auto walk = writes ? WalkOfHidden(context, model, inference, request, &written) : nullptr;
@@ -323,14 +285,16 @@ Result<NodeResultFiles> ExportNodeResults(const NodeResultsContext& context, Mod
   const bool outputs_as_embeddings = request.embeddings && request.embeddings_are_outputs;
   if (!request.predictions && !outputs_as_embeddings) return written;
   const std::string what = outputs_as_embeddings ? "embeddings" : "predictions";
-  Status status = StoreOutputs(context, model, inference, tensor).While("computing " + what);
+  BeginPhase(context.phases, RunPhase::kEmbedding, CountSeedTypeNodes(context));
+  StoredEmbeddings outputs(context.graph, context.data, context.collective, context.timeouts);
+  Status status = outputs.Store(model, inference, tensor_prefix + "-outputs").While("computing " + what);
   if (status.ok()) {
-    auto walk = writes ? WalkOfOutputs(context, tensor, request, &written) : nullptr;
+    auto walk = writes ? WalkOfOutputs(context, outputs.tensors(), request, &written) : nullptr;
     status = WriteInSteps(context, std::move(walk), what);
   }
   // Also after an error, because a repeated pass uses another name and would leave these tensors behind.
   const std::chrono::seconds patience = status.ok() ? context.timeouts.data : kPatienceAfterAnError;
-  const Status dropped = DropOutputs(context, tensor, std::min(context.timeouts.data, patience));
+  const Status dropped = outputs.DropInSteps(std::min(context.timeouts.data, patience));
   RETURN_IF_ERROR(status);
   RETURN_IF_ERROR(dropped.While("dropping " + what));
   return written;

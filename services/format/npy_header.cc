@@ -1,7 +1,7 @@
 // The header is a Python dictionary literal with the keys 'descr', 'fortran_order' and 'shape'. LiteralReader scans the
 // few literals that NumPy writes; anything else is an error. Arrays that cannot be read (objects, big-endian, Fortran
 // order, text) are rejected with the NumPy call that converts them.
-#include "services/format/source/npy_header.h"
+#include "services/format/npy_header.h"
 
 #include <array>
 #include <charconv>
@@ -14,7 +14,7 @@ namespace espalier::format {
 namespace {
 
 constexpr std::string_view kMagic = "\x93NUMPY";
-constexpr size_t kMaxHeaderBytes = 1 << 20;
+constexpr size_t kMaxNpyHeaderBytes = 1 << 20;
 constexpr size_t kMaxDimensions = 32;
 
 struct DescrEntry {
@@ -167,7 +167,7 @@ Result<size_t> NpyDataOffset(std::span<const std::byte> beginning) {
   if (text.size() < prefix) return InvalidArgument("the file ends within the header");
   size_t header_bytes = byte_at(8) | byte_at(9) << 8;
   if (version > 1) header_bytes |= byte_at(10) << 16 | byte_at(11) << 24;
-  if (header_bytes > kMaxHeaderBytes) {
+  if (header_bytes > kMaxNpyHeaderBytes) {
     return InvalidArgument("the header says that it has " + std::to_string(header_bytes) +
                            " bytes: expected at most 2^20");
   }
@@ -191,21 +191,21 @@ Status ApplyDeclaredDType(std::optional<DType> declared, NpyHeader* header) {
                          ToString(*declared));
 }
 
-std::string NpyHeaderText(DType dtype, const std::vector<int64_t>& shape) {
+Result<std::string> FormatNpyHeader(DType dtype, const std::vector<int64_t>& shape) {
+  constexpr size_t kPrefixBytes = 10;  // magic, version, length of the dictionary
+  constexpr size_t kAlignment = 64;
   const DType stored = dtype == DType::kBF16 ? DType::kU16 : dtype;
   std::string dictionary = "{'descr': '";
   for (const DescrEntry& entry : kDescrs) {
     if (entry.dtype == stored) dictionary += entry.descr;
   }
   dictionary += "', 'fortran_order': False, 'shape': (";
-  for (const int64_t dimension : shape) dictionary += std::to_string(dimension) + ", ";
-  if (shape.size() > 1) dictionary.resize(dictionary.size() - 2);
-  if (shape.size() == 1) dictionary.pop_back();
-  dictionary += "), }";
-  constexpr size_t kPrefix = 10, kAlignment = 64;
-  dictionary.append(kAlignment - (kPrefix + dictionary.size() + 1) % kAlignment, ' ');
+  for (size_t i = 0; i < shape.size(); ++i) dictionary += (i == 0 ? "" : ", ") + std::to_string(shape[i]);
+  dictionary += shape.size() == 1 ? ",), }" : "), }";
+  // NumPy appends 64 blanks to a header that is already aligned.
+  dictionary.append(kAlignment - (kPrefixBytes + dictionary.size() + 1) % kAlignment, ' ');
   dictionary += '\n';
-  ESPALIER_CHECK(dictionary.size() < (1 << 16)) << "shape of " << shape.size() << " dimensions";
+  if (dictionary.size() > 0xFFFF) return InvalidArgument("the tensor has too many dimensions for a .npy 1.0 header");
   std::string header(kMagic);
   header += '\x01';
   header += '\0';

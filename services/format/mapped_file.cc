@@ -1,4 +1,4 @@
-#include "services/format/mapped_object.h"
+#include "services/format/mapped_file.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -39,15 +39,15 @@ Result<std::span<const std::byte>> Map(int descriptor, const std::string& path,
 
 }  // namespace
 
-Result<std::shared_ptr<const MappedObject>> MappedObject::Open(const std::string& path,
-                                                               std::optional<uint64_t> expected_size_bytes) {
+Result<std::shared_ptr<const MappedFile>> MappedFile::Open(const std::string& path,
+                                                           std::optional<uint64_t> expected_size_bytes) {
   const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));  // closed on return; the mapping remains valid
   if (!file.is_open()) return FromErrno(errno, "opening " + path);
   ASSIGN_OR_RETURN(const std::span<const std::byte> bytes, Map(file.get(), path, expected_size_bytes));
-  return std::shared_ptr<const MappedObject>(new MappedObject(bytes));
+  return std::shared_ptr<const MappedFile>(new MappedFile(bytes));
 }
 
-MappedObject::~MappedObject() {
+MappedFile::~MappedFile() {
   if (!bytes_.empty()) munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
 }
 
