@@ -7,7 +7,7 @@
 
 They go to the job's outputs (ESPALIER_OUTPUT), or to the folder or s3:// URI of the argument `uri`: `results/<incarnation>/`
 with the arrays, and `manifest.json`, which names them. `espalier.Results`, `espalier inspect` and `espalier verify`, and
-`kubectl espalier outputs` read them.
+`kubectl espalier fetch` read them.
 
 All ranks call these functions together, after their rows are there (a barrier); rank 0 writes, a bounded piece at a time,
 and an error of it is raised on all ranks. On an object store that does not answer, Ctrl-C ends a call when the store's
