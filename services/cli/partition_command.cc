@@ -102,6 +102,7 @@ job::Graph GraphOf(const PartitionFlags& flags) {
   graph.preprocess.add_reverse_edges = flags.source.add_reverse_edges;
   graph.preprocess.drop_duplicate_edges = flags.source.drop_duplicate_edges;
   if (flags.source.normalize_features) graph.preprocess.normalize_features = job::RowNormalization::kRow;
+  graph.preprocess.feature_dtype = ToFeatureDType(flags.source);
   graph.partitions.count = flags.count;
   graph.partitions.algorithm = Parsed<job::PartitionAlgorithm>(flags.algorithm);
   graph.partitions.objective = Parsed<job::PartitionObjective>(flags.objective);

@@ -38,9 +38,14 @@ CLI::Option* AddSourceFlags(CLI::App* command, SourceFlags* flags) {
   command->add_flag("--normalize-features", flags->normalize_features,
                     "Divide each node's features by their sum: floating columns of two or more dimensions");
   command
+      ->add_option("--feature-dtype", flags->feature_dtype,
+                   "Data type of the same columns, which trainers widen to F32: Source, F32, F16 or BF16")
+      ->transform(CLI::IsMember({"Source", "F32", "F16", "BF16"}, CLI::ignore_case));
+  command
       ->add_option("--label", flags->labels,
                    "Columns that hold labels: they may lack values (NaN), as label, labels, y and *-label may, and "
-                   "--normalize-features leaves them as they are, as it does node-label: NAME or NAME,NAME")
+                   "--normalize-features and --feature-dtype leave them as they are, as they do node-label: NAME or "
+                   "NAME,NAME")
       ->delimiter(',')
       ->allow_extra_args(false);
   command->add_option(
@@ -58,6 +63,12 @@ format::TripleOptions ToTripleOptions(const SourceFlags& flags) {
   if (flags.relation_first) options.columns = format::TripleColumns::kRelationHeadTail;
   if (flags.first_appearance) options.names = format::NameOrder::kFirstAppearance;
   return options;
+}
+
+job::FeatureDType ToFeatureDType(const SourceFlags& flags) {
+  job::FeatureDType dtype{};
+  ESPALIER_CHECK(job::ParseName(flags.feature_dtype, &dtype)) << flags.feature_dtype;  // CLI11 has checked it
+  return dtype;
 }
 
 std::optional<graph::HeldOutEdges> ToHeldOutEdges(const SourceFlags& flags) {
@@ -119,7 +130,8 @@ Result<graph::SourceGraph> PreprocessSource(const SourceFlags& flags, graph::Sou
   options.add_reverse_edges = flags.add_reverse_edges;
   options.drop_duplicate_edges = flags.drop_duplicate_edges;
   options.held_out = ToHeldOutEdges(flags);
-  if (flags.normalize_features) options.normalize_features = graph::FeatureNormalization::kRow;
+  options.features = {.normalizes_rows = flags.normalize_features,
+                      .dtype = partitioner::ToDType(ToFeatureDType(flags))};
   options.label_columns.insert(options.label_columns.end(), flags.labels.begin(), flags.labels.end());
   return graph::Preprocess(std::move(source), options, threads, changes);
 }

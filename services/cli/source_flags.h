@@ -10,6 +10,7 @@
 
 #include "services/format/source/source_place.h"
 #include "services/graph/preprocess.h"
+#include "services/job/dist_training.h"
 #include "services/terminal/progress.h"
 
 namespace espalier::cli {
@@ -23,8 +24,8 @@ struct SourceFlags {
   bool add_reverse_edges = false;
   bool drop_duplicate_edges = false;
   bool normalize_features = false;
-  // Columns that may have missing values (graph/label_columns.h). normalize_features leaves them and "node-label"
-  // unchanged.
+  std::string feature_dtype = "Source";  // a job::FeatureDType
+  // Columns that may have missing values (graph/label_columns.h). They and "node-label" are not features.
   std::vector<std::string> labels;
   graph::HeldOutEdges held_out;  // an empty split: no edges are held out
 };
@@ -34,6 +35,7 @@ struct SourceFlags {
 CLI::Option* AddSourceFlags(CLI::App* command, SourceFlags* flags);
 
 format::TripleOptions ToTripleOptions(const SourceFlags& flags);
+job::FeatureDType ToFeatureDType(const SourceFlags& flags);
 // Returns nullopt if no edges are held out.
 std::optional<graph::HeldOutEdges> ToHeldOutEdges(const SourceFlags& flags);
 // Reads the graph from a path or a URI of any scheme, as one phase of `progress`. Downloads a source that is not local

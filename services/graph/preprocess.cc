@@ -6,7 +6,6 @@
 
 #include "services/base/parallel.h"
 #include "services/graph/edge_filter.h"
-#include "services/graph/feature_normalization.h"
 
 namespace espalier::graph {
 namespace {
@@ -224,11 +223,11 @@ Status AddReverseRelations(SourceGraph& graph, const std::vector<uint64_t>& num_
   return AddReverseSplits(graph, types, num_original_edges);
 }
 
-Status NormalizeFeatures(SourceGraph& graph, const std::vector<std::string>& label_columns, int threads) {
+Status ConvertAllFeatures(SourceGraph& graph, const PreprocessOptions& options, int threads) {
   for (size_t t = 0; t < graph.nodes.size(); ++t) {
     for (auto& [name, column] : graph.nodes[t].columns) {
-      if (!HoldsFeatures(name, column, label_columns)) continue;
-      ASSIGN_OR_RETURN(column, NormalizedRows(column, threads)
+      if (!HoldsFeatures(name, column, options.label_columns)) continue;
+      ASSIGN_OR_RETURN(column, ConvertFeatures(column, options.features, threads)
                                    .While("node type '" + graph.schema.node_types()[t] + "', column '" + name + "'"));
     }
   }
@@ -286,8 +285,8 @@ Result<SourceGraph> Preprocess(SourceGraph graph, const PreprocessOptions& optio
     }
     RETURN_IF_ERROR(AddReverseRelations(graph, num_original_edges, threads).While("adding reverse relations"));
   }
-  if (options.normalize_features == FeatureNormalization::kRow) {
-    RETURN_IF_ERROR(NormalizeFeatures(graph, options.label_columns, threads).While("normalising features"));
+  if (options.features.ChangesValues()) {
+    RETURN_IF_ERROR(ConvertAllFeatures(graph, options, threads).While(kConvertingFeatures));
   }
   return graph;
 }

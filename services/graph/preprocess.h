@@ -6,11 +6,13 @@
 #include <string>
 #include <vector>
 
+#include "services/graph/feature_conversion.h"
 #include "services/graph/source_graph.h"
 
 namespace espalier::graph {
 
-enum class FeatureNormalization { kNone, kRow };
+// The beginning of the errors that features cause.
+inline constexpr char kConvertingFeatures[] = "converting features";
 
 // Returns the relation that add_reverse_edges creates for a relation of a typed graph: "b:rev_r:a" for "a:r:b".
 CanonicalEdgeType ReverseRelation(const CanonicalEdgeType& forward);
@@ -47,9 +49,9 @@ struct PreprocessOptions {
   // reverse_edge_type or, if it is empty, those that add_reverse_edges would create. Training pairs of the split are
   // dropped by the same rule; the rest of the split is unchanged.
   std::optional<HeldOutEdges> held_out = {};
-  // kRow divides the rows of floating node columns of two or more dimensions by their sums; rows that sum to zero are
-  // unchanged. The columns in label_columns are not features and are left unchanged.
-  FeatureNormalization normalize_features = FeatureNormalization::kNone;
+  // Applied to floating node columns of two or more dimensions. The columns in label_columns are not features and are
+  // left unchanged.
+  FeatureConversion features = {};
   std::vector<std::string> label_columns = {"node-label"};
 };
 

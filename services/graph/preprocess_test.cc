@@ -8,7 +8,6 @@
 #include <set>
 
 #include "services/base/philox.h"
-#include "services/graph/feature_normalization.h"
 #include "services/graph/testing/small_graphs.h"
 
 namespace espalier::graph {
@@ -125,7 +124,7 @@ TEST(PreprocessTest, RefusesARelationThatExistsAndAGraphThatWentThroughBefore) {
 TEST(PreprocessTest, TakesAGraphThatWentThroughBeforeWhereItsEdgesStay) {
   SourceGraph graph = Preprocessed(testing::HomogeneousGraph(3, {{0, 0}, {0, 1}, {2, 1}}), {.drop_self_loops = true});
   graph.nodes[0].columns["feature"] = Tensor::FromVector(std::vector<float>{1, 3, 0, 0, 2, 2}, {3, 2});
-  graph = Preprocessed(std::move(graph), {.normalize_features = FeatureNormalization::kRow});
+  graph = Preprocessed(std::move(graph), {.features = {.normalizes_rows = true}});
   EXPECT_THAT(OriginalIds(graph.edges[0]), ElementsAre(1, 2));
   EXPECT_THAT(graph.nodes[0].columns["feature"].values<float>(), ElementsAre(0.25, 0.75, 0, 0, 0.5, 0.5));
 }
@@ -135,7 +134,7 @@ TEST(PreprocessTest, DividesRowsByTheirSumsAndLeavesLabelsAndZeroRows) {
   graph.nodes[0].columns["node-feat"] = Tensor::FromVector(std::vector<float>{1, 3, 0, 0, -1, 3}, {3, 2});
   graph.nodes[0].columns["node-label"] = Tensor::FromVector(std::vector<float>{1, 1, 1, 1, 0, 1}, {3, 2});
   graph.nodes[0].columns["target"] = Tensor::FromVector(std::vector<float>{5, 6, 7});
-  graph = Preprocessed(std::move(graph), {.normalize_features = FeatureNormalization::kRow});
+  graph = Preprocessed(std::move(graph), {.features = {.normalizes_rows = true}});
 
   EXPECT_THAT(graph.nodes[0].columns["node-feat"].values<float>(), ElementsAre(0.25f, 0.75f, 0, 0, -0.5f, 1.5f));
   EXPECT_THAT(graph.nodes[0].columns["node-label"].values<float>(), ElementsAre(1, 1, 1, 1, 0, 1));
@@ -149,31 +148,72 @@ TEST(PreprocessTest, NormalisesHalvesAndNamesARowThatOverflows) {
     return Tensor::Wrap(DType::kF16, {2, 2}, owner->data(), owner);
   };
   graph.nodes[0].columns["node-feat"] = halves({FloatToHalf(1), FloatToHalf(3), 0, FloatToHalf(2)});
-  const SourceGraph good = Preprocessed(graph, {.normalize_features = FeatureNormalization::kRow});
+  const SourceGraph good = Preprocessed(graph, {.features = {.normalizes_rows = true}});
   EXPECT_EQ(good.nodes[0].columns.at("node-feat").ValueAsDouble(0), 0.25);
   EXPECT_EQ(good.nodes[0].columns.at("node-feat").ValueAsDouble(3), 1.0);
   // 1e30 / 1e-20 is beyond F32.
   SourceGraph wide = testing::PathGraph(2);
   wide.nodes[0].columns["node-feat"] = Tensor::FromVector(std::vector<float>{1, 1, 1, 1e30f, -1e30f, 1e-20f}, {2, 3});
-  EXPECT_THAT(Preprocess(wide, {.normalize_features = FeatureNormalization::kRow}, 1).status().message(),
+  EXPECT_THAT(Preprocess(wide, {.features = {.normalizes_rows = true}}, 1).status().message(),
               HasSubstr("column 'node-feat': row 1 divided by its sum is not finite in F32"));
 }
 
 // Several processes look at a range of the rows each.
-TEST(FeatureNormalizationTest, RangesOfRowsAreFoundAsGoodAsTheyAreInTheWhole) {
+constexpr FeatureConversion kNormalized = {.normalizes_rows = true};
+
+TEST(FeatureConversionTest, RangesOfRowsAreFoundAsGoodAsTheyAreInTheWhole) {
   std::vector<float> values(3 * 5000, 1);
   values[3 * 4321] = 1e30f, values[3 * 4321 + 1] = -1e30f, values[3 * 4321 + 2] = 1e-20f;
   const Tensor column = Tensor::FromVector(std::move(values), {5000, 3});
-  const std::string whole = NormalizedRows(column, 2).status().ToString();
+  const std::string whole = ConvertFeatures(column, kNormalized, 2).status().ToString();
   EXPECT_THAT(whole, HasSubstr("row 4321 divided by its sum is not finite in F32"));
-  EXPECT_EQ(CheckRowsNormalize(column, 0, 5000, 2).ToString(), whole);
-  EXPECT_EQ(CheckRowsNormalize(column, 4321, 4322, 2).ToString(), whole);
-  EXPECT_EQ(CheckRowsNormalize(column, 3000, 5000, 1).ToString(), whole);
-  EXPECT_EQ(CheckRowsNormalize(column, 0, 4321, 2), Status());
-  EXPECT_EQ(CheckRowsNormalize(column, 4322, 5000, 2), Status());
-  EXPECT_EQ(CheckRowsNormalize(column, 5000, 5000, 2), Status());
-  EXPECT_EQ(CheckRowsNormalize(Tensor::FromVector(std::vector<float>{1, 2}), 0, 2, 1).code(),
+  EXPECT_EQ(CheckFeaturesConvert(column, kNormalized, 0, 5000, 2).ToString(), whole);
+  EXPECT_EQ(CheckFeaturesConvert(column, kNormalized, 4321, 4322, 2).ToString(), whole);
+  EXPECT_EQ(CheckFeaturesConvert(column, kNormalized, 3000, 5000, 1).ToString(), whole);
+  EXPECT_EQ(CheckFeaturesConvert(column, kNormalized, 0, 4321, 2), Status());
+  EXPECT_EQ(CheckFeaturesConvert(column, kNormalized, 4322, 5000, 2), Status());
+  EXPECT_EQ(CheckFeaturesConvert(column, kNormalized, 5000, 5000, 2), Status());
+  EXPECT_EQ(CheckFeaturesConvert(Tensor::FromVector(std::vector<float>{1, 2}), kNormalized, 0, 2, 1).code(),
             StatusCode::kInvalidArgument);
+}
+
+TEST(FeatureConversionTest, RoundsOnceToTheDTypeOfTheResult) {
+  const Tensor column = Tensor::FromVector(std::vector<double>{1, 3, 1.0 / 3, -70000}, {2, 2});
+  const auto converted = [&](FeatureConversion conversion) { return *ConvertFeatures(column, conversion, 2); };
+  const Tensor narrow = converted({.dtype = DType::kBF16});
+  EXPECT_EQ(narrow.dtype(), DType::kBF16);
+  EXPECT_EQ(narrow.shape(), column.shape());
+  EXPECT_EQ(narrow.ValueAsDouble(2), static_cast<double>(BFloat16ToFloat(FloatToBFloat16(1.0F / 3))));
+  EXPECT_EQ(narrow.ValueAsDouble(3), -70144) << "the nearest of 8 bits";
+  EXPECT_EQ(converted({.dtype = DType::kF32}).ValueAsDouble(2), static_cast<double>(1.0F / 3));
+  EXPECT_EQ(converted({.normalizes_rows = true, .dtype = DType::kF16}).ValueAsDouble(1), 0.75);
+  const Tensor same = converted({.dtype = DType::kF64});
+  EXPECT_EQ(same.bytes(), column.bytes()) << "nothing is copied";
+}
+
+TEST(FeatureConversionTest, NamesAValueThatTheDTypeCannotHold) {
+  const Tensor wide = Tensor::FromVector(std::vector<float>{1, 3, 1, -70000}, {2, 2});
+  const Status refused = ConvertFeatures(wide, {.dtype = DType::kF16}, 2).status();
+  EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(refused.message(), "row 1 is not finite in F16");
+  EXPECT_EQ(CheckFeaturesConvert(wide, {.dtype = DType::kF16}, 1, 2, 2).message(), refused.message());
+  EXPECT_EQ(CheckFeaturesConvert(wide, {.dtype = DType::kF16}, 0, 1, 2), Status());
+  EXPECT_EQ(CheckFeaturesConvert(wide, {.dtype = DType::kBF16}, 0, 2, 2), Status());
+  // Labels may lack values, also where they are not the job's.
+  const Tensor labels = Tensor::FromVector(std::vector<float>{0, std::numeric_limits<float>::quiet_NaN()}, {1, 2});
+  EXPECT_TRUE(ConvertFeatures(labels, {.dtype = DType::kF16}, 1).ok());
+}
+
+TEST(PreprocessTest, ConvertsFeaturesButNoLabels) {
+  SourceGraph graph = testing::PathGraph(2);
+  graph.nodes[0].columns["node-feat"] = Tensor::FromVector(std::vector<float>{1, 3, 0, 2}, {2, 2});
+  graph.nodes[0].columns["node-label"] = Tensor::FromVector(std::vector<float>{1, 1, 1, 0}, {2, 2});
+  graph.nodes[0].columns["age"] = Tensor::FromVector(std::vector<float>{5, 6});
+  graph = Preprocessed(std::move(graph), {.features = {.dtype = DType::kF16}});
+  EXPECT_EQ(graph.nodes[0].columns["node-feat"].dtype(), DType::kF16);
+  EXPECT_EQ(graph.nodes[0].columns["node-feat"].ValueAsDouble(1), 3);
+  EXPECT_EQ(graph.nodes[0].columns["node-label"].dtype(), DType::kF32);
+  EXPECT_EQ(graph.nodes[0].columns["age"].dtype(), DType::kF32) << "one value: it may be a time or a weight";
 }
 
 // A split may be mapped, and larger than a memory.

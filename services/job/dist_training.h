@@ -19,6 +19,7 @@ namespace espalier::job {
 
 enum class GraphFormat { kOgb, kNpy, kTriples, kDglChunked };  // OGB | NPY | Triples | DGLChunked
 enum class RowNormalization { kNone, kRow };                   // None | Row
+enum class FeatureDType { kSource, kF32, kF16, kBf16 };        // Source | F32 | F16 | BF16
 enum class PartitionAlgorithm { kMetis, kRandom, kStreaming, kExternal };
 enum class PartitionObjective { kEdgeCut, kCommunicationVolume };
 enum class PartitionBalance { kNodeTypes, kTrainNodes, kEdges };
@@ -67,6 +68,7 @@ struct Preprocess {
   bool drop_self_loops = false;
   bool drop_duplicate_edges = false;
   RowNormalization normalize_features = RowNormalization::kNone;
+  FeatureDType feature_dtype = FeatureDType::kSource;
 };
 
 struct Partitions {

@@ -19,6 +19,10 @@ constexpr Names<GraphFormat, 4> kGraphFormats = {{{GraphFormat::kOgb, "OGB"},
                                                   {GraphFormat::kDglChunked, "DGLChunked"}}};
 constexpr Names<RowNormalization, 2> kRowNormalizations = {
     {{RowNormalization::kNone, "None"}, {RowNormalization::kRow, "Row"}}};
+constexpr Names<FeatureDType, 4> kFeatureDTypes = {{{FeatureDType::kSource, "Source"},
+                                                    {FeatureDType::kF32, "F32"},
+                                                    {FeatureDType::kF16, "F16"},
+                                                    {FeatureDType::kBf16, "BF16"}}};
 constexpr Names<PartitionAlgorithm, 4> kAlgorithms = {{{PartitionAlgorithm::kMetis, "METIS"},
                                                        {PartitionAlgorithm::kRandom, "Random"},
                                                        {PartitionAlgorithm::kStreaming, "Streaming"},
@@ -120,6 +124,7 @@ bool ParseIn(const Table& table, const std::string& name, E* value) {
 
 ESPALIER_ENUM_NAMES(GraphFormat, kGraphFormats)
 ESPALIER_ENUM_NAMES(RowNormalization, kRowNormalizations)
+ESPALIER_ENUM_NAMES(FeatureDType, kFeatureDTypes)
 ESPALIER_ENUM_NAMES(PartitionAlgorithm, kAlgorithms)
 ESPALIER_ENUM_NAMES(PartitionObjective, kObjectives)
 ESPALIER_ENUM_NAMES(PartitionBalance, kBalances)

@@ -11,6 +11,7 @@ namespace espalier::job {
 // Returns the spelling of `value` in the document; a static string.
 const char* ToString(GraphFormat value);
 const char* ToString(RowNormalization value);
+const char* ToString(FeatureDType value);
 const char* ToString(PartitionAlgorithm value);
 const char* ToString(PartitionObjective value);
 const char* ToString(PartitionBalance value);
@@ -37,6 +38,7 @@ const char* ToString(TlsMode value);
 // leaves *value unchanged if there is none.
 bool ParseName(const std::string& name, GraphFormat* value);
 bool ParseName(const std::string& name, RowNormalization* value);
+bool ParseName(const std::string& name, FeatureDType* value);
 bool ParseName(const std::string& name, PartitionAlgorithm* value);
 bool ParseName(const std::string& name, PartitionObjective* value);
 bool ParseName(const std::string& name, PartitionBalance* value);

@@ -100,6 +100,13 @@ std::vector<FieldSpec> GraphFields() {
        .default_json = "\"None\"",
        .values = {"None", "Row"},
        .meaning = "feature normalization; Row divides the features of each node by their sum"},
+      {.path = "spec.graph.preprocess.featureDtype",
+       .type = kEnum,
+       .default_json = "\"Source\"",
+       .values = {"Source", "F32", "F16", "BF16"},
+       .meaning =
+           "data type in which partitions, graph servers and the network have node features, which trainers widen "
+           "to F32; Source keeps that of the source"},
       {.path = "spec.graph.partitions", .meaning = "partitioning of the graph"},
       {.path = "spec.graph.partitions.count",
        .type = kInteger,

@@ -55,6 +55,7 @@ Graph ToGraph(const Json& json) {
   Read(preprocess, "dropSelfLoops", &graph.preprocess.drop_self_loops);
   Read(preprocess, "dropDuplicateEdges", &graph.preprocess.drop_duplicate_edges);
   Read(preprocess, "normalizeFeatures", &graph.preprocess.normalize_features);
+  Read(preprocess, "featureDtype", &graph.preprocess.feature_dtype);
   const Json& partitions = Child(json, "partitions");
   Read(partitions, "count", &graph.partitions.count);
   Read(partitions, "algorithm", &graph.partitions.algorithm);

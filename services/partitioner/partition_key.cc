@@ -15,7 +15,11 @@ nlohmann::json DescribePreprocessing(const job::Preprocess& preprocess, const Pa
                          {"dropSelfLoops", preprocess.drop_self_loops},
                          {"dropDuplicateEdges", preprocess.drop_duplicate_edges},
                          {"normalizeFeatures", job::ToString(preprocess.normalize_features)}};
-  if (preprocess.normalize_features != job::RowNormalization::kNone) {
+  // Absent where features stay as they are, so that keys of earlier versions stay the same.
+  if (preprocess.feature_dtype != job::FeatureDType::kSource) {
+    json["featureDtype"] = job::ToString(preprocess.feature_dtype);
+  }
+  if (PreprocessOptionsFor(preprocess, context).features.ChangesValues()) {
     json["labels"] = PreprocessOptionsFor(preprocess, context).label_columns;
   }
   if (context.held_out.has_value()) {

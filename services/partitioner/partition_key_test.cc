@@ -46,6 +46,8 @@ TEST(PartitionKeyTest, ChangesWithEverythingThatChangesTheResult) {
       [](Input& i) { i.graph.preprocess.drop_self_loops = true; },
       [](Input& i) { i.graph.preprocess.drop_duplicate_edges = true; },
       [](Input& i) { i.graph.preprocess.normalize_features = job::RowNormalization::kRow; },
+      [](Input& i) { i.graph.preprocess.feature_dtype = job::FeatureDType::kF16; },
+      [](Input& i) { i.graph.preprocess.feature_dtype = job::FeatureDType::kBf16; },
       [](Input& i) { i.graph.partitions.count = 2; },
       [](Input& i) { i.graph.partitions.algorithm = job::PartitionAlgorithm::kRandom; },
       [](Input& i) { i.graph.partitions.objective = job::PartitionObjective::kCommunicationVolume; },

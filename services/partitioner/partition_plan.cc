@@ -35,14 +35,23 @@ format::SourceFormat ToSourceFormat(job::GraphFormat format) {
   return format::SourceFormat::kOgb;
 }
 
+std::optional<DType> ToDType(job::FeatureDType dtype) {
+  switch (dtype) {
+    case job::FeatureDType::kF32: return DType::kF32;
+    case job::FeatureDType::kF16: return DType::kF16;
+    case job::FeatureDType::kBf16: return DType::kBF16;
+    case job::FeatureDType::kSource: break;
+  }
+  return std::nullopt;
+}
+
 graph::PreprocessOptions PreprocessOptionsFor(const job::Preprocess& preprocess, const PartitionContext& context) {
   graph::PreprocessOptions options;
   options.add_reverse_edges = preprocess.add_reverse_edges;
   options.drop_self_loops = preprocess.drop_self_loops;
   options.drop_duplicate_edges = preprocess.drop_duplicate_edges;
-  options.normalize_features = preprocess.normalize_features == job::RowNormalization::kRow
-                                   ? graph::FeatureNormalization::kRow
-                                   : graph::FeatureNormalization::kNone;
+  options.features = {.normalizes_rows = preprocess.normalize_features == job::RowNormalization::kRow,
+                      .dtype = ToDType(preprocess.feature_dtype)};
   std::set<std::string> others(context.label_columns.begin(), context.label_columns.end());
   others.erase(options.label_columns.front());
   options.label_columns.insert(options.label_columns.end(), others.begin(), others.end());

@@ -16,13 +16,16 @@ namespace espalier::partitioner {
 // What the rest of the document says about a partitioning.
 struct PartitionContext {
   uint64_t seed = 0;
-  std::string train_split;                 // balanced where the document asks for TrainNodes
-  std::vector<std::string> label_columns;  // exempt from feature normalisation, next to "node-label"; in any order
-  int threads = 1;                         // results do not depend on it
+  std::string train_split;                           // balanced where the document asks for TrainNodes
+  std::vector<std::string> label_columns;            // no features, as "node-label" is none; in any order
+  int threads = 1;                                   // results do not depend on it
   std::optional<graph::HeldOutEdges> held_out = {};  // validation and test edges of a task on edges
 };
 
 format::SourceFormat ToSourceFormat(job::GraphFormat format);
+
+// Returns nullopt for kSource.
+std::optional<DType> ToDType(job::FeatureDType dtype);
 
 graph::PreprocessOptions PreprocessOptionsFor(const job::Preprocess& preprocess, const PartitionContext& context);
 

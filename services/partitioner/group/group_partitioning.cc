@@ -164,7 +164,7 @@ class Worker {
   }
 
   Status Preprocess() {
-    const bool changes_features = work_.preprocess.normalize_features != graph::FeatureNormalization::kNone;
+    const bool changes_features = work_.preprocess.features.ChangesValues();
     if (changes_features || ChangesEdges(work_.preprocess)) RETURN_IF_ERROR(work_.advance("preprocessing", 0));
     RETURN_IF_ERROR(ChangeEdges());
     return CheckFeatureShare(work_.source, group_.rank(), group_.size(), work_.preprocess, threads());
@@ -208,8 +208,7 @@ class Worker {
       BuiltPartition built;
       built.quality = partition::MeasureInEdgeQuality(received, assignment, PartitionId(p), threads());
       graph::Partition made = partition::BuildPartition(received, layout, PartitionId(p), work_.writer.build);
-      RETURN_IF_ERROR(
-          NormalizeFeatures(received, work_.writer.build.source_columns, work_.preprocess, &made, threads()));
+      RETURN_IF_ERROR(ConvertFeatures(received, work_.writer.build.source_columns, work_.preprocess, &made, threads()));
       if (p == 0) DescribeColumns(made, manifest);
       ASSIGN_OR_RETURN(built.entry, format::WritePartition(place_.store, place_.prefix, attempt_, layout.book, made,
                                                            work_.writer.stop_requested)

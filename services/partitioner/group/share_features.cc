@@ -1,30 +1,30 @@
 #include "services/partitioner/group/share_features.h"
 
-#include "services/graph/feature_normalization.h"
+#include "services/graph/feature_conversion.h"
 #include "services/partition/partition_layout.h"
 
 namespace espalier::partitioner {
 namespace {
 
-// Of the range `rank` of `size` of every column's rows, the first that cannot be normalised.
+// Returns the error for the first row that cannot be converted in range `rank` of `size` of every column's rows.
 Status CheckFeatureRange(const graph::SourceGraph& source, uint32_t rank, uint32_t size,
-                         const std::vector<std::string>& label_columns, int threads) {
+                         const graph::PreprocessOptions& options, int threads) {
   for (size_t type = 0; type < source.nodes.size(); ++type) {
     const partition::DirectoryRange range =
         partition::DirectoryRangeFor(source.nodes[type].count, size, PartitionId(rank));
     for (const auto& [name, column] : source.nodes[type].columns) {
-      if (!graph::HoldsFeatures(name, column, label_columns)) continue;
-      const Status good = graph::CheckRowsNormalize(column, range.first, range.last, threads);
+      if (!graph::HoldsFeatures(name, column, options.label_columns)) continue;
+      const Status good = graph::CheckFeaturesConvert(column, options.features, range.first, range.last, threads);
       if (good.ok()) continue;
-      return good.While("normalising features: node type '" + source.schema.node_types()[type] + "', column '" + name +
-                        "'");
+      return good.While(std::string(graph::kConvertingFeatures) + ": node type '" + source.schema.node_types()[type] +
+                        "', column '" + name + "'");
     }
   }
   return {};
 }
 
-Status NormalizeColumn(Tensor* column, int threads) {
-  Result<Tensor> rows = graph::NormalizedRows(*column, threads);
+Status ConvertColumn(const graph::FeatureConversion& conversion, Tensor* column, int threads) {
+  Result<Tensor> rows = graph::ConvertFeatures(*column, conversion, threads);
   if (!rows.ok()) return Internal("features that were found good: " + rows.status().message());
   *column = *std::move(rows);
   return {};
@@ -34,15 +34,15 @@ Status NormalizeColumn(Tensor* column, int threads) {
 
 Status CheckFeatureShare(const graph::SourceGraph& source, uint32_t rank, uint32_t size,
                          const graph::PreprocessOptions& options, int threads) {
-  if (options.normalize_features == graph::FeatureNormalization::kNone) return {};
-  if (CheckFeatureRange(source, rank, size, options.label_columns, threads).ok()) return {};
+  if (!options.features.ChangesValues()) return {};
+  if (CheckFeatureRange(source, rank, size, options, threads).ok()) return {};
   // Once more in the whole, for the message that one process would give.
-  return CheckFeatureRange(source, 0, 1, options.label_columns, threads);
+  return CheckFeatureRange(source, 0, 1, options, threads);
 }
 
-Status NormalizeFeatures(const graph::SourceGraph& graph, const std::vector<std::string>& source_columns,
-                         const graph::PreprocessOptions& options, graph::Partition* partition, int threads) {
-  if (options.normalize_features == graph::FeatureNormalization::kNone) return {};
+Status ConvertFeatures(const graph::SourceGraph& graph, const std::vector<std::string>& source_columns,
+                       const graph::PreprocessOptions& options, graph::Partition* partition, int threads) {
+  if (!options.features.ChangesValues()) return {};
   const auto holds_features = [&](NodeTypeId type, const std::string& name) {
     const auto column = graph.nodes_of(type).columns.find(name);
     return column != graph.nodes_of(type).columns.end() &&
@@ -50,14 +50,14 @@ Status NormalizeFeatures(const graph::SourceGraph& graph, const std::vector<std:
   };
   for (uint16_t type = 0; type < partition->nodes.size(); ++type) {
     for (auto& [name, column] : partition->nodes[type].columns) {
-      if (holds_features(NodeTypeId(type), name)) RETURN_IF_ERROR(NormalizeColumn(&column, threads));
+      if (holds_features(NodeTypeId(type), name)) RETURN_IF_ERROR(ConvertColumn(options.features, &column, threads));
     }
   }
   for (uint16_t type = 0; type < partition->edge_columns.size(); ++type) {
     for (const std::string& name : source_columns) {
       if (!holds_features(graph.schema.SourceOf(EdgeTypeId(type)), name)) continue;
       Tensor& copies = partition->edge_columns[type].at(graph::SourceColumnName(name));
-      RETURN_IF_ERROR(NormalizeColumn(&copies, threads));
+      RETURN_IF_ERROR(ConvertColumn(options.features, &copies, threads));
     }
   }
   return {};

@@ -57,6 +57,10 @@ TEST_F(GroupFeaturesTest, AreNormalizedWithTheCopiesOfThem) {
   graph_.preprocess.add_reverse_edges = true;
   graph_.preprocess.drop_duplicate_edges = true;
   ExpectAGroupWritesWhatOneWrites();
+  graph_.preprocess.feature_dtype = job::FeatureDType::kF16;
+  ExpectAGroupWritesWhatOneWrites();
+  graph_.preprocess.normalize_features = job::RowNormalization::kNone;
+  ExpectAGroupWritesWhatOneWrites();
   graph_.partitions.count = 1;  // whose columns are the source's own
   ExpectAGroupWritesWhatOneWrites();
 }

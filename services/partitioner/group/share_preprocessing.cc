@@ -80,7 +80,7 @@ Status CheckNotChangedBefore(const graph::SourceGraph& source) {
 Result<PreprocessedShare> ChangeEachEdge(const graph::SourceGraph& source, uint32_t rank, uint32_t size,
                                          graph::PreprocessOptions options, int threads) {
   options.drop_duplicate_edges = false;
-  options.normalize_features = graph::FeatureNormalization::kNone;
+  options.features = {};
   graph::SourceGraph share{.name = source.name,
                            .schema = source.schema,
                            .nodes = source.nodes,

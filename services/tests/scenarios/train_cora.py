@@ -45,6 +45,14 @@ class TrainCora(Scenario):
         test = np.loadtxt(CORA / "split/public/test.csv.gz", dtype=np.int64)
         self.assertAlmostEqual(float((classes[test] == labels[test]).mean()), result["testAccuracy"], places=6)
 
+    def test_learns_from_features_of_two_bytes(self):
+        document = whole_cora()
+        document["spec"]["graph"]["preprocess"]["featureDtype"] = "BF16"
+        self.assertGreaterEqual(self.run_job(document)["testAccuracy"], 0.77)
+        manifest = json.loads(next((self.dir / "run").glob("partitions/*/manifest.json")).read_text())
+        dtypes = {column["name"]: column["dtype"] for column in manifest["node_types"][0]["columns"]}
+        self.assertEqual(dtypes["node-feat"], "BF16")
+
     def rows_by_id(self, folder):
         """An output of the node type `node` in the order of original ids."""
         manifest = json.loads((folder / "manifest.json").read_text())

@@ -181,6 +181,9 @@ std::map<std::string, std::string> DecidingFields(const job::DistTraining& job, 
   AddModelFields(training.model, graph.module_digest, &fields);
   // Optional features add fields only if they are used, so that older checkpoints of jobs without them still match.
   AddDrawFields(training.sampling.draw, &fields);
+  if (preprocess.feature_dtype != job::FeatureDType::kSource) {
+    fields["graph.preprocess.featureDtype"] = ToText(ToString(preprocess.feature_dtype));
+  }
   for (const job::Input& input : training.inputs) {
     if (!input.embedding.has_value()) continue;
     fields["training.inputs." + NodeTypeText(input.node_type, schema) + ".embedding"] = ToText(*input.embedding);

@@ -1,0 +1,35 @@
+// Conversion of node features before a graph is cut: row normalization, as is usual for bag-of-words features, and a
+// narrower data type, in which features take less memory, disk and network.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "services/base/tensor.h"
+
+namespace espalier::graph {
+
+struct FeatureConversion {
+  bool normalizes_rows = false;     // divides each row by its sum; a row that sums to zero is unchanged
+  std::optional<DType> dtype = {};  // of the result, floating; none: that of the column
+
+  bool ChangesValues() const { return normalizes_rows || dtype.has_value(); }
+};
+
+// Returns the converted column, which shares its memory with `column` if nothing changes. The column must be floating
+// and have two or more dimensions. Sums and quotients are computed in double, sums from left to right, and rounded
+// once, to the nearest value of the result's dtype. InvalidArgument names the first row with a result that is not
+// finite, unless only the dtype changes and the value is not finite itself.
+Result<Tensor> ConvertFeatures(const Tensor& column, const FeatureConversion& conversion, int threads);
+
+// Returns the error that ConvertFeatures would return for the rows [first, last) of the column, without computing the
+// converted rows.
+Status CheckFeaturesConvert(const Tensor& column, const FeatureConversion& conversion, uint64_t first, uint64_t last,
+                            int threads);
+
+// Returns whether a node column holds features: it is floating, has two or more dimensions and is not a label column.
+bool HoldsFeatures(const std::string& name, const Tensor& column, const std::vector<std::string>& label_columns);
+
+}  // namespace espalier::graph
