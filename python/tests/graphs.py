@@ -43,7 +43,7 @@ class Publications:
     """A small graph of several types, without parallel edges, two of whose relations have one name.
 
     Edges of WRITES have the columns weight, rating and number, which is their row. Papers have the column until, a
-    number. Split "rated" is of edges of WRITES, split "random" of papers.
+    number. Split "rated" is of edges of WRITES, split "linked" of edges of WRITES and of CITES, split "random" of papers.
     """
 
     def __init__(self):
@@ -63,6 +63,7 @@ class Publications:
         self.split = dict(zip(("train", "validation", "test"), np.split(rng.permutation(PAPERS), [70, 100])))
         self.rated = dict(zip(("train", "validation", "test"),
                               np.split(rng.permutation(EDGE_COUNTS[WRITES]), [300, 350])))
+        self.linked = {WRITES: rng.permutation(EDGE_COUNTS[WRITES])[:90], CITES: rng.permutation(EDGE_COUNTS[CITES])[:60]}
 
     def write(self, folder):
         folder.mkdir()
@@ -72,6 +73,7 @@ class Publications:
         arrays.update({"-".join(etype): ids for etype, ids in self.edges.items()})
         arrays.update({f"random-{part}": ids for part, ids in self.split.items()})
         arrays.update({f"rated-{part}": ids for part, ids in self.rated.items()})
+        arrays.update({f"linked-{etype[1]}": ids for etype, ids in self.linked.items()})
         for name, array in arrays.items():
             np.save(folder / f"{name}.npy", np.ascontiguousarray(array))
         parts = ("train", "validation", "test")
@@ -85,7 +87,9 @@ class Publications:
             "edges": edges,
             "splits": [{"name": "random", "type": "paper", **{part: f"random-{part}.npy" for part in parts}},
                        {"name": "rated", "edge_type": list(WRITES),
-                        **{part: f"rated-{part}.npy" for part in parts}}]}))
+                        **{part: f"rated-{part}.npy" for part in parts}},
+                       *({"name": "linked", "edge_type": list(etype), "train": f"linked-{etype[1]}.npy"}
+                         for etype in self.linked)]}))
         return folder
 
 

@@ -111,6 +111,38 @@ class SeedEdges(unittest.TestCase):
         np.testing.assert_array_equal(nodes[batch.links.destinations], g.find_edges([0, 1], LIKES_AUTHORS)[1])
 
 
+    def test_a_split_of_several_types(self):
+        """Batches mix the types, each edge comes once, and they are the same under every partitioning."""
+        etypes = [CITES, WRITES]
+        of_all = []
+        for g in typed_graphs.values():
+            loader = ep.DistEdgeDataLoader(g, ep.EdgesOfSplit("linked", "train", etypes), ep.NeighborSampler([2]),
+                                           batch_size=32, seed=3, negative_sampler=ep.negative_sampler.Uniform(2))
+            self.assertEqual(len(loader), 5)
+            epoch = []
+            for batch in loader:
+                kinds = np.repeat(g.ntypes, [len(batch.output_nodes[ntype]) for ntype in g.ntypes])
+                ids = np.concatenate([g.to_original_ids(batch.output_nodes[ntype], ntype) for ntype in g.ntypes])
+                links = batch.links
+                sources, destinations, _ = links.negatives()
+                self.assertEqual(set(links.relations.tolist()), {0, 1})
+                for number, (source, _, destination) in enumerate(etypes):
+                    chosen = links.relations == number
+                    self.assertEqual(set(kinds[links.sources[chosen]]), {source})
+                    self.assertEqual(set(kinds[links.destinations[chosen]]), {destination})
+                    self.assertEqual(set(kinds[destinations[chosen]].ravel()), {destination})
+                    np.testing.assert_array_equal(sources[chosen], np.stack([links.sources[chosen]] * 2, 1))
+                epoch.append(np.stack([links.relations, ids[links.sources], ids[links.destinations],
+                                       *ids[destinations].T]).tolist())
+            of_all.append(epoch)
+            edges = np.concatenate([np.array(batch)[:3] for batch in epoch], 1)
+            for number, etype in enumerate(etypes):
+                expected = publications.edges[etype][:, publications.linked[etype]]
+                np.testing.assert_array_equal(graphs.sorted_rows(edges[1:, edges[0] == number].T),
+                                              graphs.sorted_rows(expected.T))
+        self.assertEqual(*of_all)
+
+
 class Negatives(unittest.TestCase):
     def check(self, sampler, count, batch_size=50):
         """Returns (seed edges, sources, destinations, valid) of the first batch, equal for every partitioning."""

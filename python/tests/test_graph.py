@@ -41,7 +41,9 @@ class Description(unittest.TestCase):
             for name in (WRITES, "author:writes:paper", "writes"):
                 self.assertEqual(g.num_edges(name), EDGE_COUNTS[WRITES])
             self.assertEqual(g.num_edges(LIKES_AUTHORS), EDGE_COUNTS[LIKES_AUTHORS])
-            self.assertEqual(g.edge_splits, {(WRITES, "rated"): {"train": 300, "validation": 50, "test": 50}})
+            self.assertEqual(g.edge_splits, {(WRITES, "rated"): {"train": 300, "validation": 50, "test": 50},
+                                             (WRITES, "linked"): {"train": 90, "validation": 0, "test": 0},
+                                             (CITES, "linked"): {"train": 60, "validation": 0, "test": 0}})
 
     def test_names_must_be_one_type(self):
         g = typed_graphs[2]
