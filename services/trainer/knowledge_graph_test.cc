@@ -297,7 +297,7 @@ TEST(KnowledgeGraphTest, RanksAreFilteredByRelationAsByHand) {
     for (const bool filtered : {true, false}) {
       const shard::testing::TestGraph opened = shard::testing::MakeTestGraph(source, 3, 7);
       sampler::PartitionedGraph& graph = *opened.graph;
-      const GraphAccess access{graph, graph, graph, graph};
+      const GraphAccess access(graph);
       const NodeData data = *NodeData::Make(training, source.schema, graph);
       const sampler::SamplingSpec spec = *MakeSamplingSpec(training.sampling, source.schema, 1);
       ModelOptions model_options{.model = training.model,

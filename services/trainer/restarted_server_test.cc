@@ -58,7 +58,7 @@ class RestartedServerTest : public ::testing::Test {
   // Runs a pass of `num_ranks` trainers that computes a metric and all outputs. `in_body` runs on rank 0 in between.
   Outcome RunPass(uint32_t num_ranks, sampler::TensorStore& tensors, const std::function<void()>& in_body = {}) {
     sampler::PartitionedGraph& graph = *session_.graph;
-    const GraphAccess access = {graph, graph, graph, tensors};
+    const GraphAccess access = {graph, graph, graph, tensors, nullptr};
     const job::Training training = MakeTraining(source_);
     Outcome outcome;
     std::mutex mutex;

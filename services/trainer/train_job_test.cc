@@ -88,7 +88,7 @@ Result<TrainOutcome> RunRank(const job::DistTraining& job, sampler::PartitionedG
   options.observer = &observer;
   sampler::MiniBatchSource* chosen = &source;
   if (rank == trainers.failing_rank) chosen = &breaking;
-  return TrainJob(job, {graph, graph, graph, graph, &graph.embeddings()}, *chosen, collective, options);
+  return TrainJob(job, graph, *chosen, collective, options);
 }
 
 std::vector<Result<TrainOutcome>> RunRanks(const graph::SourceGraph& source, const job::DistTraining& job,

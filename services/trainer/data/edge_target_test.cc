@@ -86,7 +86,7 @@ TEST(EdgeTargetTest, ReadsWideLabelsAFewAtATime) {
   training.task.split = kWideSplit;
   training.task.label = "wide";
   collective::SelfCollective alone;
-  const GraphAccess access{*graph.graph, *graph.graph, seeds, *graph.graph};
+  const GraphAccess access{*graph.graph, *graph.graph, seeds, *graph.graph, nullptr};
 
   const Timeouts timeouts{std::chrono::seconds(60), std::chrono::seconds(60)};
   std::vector<std::string> warnings;

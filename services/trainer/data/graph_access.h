@@ -6,16 +6,25 @@
 #include "services/sampler/access/seed_source.h"
 #include "services/sampler/access/tensor_store.h"
 #include "services/sampler/routing/embedding_store.h"
+#include "services/sampler/routing/partitioned_graph.h"
 
 namespace espalier::trainer {
 
 // Non-owning; the referenced objects outlive every copy.
 struct GraphAccess {
+  // Every interface is that of `graph`. Implicit: functions that take a GraphAccess are called with an open graph.
+  GraphAccess(sampler::PartitionedGraph& graph)  // NOLINT(google-explicit-constructor)
+      : neighbors(graph), rows(graph), seeds(graph), tensors(graph), embeddings(&graph.embeddings()) {}
+  // Interfaces of different objects, of which some stand in for a graph's.
+  GraphAccess(sampler::NeighborSource& neighbors_of, sampler::RowSource& rows_of, sampler::SeedSource& seeds_of,
+              sampler::TensorStore& tensors_of, sampler::EmbeddingStore* embeddings_of)
+      : neighbors(neighbors_of), rows(rows_of), seeds(seeds_of), tensors(tensors_of), embeddings(embeddings_of) {}
+
   sampler::NeighborSource& neighbors;
   sampler::RowSource& rows;
   sampler::SeedSource& seeds;
   sampler::TensorStore& tensors;
-  sampler::EmbeddingStore* embeddings = nullptr;  // null: jobs with learnable rows are rejected
+  sampler::EmbeddingStore* embeddings;  // null: jobs with learnable rows are rejected
 
   const graph::GraphSchema& schema() const { return neighbors.book().schema(); }
 };

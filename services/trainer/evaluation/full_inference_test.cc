@@ -84,7 +84,7 @@ Bench MakeBench(const graph::SourceGraph& source, uint32_t partitions, job::Mode
                        .seed_type = data.seed_type(),
                        .seed = 1};
   std::shared_ptr<Model> model = *MakeModel(options);
-  return {std::move(opened), {graph, graph, graph, graph}, std::move(data), std::move(spec), std::move(model)};
+  return {std::move(opened), graph, std::move(data), std::move(spec), std::move(model)};
 }
 
 // Returns the outputs, f32 [nodes of the seed type, C], in the order of original ids.
@@ -192,7 +192,7 @@ TEST(FullInferenceTest, EndsOnAllRanksWithTheErrorOfOne) {
   for (auto& rank : ranks) {
     threads.emplace_back([&] {
       GraphAccess graph = {bench.graph.neighbors, bench.graph.rows, bench.graph.seeds,
-                           rank->rank() == Rank(1) ? broken : bench.graph.tensors};
+                           rank->rank() == Rank(1) ? broken : bench.graph.tensors, nullptr};
       auto inference = FullInference::Make(graph, bench.data, bench.spec, *rank, {});
       ASSERT_TRUE(inference.ok());
       const Status status = inference->ComputeHidden(*bench.model, "test");

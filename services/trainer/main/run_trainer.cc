@@ -88,8 +88,7 @@ Result<ExitCode> RunTrainer(const TrainerFlags& flags, const job::DistTraining& 
   options.observer = &observer;
   stop.TrainingBegins();
   sampler::PartitionedGraph& graph = *session.graph;
-  ASSIGN_OR_RETURN(const TrainOutcome outcome,
-                   TrainJob(job, {graph, graph, graph, graph, &graph.embeddings()}, *batches, collective, options));
+  ASSIGN_OR_RETURN(const TrainOutcome outcome, TrainJob(job, graph, *batches, collective, options));
   if (flags.rank == 0) LogOutcome(outcome, job.training.evaluation.metric);
   telemetry::WriteTermination(MakeTerminationMessage(outcome, session.partition_key, job.training.evaluation.metric));
   admin->SetStatusProvider(nullptr);

@@ -105,12 +105,12 @@ TEST(NodeResultsTest, TheRanksMeetAfterEachRead) {
   options.seed_type = data.seed_type();
   options.seed = 1;
   const std::shared_ptr<Model> model = *MakeModel(options);
-  auto inference = FullInference::Make({graph, graph, graph, graph}, data, spec, group, {});
+  auto inference = FullInference::Make(graph, data, spec, group, {});
   ASSERT_TRUE(inference.ok()) << inference.status().ToString();
   ASSERT_TRUE(inference->ComputeHidden(*model, "hidden").ok());
 
   storage::MemoryStore store;
-  NodeResultsContext context{{graph, rows, graph, graph}, data, group, Timeouts(), {}, &store, "whole"};
+  NodeResultsContext context{{graph, rows, graph, graph, nullptr}, data, group, Timeouts(), {}, &store, "whole"};
   NodeResultsRequest request;
   request.embeddings = request.predictions = true;
   const auto whole = ExportNodeResults(context, *model, *inference, request, "whole");

@@ -45,7 +45,7 @@ Result<TrainOutcome> RunSmallRank(const job::DistTraining& job, sampler::Partiti
   if (!job.training.model.uri.empty()) {
     ASSIGN_OR_RETURN(options.model, storage::LocateFile(job.training.model.uri, storage::OpenerWith({})));
   }
-  return TrainJob(job, {graph, graph, graph, graph, &graph.embeddings()}, source, collective, options);
+  return TrainJob(job, graph, source, collective, options);
 }
 
 }  // namespace

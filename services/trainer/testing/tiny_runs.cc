@@ -113,8 +113,7 @@ Result<TrainOutcome> RunRank(const job::DistTraining& job, sampler::PartitionedG
   if (run.stop_in_evaluation) observer.on_progress = [&] { stop = true; };
   sampler::MiniBatchSource* batches = &source;
   if (is_asked && run.give_up_after != UINT64_MAX) batches = &stalled;
-  Result<TrainOutcome> outcome =
-      TrainJob(job, {graph, graph, graph, graph, &graph.embeddings()}, *batches, collective, options);
+  Result<TrainOutcome> outcome = TrainJob(job, graph, *batches, collective, options);
   if (run.num_steps != nullptr && collective.rank() == Rank(0)) *run.num_steps = steps;
   if (run.steps_before != nullptr && collective.rank() == Rank(0)) *run.steps_before = steps_before;
   return outcome;
