@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what is missing (Debian 12, root or sudo), builds, and runs the tests: unit tests under the address and
-# undefined-behaviour sanitizers, and on the release build the scenarios and those unit tests whose code is optimised
+# undefined-behavior sanitizers, and on the release build the scenarios and those unit tests whose code is optimized
 # further there (IN_RELEASE, services/cmake/EspalierTargets.cmake) or needs libtorch, which the sanitizers' builds lack.
 #   ./test.sh [--release-only | --with-tsan] [--with-kubernetes | --with-e2e]
 #     --release-only: no sanitizer, and all unit tests on the release build

@@ -37,7 +37,7 @@ PODS = [
 ]
 
 
-def relabelled(labels, rules):
+def relabeled(labels, rules):
     """As Prometheus does it, for the actions that scraping.py uses; None: the target is dropped."""
     labels = dict(labels)
     for rule in rules:
@@ -61,7 +61,7 @@ class ScrapingTest(unittest.TestCase):
     def scraped(self, job):
         found = {}
         for target in targets(PODS):
-            labels = relabelled(target["labels"], self.configs[job]["relabel_configs"])
+            labels = relabeled(target["labels"], self.configs[job]["relabel_configs"])
             if labels is not None:
                 found[target["targets"][0]] = labels
         return found

@@ -40,7 +40,7 @@ def _wrong_pods(job, pods, owners):
 
 
 def wrong_children(plane, namespace):
-    """What is missing, too much, or badly labelled or owned of the namespace's jobs, which have ended; sentences."""
+    """What is missing, too much, or badly labeled or owned of the namespace's jobs, which have ended; sentences."""
     jobs = plane.api.list("DistTraining", namespace)
     there = {kind: _by_job(things) for kind, things in _list_all(plane, namespace, (*OWNED, "Pod")).items()}
     wrong = []
@@ -56,7 +56,7 @@ def wrong_children(plane, namespace):
                 wrong.append(f"{name}: {kind} {sorted(found)}, expected {sorted(names)}")
             wrong += [f"{kind} {child['metadata']['name']} is not owned by {name} alone" for child in children
                       if not _is_owned_by(child, job)]
-            wrong += [f"{kind} {child['metadata']['name']} is labelled {label(child, COMPONENT)}" for child in children
+            wrong += [f"{kind} {child['metadata']['name']} is labeled {label(child, COMPONENT)}" for child in children
                       if label(child, COMPONENT) not in COMPONENTS]
         wrong += _wrong_pods(job, there["Pod"][name], there["Job"][name] + there["StatefulSet"][name])
     return wrong

@@ -44,7 +44,7 @@ class LocalRun:
             one.stop(seconds=60)
 
     def targets(self, namespace):
-        """[(address, labels)] of its processes, labelled as pods of a DistTraining are."""
+        """[(address, labels)] of its processes, labeled as pods of a DistTraining are."""
         found = []
         for path in sorted((self.folder / "out" / "run").glob("*.json")):
             role, _, rank = path.stem.rpartition("-")

@@ -5,12 +5,12 @@ import re
 import time
 
 COLUMN, ROW, MARGIN = 60, 30, 6  # pixels of Grafana's grid
-COLOURS = ("#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b", "#e377c2", "#7f7f7f", "#bcbd22",
+COLORS = ("#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b", "#e377c2", "#7f7f7f", "#bcbd22",
            "#17becf")
 
 
-def text(x, y, words, size=11, colour="#222", anchor="start", weight="normal"):
-    return (f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" fill="{colour}" text-anchor="{anchor}" '
+def text(x, y, words, size=11, color="#222", anchor="start", weight="normal"):
+    return (f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" fill="{color}" text-anchor="{anchor}" '
             f'font-weight="{weight}">{html.escape(str(words))}</text>')
 
 
@@ -87,15 +87,15 @@ def lines(panel, series, box, seconds):
         parts += [f'<line x1="{left}" x2="{left + width}" y1="{level:.1f}" y2="{level:.1f}" stroke="#e4e6ea"/>',
                   text(left - 4, level + 4, number(low + share * (high - low), panel.unit), 9, "#666", "end")]
     for i, (name, points) in enumerate(series):
-        colour = COLOURS[i % len(COLOURS)]
+        color = COLORS[i % len(COLORS)]
         if len(points) == 1:
             x, y = at(points[0]).split(",")
-            parts.append(f'<circle cx="{x}" cy="{y}" r="2" fill="{colour}"/>')
+            parts.append(f'<circle cx="{x}" cy="{y}" r="2" fill="{color}"/>')
         path = " ".join(map(at, points))
-        parts.append(f'<polyline fill="none" stroke="{colour}" stroke-width="1.5" points="{path}"/>')
+        parts.append(f'<polyline fill="none" stroke="{color}" stroke-width="1.5" points="{path}"/>')
         if i < 6:
             x, y = left + (i % 2) * width / 2, top + height + 16 + 14 * (i // 2)
-            parts += [f'<rect x="{x:.1f}" y="{y - 8:.1f}" width="10" height="8" fill="{colour}"/>',
+            parts += [f'<rect x="{x:.1f}" y="{y - 8:.1f}" width="10" height="8" fill="{color}"/>',
                       text(x + 14, y, name[:int(width / 12)], 9)]
     return parts
 
@@ -118,7 +118,7 @@ def bars(panel, series, box):
     for i, (name, points) in enumerate(series):
         value, y = points[-1][1], top + i * step
         parts += [f'<rect x="{left}" y="{y + step * 0.45:.1f}" width="{max(1, width * 0.8 * value / most):.1f}" '
-                  f'height="{step * 0.4:.1f}" fill="{COLOURS[i % len(COLOURS)]}"/>',
+                  f'height="{step * 0.4:.1f}" fill="{COLORS[i % len(COLORS)]}"/>',
                   text(left, y + step * 0.35, name, 9),
                   text(left + width, y + step * 0.8, number(value, panel.unit), 10, anchor="end")]
     return parts
@@ -135,6 +135,6 @@ def numbers(panel, series, box):
         x = left + width * (i % across + 0.5) / across
         y = top + height * (i // across + 0.6) / rows
         words = number(points[-1][1], panel.unit, panel.decimals)
-        parts += [text(x, y, words, 18 if rows == 1 else 13, COLOURS[0], "middle"),
+        parts += [text(x, y, words, 18 if rows == 1 else 13, COLORS[0], "middle"),
                   text(x, y + 14, name, 9, "#555", "middle")]
     return parts

@@ -211,7 +211,7 @@ TEST_F(FakeApiServerTest, ForgetsWhatLiesBeforeItsHistory) {
   EXPECT_EQ(Next(*lines), "END");
 }
 
-TEST_F(FakeApiServerTest, HonoursDeadlinesAndStops) {
+TEST_F(FakeApiServerTest, HonorsDeadlinesAndStops) {
   const kube::HttpRequest request = kube::GetRequest(kube::kConfigMaps, kA);
   EXPECT_EQ(transport_->Send(request, Deadline::After(std::chrono::nanoseconds(0), clock_)).status().code(),
             StatusCode::kDeadlineExceeded);

@@ -184,7 +184,7 @@ Status Applier::CreateChild(Round& round, const plan::ApplyChild& action, const 
   }
   const Result<kube::Json> written = looks_first ? client_.Apply(*action.resource, action.object, Forced())
                                                  : client_.Create(*action.resource, action.object);
-  if (written.ok()) return NoteLabelled(round, *action.resource, *written);
+  if (written.ok()) return NoteLabeled(round, *action.resource, *written);
   if (written.status().code() != StatusCode::kAlreadyExists) return written.status();
   ASSIGN_OR_RETURN(const kube::Json there, client_.Get(*action.resource, key));
   return TakeNote(round, *action.resource, there);
@@ -195,7 +195,7 @@ Status Applier::CreateChild(Round& round, const plan::ApplyChild& action, const 
 // owner is not changed, and the next plan waits until the name is free.
 Status Applier::TakeNote(Round& round, const kube::Resource& resource, const kube::Json& there) {
   ASSIGN_OR_RETURN(const kube::ObjectMeta meta, kube::ParseObjectMeta(there));
-  if (plan::IsOurs(meta, round.training)) return NoteLabelled(round, resource, there);
+  if (plan::IsOurs(meta, round.training)) return NoteLabeled(round, resource, there);
   memory_.RememberTaken(round.job(), round.training.meta.uid,
                         {kube::FindResource(resource.api_version(), resource.kind), meta.key.name});
   return AlreadyExists(round.doing + " exists and is not this job's");
@@ -204,7 +204,7 @@ Status Applier::TakeNote(Round& round, const kube::Resource& resource, const kub
 // Another writer may remove a child's labels, such as a policy engine that sets its own managed-by on all objects. To
 // the watches the child is then deleted, and they would never show it again. Only the labels are restored, with a merge
 // patch based on the version that lacks them: most other fields of a Job cannot be changed.
-Status Applier::NoteLabelled(Round& round, const kube::Resource& resource, const kube::Json& there) {
+Status Applier::NoteLabeled(Round& round, const kube::Resource& resource, const kube::Json& there) {
   ASSIGN_OR_RETURN(const kube::ObjectMeta meta, kube::ParseObjectMeta(there));
   const kube::Json lost = LostLabels(meta, round.training);
   if (lost.empty()) {
@@ -212,14 +212,14 @@ Status Applier::NoteLabelled(Round& round, const kube::Resource& resource, const
     return Status();
   }
   const kube::Json patch = {{"metadata", {{"resourceVersion", meta.resource_version}, {"labels", lost}}}};
-  ASSIGN_OR_RETURN(const kube::Json labelled, client_.MergePatch(resource, meta.key, patch));
-  ASSIGN_OR_RETURN(const kube::ObjectMeta meta_now, kube::ParseObjectMeta(labelled));
+  ASSIGN_OR_RETURN(const kube::Json labeled, client_.MergePatch(resource, meta.key, patch));
+  ASSIGN_OR_RETURN(const kube::ObjectMeta meta_now, kube::ParseObjectMeta(labeled));
   const kube::Json still_lost = LostLabels(meta_now, round.training);
   if (!still_lost.empty()) {
     return Status(StatusCode::kPermissionDenied,
                   "its label " + still_lost.begin().key() + " is taken away by something in the cluster");
   }
-  Note(round, resource, labelled);
+  Note(round, resource, labeled);
   return Status();
 }
 

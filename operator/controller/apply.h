@@ -54,7 +54,7 @@ class Applier {
   Status MakeOrChange(Round& round, const plan::ApplyChild& action);
   Status CreateChild(Round& round, const plan::ApplyChild& action, const kube::ObjectKey& key);
   Status TakeNote(Round& round, const kube::Resource& resource, const kube::Json& there);
-  Status NoteLabelled(Round& round, const kube::Resource& resource, const kube::Json& there);
+  Status NoteLabeled(Round& round, const kube::Resource& resource, const kube::Json& there);
   Status ConfirmTraining(Round& round);
   void Note(const Round& round, const kube::Resource& resource, const kube::Json& written);
 

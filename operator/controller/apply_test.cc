@@ -45,7 +45,7 @@ class ApplyTest : public ::testing::Test {
     return {&kube::kConfigMaps, object, uid};
   }
   // Returns the labels of a child.
-  kube::Json Labelled() const {
+  kube::Json Labeled() const {
     kube::Json more = kube::Json::object();
     more["metadata"]["labels"] = resources::MakeSelector(training);
     return more;
@@ -126,7 +126,7 @@ TEST_F(ApplyTest, NeverTakesOverWhatIsSomebodyElses) {
 }
 
 TEST_F(ApplyTest, FindsTheChildThatALostAnswerHasMade) {
-  job.PutObject(kube::kConfigMaps, "cora-config", /*is_ours=*/true, Labelled());
+  job.PutObject(kube::kConfigMaps, "cora-config", /*is_ours=*/true, Labeled());
   plan.actions = {ConfigMap()};
   const Result<Applied> applied = Apply();
   ASSERT_TRUE(applied.ok()) << applied.status().ToString();
@@ -136,7 +136,7 @@ TEST_F(ApplyTest, FindsTheChildThatALostAnswerHasMade) {
 }
 
 TEST_F(ApplyTest, BringsBackTheLabelsWithoutWhichNoCacheShowsAChild) {
-  kube::Json more = Labelled();
+  kube::Json more = Labeled();
   more["metadata"]["labels"][resources::kManagedByLabel] = "a-policy";
   more["metadata"]["labels"]["team"] = "graphs";
   more["data"]["job.json"] = "as it was";
@@ -231,7 +231,7 @@ TEST_F(ApplyTest, ARefusedForcedDeletionIsToldAfterEverythingElse) {
 
 // The plan was made from a cache that did not show the success yet.
 TEST_F(ApplyTest, DeletesNoTrainersThatHaveDoneTheirWork) {
-  kube::Json done = Labelled();
+  kube::Json done = Labeled();
   done["metadata"]["labels"][resources::kComponentLabel] = "trainer";
   done["status"]["conditions"] = kube::Json::array({{{"type", "SuccessCriteriaMet"}, {"status", "True"}}});
   job.PutObject(kube::kJobs, "cora-trainer-1", /*is_ours=*/true, done);

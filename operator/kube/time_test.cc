@@ -10,7 +10,7 @@ using std::chrono::seconds;
 
 constexpr int64_t kNewYear2026 = 1'767'225'600;  // `date -d 2026-01-01T00:00:00Z +%s`
 
-std::string Normalised(std::string_view text) {
+std::string Normalized(std::string_view text) {
   const Result<WallTime> time = ParseTime(text);
   return time.ok() ? FormatMicroTime(*time) : time.status().ToString();
 }
@@ -23,7 +23,7 @@ TEST(TimeTest, FormatsBothKinds) {
 
 TEST(TimeTest, FormatsTimesBeforeTheEpoch) {
   EXPECT_EQ(FormatMicroTime(WallTime(microseconds(-1))), "1969-12-31T23:59:59.999999Z");
-  EXPECT_EQ(Normalised("0001-01-01T00:00:00Z"), "0001-01-01T00:00:00.000000Z");
+  EXPECT_EQ(Normalized("0001-01-01T00:00:00Z"), "0001-01-01T00:00:00.000000Z");
 }
 
 TEST(TimeTest, FormatsTimesBeyondFourDigitsAsTheNearest) {
@@ -34,12 +34,12 @@ TEST(TimeTest, FormatsTimesBeyondFourDigitsAsTheNearest) {
 TEST(TimeTest, ParsesWhatKubernetesAndItsClientsWrite) {
   ASSERT_TRUE(ParseTime("2026-01-01T00:00:00Z").ok());
   EXPECT_EQ(*ParseTime("2026-01-01T00:00:00Z"), WallTime(seconds(kNewYear2026)));
-  EXPECT_EQ(Normalised("2026-01-02T03:04:05.000006Z"), "2026-01-02T03:04:05.000006Z");
-  EXPECT_EQ(Normalised("2026-01-02T03:04:05.5Z"), "2026-01-02T03:04:05.500000Z");
-  EXPECT_EQ(Normalised("2026-01-02T03:04:05.1234567899Z"), "2026-01-02T03:04:05.123456Z");
-  EXPECT_EQ(Normalised("2026-01-01T00:30:00+01:00"), "2025-12-31T23:30:00.000000Z");
-  EXPECT_EQ(Normalised("2026-01-01T00:30:00-09:30"), "2026-01-01T10:00:00.000000Z");
-  EXPECT_EQ(Normalised("2024-02-29T00:00:00Z"), "2024-02-29T00:00:00.000000Z");
+  EXPECT_EQ(Normalized("2026-01-02T03:04:05.000006Z"), "2026-01-02T03:04:05.000006Z");
+  EXPECT_EQ(Normalized("2026-01-02T03:04:05.5Z"), "2026-01-02T03:04:05.500000Z");
+  EXPECT_EQ(Normalized("2026-01-02T03:04:05.1234567899Z"), "2026-01-02T03:04:05.123456Z");
+  EXPECT_EQ(Normalized("2026-01-01T00:30:00+01:00"), "2025-12-31T23:30:00.000000Z");
+  EXPECT_EQ(Normalized("2026-01-01T00:30:00-09:30"), "2026-01-01T10:00:00.000000Z");
+  EXPECT_EQ(Normalized("2024-02-29T00:00:00Z"), "2024-02-29T00:00:00.000000Z");
 }
 
 TEST(TimeTest, RefusesEverythingElse) {

@@ -39,7 +39,7 @@ std::vector<Rule> GraphRules() {
       {partitions, "self.algorithm == 'External' || !has(self.assignmentUri)",
        "only the algorithm External takes an assignment", "assignmentUri"},
       {partitions, "self.algorithm == 'METIS' || self.objective != 'CommunicationVolume'",
-       "only METIS can minimise the communication volume", "objective"},
+       "only METIS can minimize the communication volume", "objective"},
       {partitions, "self.algorithm in ['METIS', 'Streaming'] || size(self.balance) == 0",
        "Random and External cannot balance anything but nodes: leave it out", "balance"},
   };
@@ -115,7 +115,7 @@ std::vector<Rule> TrainingRules() {
        "(has(self.evaluation.candidates) && self.evaluation.candidates > 0)",
        "ROCAUC needs at least 1: so many negatives for each edge", "evaluation.candidates"},
       {training, "self.task.type != 'LinkPrediction' || self.evaluation.neighborhood == 'Full'",
-       "LinkPrediction is evaluated over full neighbourhoods: choose Full", "evaluation.neighborhood"},
+       "LinkPrediction is evaluated over full neighborhoods: choose Full", "evaluation.neighborhood"},
       {training,
        "!has(self.task.scorer) || !(self.task.scorer in ['ComplEx', 'RotatE']) || self.model.hiddenSize % 2 == 0",
        "ComplEx and RotatE need an even size: their numbers are complex", "model.hiddenSize"},
@@ -178,7 +178,7 @@ std::vector<Rule> TrainingRules() {
        OfTraining("self.training.inputs.all(input, !has(input.embedding) || !has(input.embedding.initializer.plugin) "
                   "|| (has(self.servers.plugins) && self.servers.plugins.exists(plugin, "
                   "input.embedding.initializer.plugin.startsWith(plugin.name + '/'))))"),
-       "an initialiser is of no plugin of spec.servers.plugins", "training.inputs"},
+       "an initializer is of no plugin of spec.servers.plugins", "training.inputs"},
       {"spec.training.inputs[].embedding.learningRateSchedule", kStepAlone,
        "stepEpochs and factor are only for the type Step", ""},
       {training + ".learningRateSchedule", kStepAlone, "stepEpochs and factor are only for the type Step", ""},
@@ -195,7 +195,7 @@ std::vector<Rule> TrainingRules() {
       {training, "self.model.type == 'Embedding' || size(self.sampling.layers) > 0",
        "expected at least 1: only the model Embedding has none", "sampling.layers"},
       {training, "self.model.type != 'Embedding' || size(self.sampling.layers) == 0",
-       "the model Embedding reads no neighbours: write []", "sampling.layers"},
+       "the model Embedding reads no neighbors: write []", "sampling.layers"},
       {training, "self.model.type != 'Embedding' || (" + NoDrawOptions() + ")",
        "the model Embedding draws nothing: leave all but layers: [] out", "sampling"},
       {training, "self.model.type != 'Embedding' || self.task.type == 'LinkPrediction'",
@@ -224,7 +224,7 @@ std::vector<Rule> TrainingRules() {
       {layer,
        "!(has(self.fanout) || has(self.edgeTypes)) || (has(self.fanout) && self.fanout != 0) || (has(self.edgeTypes) "
        "&& self.edgeTypes.exists(edge_type, edge_type.fanout != 0))",
-       "draws no neighbours at all: a fan-out must be above 0, or -1 for all", ""},
+       "draws no neighbors at all: a fan-out must be above 0, or -1 for all", ""},
       {"spec.training.optimizer", "self.type == 'SGD' || self.momentum == 0.0", "only for SGD", "momentum"},
   };
 }
@@ -249,7 +249,7 @@ std::vector<Rule> EdgeLabelRules() {
                   "has(self.graph.preprocess.addReverseEdges) && self.graph.preprocess.addReverseEdges)"),
        "which are they? Name reverseEdgeType, or set graph.preprocess.addReverseEdges", "training.task.exclude"},
       {training, nodes + "self.evaluation.neighborhood == 'Full'",
-       "labels of edges are evaluated over full neighbourhoods: choose Full", "evaluation.neighborhood"},
+       "labels of edges are evaluated over full neighborhoods: choose Full", "evaluation.neighborhood"},
       {training, nodes + "self.epochs > 0 || self.model.type != 'TorchScript'",
        "a TorchScript module brings no head for edges: train for at least 1", "epochs"},
       {"spec",
@@ -278,7 +278,7 @@ std::vector<Rule> SamplingRules() {
        "Full would see edges that are later than a node's time: with spec.training.sampling.seedTime set it to Sampled",
        "training.evaluation.neighborhood"},
       {"spec", timed + "!has(self.output.save) || self.output.save.all(kind, kind in ['Model', 'TorchScript'])",
-       "Embeddings and Predictions are computed from full neighbourhoods, later edges included: leave them out with "
+       "Embeddings and Predictions are computed from full neighborhoods, later edges included: leave them out with "
        "spec.training.sampling.seedTime",
        "output.save"},
   };

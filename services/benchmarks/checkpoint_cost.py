@@ -3,7 +3,7 @@
 
 A graph is generated and a job of one server and one trainer runs with a checkpoint after every second epoch. So epochs
 that begin with a snapshot, beside which it is uploaded, alternate with epochs that are left alone; each is compared with
-the mean of its two neighbours, because neighbours in time share the machine's mood and two runs do not. An epoch lasts
+the mean of its two neighbors, because neighbors in time share the machine's mood and two runs do not. An epoch lasts
 from the log line of the one before it to its own, so that whatever lies between two epochs counts. Training stands still
 for the copy in memory (the snapshot, which grows with the model): the cost is (epoch - snapshot - alone) / alone, the
 median over all checkpoints, with the interval in which the true median lies with a probability of 95 % (order
@@ -81,7 +81,7 @@ def run(arguments, folder, environment):
 
 
 def compared(log):
-    """[(checkpoint, seconds of the epoch it was taken and uploaded in, of its neighbours on average)]."""
+    """[(checkpoint, seconds of the epoch it was taken and uploaded in, of its neighbors on average)]."""
     ends = [time_of(line) for line in lines_of(log, "epoch")]
     seconds = {epoch: (ends[epoch] - ends[epoch - 1]).total_seconds() for epoch in range(1, len(ends) - 1)}
     for checkpoint in lines_of(log, "checkpoint"):

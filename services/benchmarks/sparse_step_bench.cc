@@ -38,7 +38,7 @@ double BestSeconds(const SparseFlags& flags, const Work& work) {
 
 int Main(int argc, char** argv) {
   SparseFlags flags;
-  CLI::App app("A step of a sparse optimiser, as a ratio to a prefetching pass over the same rows in the same run");
+  CLI::App app("A step of a sparse optimizer, as a ratio to a prefetching pass over the same rows in the same run");
   app.add_option("--rows", flags.rows, "of the table")->capture_default_str();
   app.add_option("--width", flags.width, "F32 values of a row")->capture_default_str();
   app.add_option("--batch", flags.batch, "gradients of a step, at random rows")->capture_default_str();

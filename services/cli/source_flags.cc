@@ -33,7 +33,7 @@ CLI::Option* AddSourceFlags(CLI::App* command, SourceFlags* flags) {
                     "Triples: ids by first appearance, not by sorted name");
   command->add_flag("--drop-self-loops", flags->drop_self_loops, "Leave out edges from a node to itself");
   command->add_flag("--add-reverse-edges", flags->add_reverse_edges,
-                    "One node type: symmetrise; typed: a reverse relation for each relation");
+                    "One node type: symmetrize; typed: a reverse relation for each relation");
   command->add_flag("--drop-duplicate-edges", flags->drop_duplicate_edges, "Keep one of parallel edges");
   command->add_flag("--normalize-features", flags->normalize_features,
                     "Divide each node's features by their sum: floating columns of two or more dimensions");

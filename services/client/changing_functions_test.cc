@@ -263,7 +263,7 @@ TEST_F(ChangingFunctionsTest, WhatMakesNoSenseIsAnErrorAndNotACrash) {
       DistTensor::Create(*graph_, {.rows = RowSpace::Own(3), .initializer = Initializer::Plugin("tensors/ask")})
           .status();
   EXPECT_EQ(initializer.code(), StatusCode::kFailedPrecondition);
-  EXPECT_THAT(initializer.message(), HasSubstr("an initialiser sees no tensors"));
+  EXPECT_THAT(initializer.message(), HasSubstr("an initializer sees no tensors"));
 }
 
 class BoundedChangesTest : public ChangingFunctionsTest {

@@ -10,7 +10,7 @@ namespace example {
 using namespace espalier;
 using namespace espalier::client;
 
-// How often each paper was a neighbour of one of `seeds`, over all programs that call this.
+// How often each paper was a neighbor of one of `seeds`, over all programs that call this.
 Result<DistTensor> CountVisits(const DistGraph& graph, NodeTypeId paper, const std::vector<GlobalNodeId>& seeds,
                                EdgeTypeId cites) {
   ASSIGN_OR_RETURN(DistTensor visits, DistTensor::Create(graph, {.rows = RowSpace::Nodes(paper),

@@ -84,10 +84,10 @@ TEST_P(PluginTensorsTest, EmptyRowsMakeNoCalls) {
   EXPECT_EQ(none.num_rows(), 5u);
 }
 
-TEST_P(PluginTensorsTest, SaysWhatAnInitialiserDoesWrong) {
+TEST_P(PluginTensorsTest, SaysWhatAnInitializerDoesWrong) {
   EXPECT_EQ(TryCreate("test/throw").code(), StatusCode::kInternal);
   EXPECT_THAT(TryCreate("test/throw").message(),
-              AllOf(HasSubstr("tensor 'failing'"), HasSubstr("initialiser 'test/throw': out of values")));
+              AllOf(HasSubstr("tensor 'failing'"), HasSubstr("initializer 'test/throw': out of values")));
   EXPECT_EQ(TryCreate("test/half").code(), StatusCode::kInternal);
   EXPECT_THAT(TryCreate("test/half").message(), HasSubstr("it has filled "));
   EXPECT_EQ(TryCreate("test/too-much").code(), StatusCode::kInternal);
@@ -120,7 +120,7 @@ TEST_P(PluginTensorsTest, WhatFailsOnOnePartitionLeavesNothingOnAny) {
   EXPECT_EQ(*zeros.CountNonzero(), 0u);
 }
 
-TEST_P(PluginTensorsTest, AnInitialiserThatTakesTooLongIsGivenUp) {
+TEST_P(PluginTensorsTest, AnInitializerThatTakesTooLongIsGivenUp) {
   const auto impatient = OpenAnother(std::chrono::seconds(1));
   const DistTensorOptions options{.rows = papers_, .name = "slow", .initializer = Initializer::Plugin("test/wait")};
   EXPECT_EQ(DistTensor::Create(*impatient, options).status().code(), StatusCode::kDeadlineExceeded);

@@ -4,7 +4,7 @@
 # lower layers, and on those of the same layer in the same folder of services/ or operator/ that are declared before it:
 # anything else fails configuration. PRIVATE_DEPS do not reach the library's users. TESTS become one
 # executable `espalier_<name>_test` whose tests carry the label `unit` (or TEST_LABEL). KERNELS: its loops decide how
-# fast training is, so a release build optimises them as far as it can; and its tests are IN_RELEASE (espalier_test).
+# fast training is, so a release build optimizes them as far as it can; and its tests are IN_RELEASE (espalier_test).
 # TESTS_WITH_TORCH: they are WITH_TORCH (espalier_test). PUBLIC_HEADERS: those that programs of other projects include
 # (PublicHeaders.cmake).
 function(espalier_library)
@@ -62,8 +62,8 @@ function(espalier_compile_as_test target)
   endif()
 endfunction()
 
-# The precompiled header of `library` for targets that include the same. GCC takes one of optimised code for optimised
-# code alone, and refuses it elsewhere: tests that share that of code which is no test are optimised, a little.
+# The precompiled header of `library` for targets that include the same. GCC takes one of optimized code for optimized
+# code alone, and refuses it elsewhere: tests that share that of code which is no test are optimized, a little.
 function(espalier_share_header library)
   foreach(target IN LISTS ARGN)
     if(TARGET ${target})

@@ -53,7 +53,7 @@ if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
 endif()
 
 if(ESPALIER_SANITIZER STREQUAL "address")
-  # Of the undefined behaviour, what the address sanitizer sees too is left to it.
+  # Of the undefined behavior, what the address sanitizer sees too is left to it.
   add_compile_options(-fsanitize=address,undefined -fno-sanitize=null,object-size,vptr -fno-sanitize-recover=all
     -fno-omit-frame-pointer)
   add_link_options(-fsanitize=address,undefined)

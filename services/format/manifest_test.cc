@@ -114,7 +114,7 @@ TEST(ManifestTest, KeepsTheWarningsOfItsMaking) {
 
 TEST(ManifestTest, IgnoresFieldsOfLaterMinorAdditions) {
   json document = json::parse(ManifestToJson(Tiny()));
-  document["colour"] = "green";
+  document["color"] = "green";
   document["partitions"][0]["graph"]["extra"] = 1;
   EXPECT_TRUE(ManifestFromJson(document.dump()).ok());
 }

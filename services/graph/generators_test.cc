@@ -183,7 +183,7 @@ TEST(RankSamplerTest, DrawsRanksWithTheirShares) {
 
 // Counts right answers of a classifier that adds up the source's vectors over a paper's in-edges, each compared with
 // the means of the classes; `aware` shifts a source's class back by the relation's number.
-double NeighbourAccuracy(const SourceGraph& graph, bool aware) {
+double NeighborAccuracy(const SourceGraph& graph, bool aware) {
   const std::vector<const char*> relations = {"cites", "dislikes", "extends", "writes", "rejects", "edits"};
   const uint16_t paper = graph.schema.FindNodeType("paper")->value;
   const auto labels = graph.nodes[paper].columns.at(kLabelColumn).values<int64_t>();
@@ -217,7 +217,7 @@ double NeighbourAccuracy(const SourceGraph& graph, bool aware) {
 TEST(TypedGraphTest, OnlyRelationsTellTheClasses) {
   const SourceGraph graph = *GenerateTypedGraph({.num_papers = 3'000, .num_authors = 1'500, .seed = 5}, 2);
   EXPECT_EQ(ValidateSourceGraph(graph, 1), Status());
-  const double aware = NeighbourAccuracy(graph, true), blind = NeighbourAccuracy(graph, false);
+  const double aware = NeighborAccuracy(graph, true), blind = NeighborAccuracy(graph, false);
   RecordProperty("aware", std::to_string(aware));
   EXPECT_GT(aware, 0.8) << "blind: " << blind;
   EXPECT_LT(blind, 0.5) << "aware: " << aware;

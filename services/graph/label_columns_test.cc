@@ -13,7 +13,7 @@ TEST(LabelColumnsTest, NamesOfLabelsMayLackValues) {
        {"label", "labels", "Label", "y", "Y", "node-label", "node_label", "edge-labels", "a.label"}) {
     EXPECT_TRUE(labels.MayLackValues(name)) << name;
   }
-  for (const char* name : {"", "feat", "labelled", "label-feat", "x-y", "unlabel", "day", "year"}) {
+  for (const char* name : {"", "feat", "labeled", "label-feat", "x-y", "unlabel", "day", "year"}) {
     EXPECT_FALSE(labels.MayLackValues(name)) << name;
   }
 }

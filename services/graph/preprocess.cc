@@ -138,12 +138,12 @@ uint64_t DropTrainingPairs(SourceGraph& graph, const std::string& split, const s
 void FilterEdges(SourceGraph& graph, EdgeTypeId type, const PreprocessOptions& options, const Pairs& held_out,
                  int threads, EdgeChanges* changes) {
   const NodeTypeId source = graph.schema.SourceOf(type), destination = graph.schema.DestinationOf(type);
-  const bool symmetrise = options.add_reverse_edges && graph.schema.is_homogeneous();
+  const bool symmetrize = options.add_reverse_edges && graph.schema.is_homogeneous();
   const bool drop_self_loops = options.drop_self_loops && source == destination;
-  if (!symmetrise && !drop_self_loops && !options.drop_duplicate_edges && held_out.empty()) return;
+  if (!symmetrize && !drop_self_loops && !options.drop_duplicate_edges && held_out.empty()) return;
 
   EdgeSet& edges = graph.edges[type.value];
-  EdgeFilter filter(edges, symmetrise ? Reverses::kAdded : Reverses::kNone, threads);
+  EdgeFilter filter(edges, symmetrize ? Reverses::kAdded : Reverses::kNone, threads);
   uint64_t num_left = changes == nullptr ? 0 : filter.num_kept();
   if (changes != nullptr) changes->reverses_added += num_left - edges.num_edges();
   const auto count = [&](uint64_t EdgeChanges::*dropped) {

@@ -39,7 +39,7 @@ TEST(PreprocessTest, ChangesNothingWhenNothingIsAsked) {
   EXPECT_TRUE(graph.edges[0].original_ids.empty());
 }
 
-TEST(PreprocessTest, SymmetrisesAHomogeneousGraph) {
+TEST(PreprocessTest, SymmetrizesAHomogeneousGraph) {
   const SourceGraph graph =
       Preprocessed(testing::HomogeneousGraph(3, {{0, 1}, {2, 2}, {1, 2}}), {.add_reverse_edges = true});
   EXPECT_THAT(EdgesOf(graph.edges[0]),
@@ -141,7 +141,7 @@ TEST(PreprocessTest, DividesRowsByTheirSumsAndLeavesLabelsAndZeroRows) {
   EXPECT_THAT(graph.nodes[0].columns["target"].values<float>(), ElementsAre(5, 6, 7));
 }
 
-TEST(PreprocessTest, NormalisesHalvesAndNamesARowThatOverflows) {
+TEST(PreprocessTest, NormalizesHalvesAndNamesARowThatOverflows) {
   SourceGraph graph = testing::PathGraph(2);
   const auto halves = [](std::vector<uint16_t> bits) {
     auto owner = std::make_shared<std::vector<uint16_t>>(std::move(bits));

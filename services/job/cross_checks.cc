@@ -99,7 +99,7 @@ class RelationChecker {
           "which are they? Name reverseEdgeType, or set graph.preprocess.addReverseEdges");
     }
     if (training.evaluation.neighborhood != EvaluationNeighborhood::kFull) {
-      Add("spec.training.evaluation.neighborhood", name + " is evaluated over full neighbourhoods: choose Full");
+      Add("spec.training.evaluation.neighborhood", name + " is evaluated over full neighborhoods: choose Full");
     }
     if (training.epochs == 0 && training.model.type == ModelType::kTorchScript) {
       Add("spec.training.epochs", "a TorchScript module brings no head for edges: train for at least 1");
@@ -141,7 +141,7 @@ class RelationChecker {
       Add("spec.training.evaluation.candidates", "ROCAUC needs at least 1: so many negatives for each edge");
     }
     if (evaluation.neighborhood != EvaluationNeighborhood::kFull) {
-      Add("spec.training.evaluation.neighborhood", "LinkPrediction is evaluated over full neighbourhoods: choose Full");
+      Add("spec.training.evaluation.neighborhood", "LinkPrediction is evaluated over full neighborhoods: choose Full");
     }
     const bool pairs = task.scorer == Scorer::kComplEx || task.scorer == Scorer::kRotatE;
     if (pairs && training.model.hidden_size % 2 != 0) {
@@ -226,7 +226,7 @@ class RelationChecker {
     if (training.task.type != TaskType::kLinkPrediction) {
       Add("spec.training.model.type", "Embedding is for LinkPrediction: it has no outputs for other tasks");
     }
-    if (!sampling.layers.empty()) Add(path + "layers", "the model Embedding reads no neighbours: write []");
+    if (!sampling.layers.empty()) Add(path + "layers", "the model Embedding reads no neighbors: write []");
     sampler::DrawSpec draw = sampling.draw;
     draw.time_column.clear();  // belongs to spec.graph
     if (draw != sampler::DrawSpec())
@@ -283,7 +283,7 @@ class RelationChecker {
       const bool draws = layer.fanout.value_or(0) != 0 ||
                          std::any_of(layer.edge_types.begin(), layer.edge_types.end(),
                                      [](const EdgeTypeFanout& edge_type) { return edge_type.fanout != 0; });
-      if (!draws) Add(path, "draws no neighbours at all: a fan-out must be above 0, or -1 for all");
+      if (!draws) Add(path, "draws no neighbors at all: a fan-out must be above 0, or -1 for all");
     }
   }
 
@@ -315,7 +315,7 @@ class RelationChecker {
     }
     for (const OutputKind kind : job.output_save) {
       if (kind == OutputKind::kModel || kind == OutputKind::kTorchScript) continue;
-      Add("spec.output.save", std::string(ToString(kind)) + " are computed from full neighbourhoods, later edges " +
+      Add("spec.output.save", std::string(ToString(kind)) + " are computed from full neighborhoods, later edges " +
                                   "included: leave them out with " + path + ".seedTime");
     }
   }
@@ -425,7 +425,7 @@ std::vector<std::pair<std::string, std::string>> ConflictsWithAlgorithm(const Pa
   std::vector<std::pair<std::string, std::string>> conflicts;
   const PartitionAlgorithm algorithm = partitions.algorithm;
   if (algorithm != PartitionAlgorithm::kMetis && partitions.objective == PartitionObjective::kCommunicationVolume) {
-    conflicts.emplace_back("objective", "only METIS can minimise the communication volume");
+    conflicts.emplace_back("objective", "only METIS can minimize the communication volume");
   }
   const bool can_balance = algorithm == PartitionAlgorithm::kMetis || algorithm == PartitionAlgorithm::kStreaming;
   if (!partitions.balance.empty() && !can_balance) {

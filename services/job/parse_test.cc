@@ -328,7 +328,7 @@ TEST(ParseJobTest, ChecksWhatRelatesFields) {
   EXPECT_THAT(ErrorOf(ExampleWith("metric: Accuracy", "metric: MeanSquaredError")),
               HasSubstr("MeanSquaredError does not measure NodeClassification: choose Accuracy"));
   EXPECT_THAT(ErrorOf(ExampleWith("{fanout: 10}", "{}")), HasSubstr("layers[1]: expected fanout, edgeTypes or both"));
-  EXPECT_THAT(ErrorOf(ExampleWith("{fanout: 10}", "{fanout: 0}")), HasSubstr("draws no neighbours at all"));
+  EXPECT_THAT(ErrorOf(ExampleWith("{fanout: 10}", "{fanout: 0}")), HasSubstr("draws no neighbors at all"));
   EXPECT_THAT(ErrorOf(ExampleWith("epochs: 50", "epochs: 0")),
               HasSubstr("spec.training.epochs: 0 epochs need a model to apply: set spec.training.model.uri"));
   EXPECT_EQ(ErrorOf(ExampleWith("epochs: 50", "epochs: 0"), {{"training.model.uri", "s3://results/m"}}), "");

@@ -53,7 +53,7 @@ std::string ErrorOfInitializer(const std::string& initializer) {
                  {{"servers.plugins", "[{name: rows, path: rows.so}]"}});
 }
 
-TEST(ParseTrainingTest, ReadsAnInitialiserOfAPlugin) {
+TEST(ParseTrainingTest, ReadsAnInitializerOfAPlugin) {
   const auto parsed = ParseJob(
       "job.yaml",
       ExampleWith("features: [node-feat]",
@@ -67,7 +67,7 @@ TEST(ParseTrainingTest, ReadsAnInitialiserOfAPlugin) {
   EXPECT_EQ(ErrorOfInitializer("{type: Plugin, plugin: rows/sinusoids}"), "") << "without arguments";
 }
 
-TEST(ParseTrainingTest, NamesWhatIsWrongWithAnInitialiserOfAPlugin) {
+TEST(ParseTrainingTest, NamesWhatIsWrongWithAnInitializerOfAPlugin) {
   const std::string at = "spec.training.inputs[0].embedding.initializer";
   EXPECT_THAT(ErrorOfInitializer("{type: Plugin}"), HasSubstr(at + ".type: Plugin needs " + at + ".plugin"));
   EXPECT_THAT(ErrorOfInitializer("{plugin: rows/sinusoids}"), HasSubstr(at + ".plugin: only for the type Plugin"));
@@ -141,7 +141,7 @@ TEST(ParseTrainingTest, RefusesWhatOtherSchedulesDoNotHeed) {
               HasSubstr("spec.training.inputs[0].embedding.learningRateSchedule.factor: only for the type Step"));
 }
 
-TEST(ParseTrainingTest, ReadsHowNeighboursAreDrawn) {
+TEST(ParseTrainingTest, ReadsHowNeighborsAreDrawn) {
   const Overrides timed = {{"graph.timeColumn", "when"},
                            {"training.sampling.method", "Last"},
                            {"training.sampling.seedTime", "joined"},
@@ -192,7 +192,7 @@ TEST(ParseTrainingTest, NamesWaysToDrawThatDoNotGoTogether) {
   const std::string untimed = error({{"training.sampling.seedTime", "joined"}});
   EXPECT_THAT(untimed, HasSubstr("spec.training.sampling.seedTime: needs in-edges in the order of time"));
   EXPECT_THAT(untimed, HasSubstr("spec.training.evaluation.neighborhood: Full would see edges that are later"));
-  EXPECT_THAT(untimed, HasSubstr("spec.output.save: Embeddings are computed from full neighbourhoods"));
+  EXPECT_THAT(untimed, HasSubstr("spec.output.save: Embeddings are computed from full neighborhoods"));
   EXPECT_THAT(untimed, Not(HasSubstr("GCN")));
   EXPECT_THAT(error({{"training.sampling.seedTime", "joined"}, {"training.model.type", "GCN"}}),
               HasSubstr("spec.training.sampling.seedTime: not with the model GCN"));

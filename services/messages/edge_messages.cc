@@ -49,8 +49,8 @@ void EncodeEdgeSeeds(const sampler::EdgeSeeds& edges, std::vector<Tensor>* tenso
 Result<sampler::EdgeSeeds> DecodeEdgeSeeds(std::span<const Tensor, kEdgeTensors> tensors, uint64_t num_seeds) {
   const auto count = static_cast<uint64_t>(tensors[0].num_elements());
   sampler::EdgeSeeds edges;
-  ASSIGN_OR_RETURN(edges.sources, RowsOfEnds(tensors[0], count, num_seeds, "sources of labelled edges"));
-  ASSIGN_OR_RETURN(edges.destinations, RowsOfEnds(tensors[1], count, num_seeds, "destinations of labelled edges"));
+  ASSIGN_OR_RETURN(edges.sources, RowsOfEnds(tensors[0], count, num_seeds, "sources of labeled edges"));
+  ASSIGN_OR_RETURN(edges.destinations, RowsOfEnds(tensors[1], count, num_seeds, "destinations of labeled edges"));
   const Tensor& labels = tensors[2];
   if (labels.shape().empty() || static_cast<uint64_t>(labels.num_rows()) != count) {
     return InvalidArgument("the labels of " + std::to_string(count) + " edges are " + labels.ToString());

@@ -1,4 +1,4 @@
-// A batch's labelled edges on the wire: what comes is what was sent, and whatever does not add up is refused.
+// A batch's labeled edges on the wire: what comes is what was sent, and whatever does not add up is refused.
 #include "services/messages/edge_messages.h"
 
 #include <gmock/gmock.h>

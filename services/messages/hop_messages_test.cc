@@ -135,7 +135,7 @@ TEST(DecodeHopRequestTest, RefusesDrawsThatCouldNotBeSent) {
   EXPECT_EQ(DecodeHopRequest(frame, limits).status().code(), StatusCode::kInvalidArgument);
 }
 
-// A server from before there were methods draws neighbours, and its reply is as well-formed as any.
+// A server from before there were methods draws neighbors, and its reply is as well-formed as any.
 TEST(DecodeHopReplyTest, NamesAServerThatDoesNotKnowTheMethod) {
   sampler::PartitionHopQuery query{.draw = {.method = sampler::DrawMethod::kLabor}};
   query.relations.push_back({EdgeTypeId(0), 3, {}});

@@ -115,7 +115,7 @@ const char* WordFor(SeedKind kind) {
   switch (kind) {
     case SeedKind::kNodes: return "nodes";
     case SeedKind::kLinks: return "links";
-    case SeedKind::kEdges: return "labelled edges";
+    case SeedKind::kEdges: return "labeled edges";
   }
   return "nodes";
 }

@@ -99,7 +99,7 @@ minibatch::v1::StreamStart StartOfLinks() {
   return start;
 }
 
-minibatch::v1::StreamStart StartOfLabelledEdges() {
+minibatch::v1::StreamStart StartOfLabeledEdges() {
   minibatch::v1::StreamStart start = GoodStart();
   start.mutable_edges()->set_edge_type(3);
   start.mutable_edges()->set_label("rating");
@@ -171,17 +171,16 @@ TEST(DecodeStartTest, RefusesLinksThatMakeNoSense) {
   EXPECT_EQ(code_of([](auto& links) { links.add_types()->set_edge_type(1 << 20); }), StatusCode::kInvalidArgument);
 }
 
-TEST(DecodeStartTest, ReadsPlansOfLabelledEdges) {
-  const Result<StreamPlan> labelled = DecodeStart(StartOfLabelledEdges(), kPlanLimits);
-  ASSERT_TRUE(labelled.ok() && labelled->plan.edges() != nullptr) << labelled.status().ToString();
-  EXPECT_EQ(labelled->plan.edges()->edge_type, EdgeTypeId(3));
-  EXPECT_EQ(labelled->plan.edges()->label, "rating");
-  EXPECT_EQ(
-      PlanCodeOf(StartOfLabelledEdges(), [](auto& start) { start.mutable_edges()->set_exclude_reverse(1 << 20); }),
-      StatusCode::kInvalidArgument);
+TEST(DecodeStartTest, ReadsPlansOfLabeledEdges) {
+  const Result<StreamPlan> labeled = DecodeStart(StartOfLabeledEdges(), kPlanLimits);
+  ASSERT_TRUE(labeled.ok() && labeled->plan.edges() != nullptr) << labeled.status().ToString();
+  EXPECT_EQ(labeled->plan.edges()->edge_type, EdgeTypeId(3));
+  EXPECT_EQ(labeled->plan.edges()->label, "rating");
+  EXPECT_EQ(PlanCodeOf(StartOfLabeledEdges(), [](auto& start) { start.mutable_edges()->set_exclude_reverse(1 << 20); }),
+            StatusCode::kInvalidArgument);
   EXPECT_EQ(PlanCodeOf(StartOfLinks(), [](auto& start) { start.mutable_edges()->set_label("rating"); }),
             StatusCode::kInvalidArgument)
-      << "links and labelled edges at once";
+      << "links and labeled edges at once";
 }
 
 }  // namespace

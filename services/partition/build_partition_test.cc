@@ -332,7 +332,7 @@ TEST(SourceColumnsTest, AreTheSourcesRowsAtEveryEdge) {
 
 TEST(SourceColumnsTest, NamesWhatCannotBeCopied) {
   graph::SourceGraph source = TypedGraph(20, /*seed=*/1);
-  EXPECT_THAT(CheckSourceColumns(source, {"original_id", "colour"}).message(), HasSubstr("'colour'"));
+  EXPECT_THAT(CheckSourceColumns(source, {"original_id", "color"}).message(), HasSubstr("'color'"));
   EXPECT_THAT(CheckSourceColumns(source, {"original_id", "original_id"}).message(), HasSubstr("named twice"));
   source.edges[0].columns["source.original_id"] =
       Tensor::Zeros(DType::kU8, {static_cast<int64_t>(source.edges[0].num_edges())});

@@ -152,7 +152,7 @@ Status FitsMetis(const MetisSize& size) {
   if (size.num_vertices * size.num_constraints > kMetisMax) {
     return TooLarge(size.num_vertices * size.num_constraints, "nodes times balance constraints");
   }
-  if (size.num_neighbors > kMetisMax) return TooLarge(size.num_neighbors, "neighbours (undirected edges twice)");
+  if (size.num_neighbors > kMetisMax) return TooLarge(size.num_neighbors, "neighbors (undirected edges twice)");
   if (size.total_edge_weight > kMetisMax) return TooLarge(size.total_edge_weight, kAllEdges);
   return Status();
 }

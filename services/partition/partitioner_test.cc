@@ -348,7 +348,7 @@ TEST(MetisPartitionerTest, RefusesEdgesToNodesThatDoNotExist) {
   }
 }
 
-TEST(StreamingPartitionerTest, CountsEveryNeighbourOfEveryPass) {
+TEST(StreamingPartitionerTest, CountsEveryNeighborOfEveryPass) {
   WorkMeter meter;
   ASSERT_TRUE(MakeStreamingPartitioner()->Partition(GridGraph(40, 40), {.num_partitions = 2, .meter = &meter}).ok());
   EXPECT_EQ(meter.done_bytes(), 6 * 4 * 2 * uint64_t{2 * 40 * 39});  // passes, bytes, ends, undirected edges

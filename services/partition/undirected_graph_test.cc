@@ -24,7 +24,7 @@ TEST(UndirectedGraphTest, MergesBothDirectionsAndCountsThem) {
   EXPECT_THAT(graph.weights, ElementsAre(3, 3, 1, 1));
 }
 
-TEST(UndirectedGraphTest, AsksWithTheDegreesBeforeItHasNeighbours) {
+TEST(UndirectedGraphTest, AsksWithTheDegreesBeforeItHasNeighbors) {
   std::vector<uint64_t> asked;
   const Status refused = MakeUndirectedGraph(GraphOf(3, {{0, 1}, {0, 1}, {1, 0}, {1, 2}, {2, 2}}), 1,
                                              [&](std::span<const uint64_t> offsets) {

@@ -22,7 +22,7 @@ Result<sampler::EmbeddingSpec> ParseEmbeddingSpec(const tensor::v1::CreateEmbedd
   ASSIGN_OR_RETURN(spec.initializer, ParseInitializer(request.initializer()));
   const tensor::v1::SparseOptimizer& optimizer = request.optimizer();
   if (optimizer.type() > 0xff || optimizer.duplicates() > 0xff) {
-    return InvalidArgument("sparse optimiser " + std::to_string(optimizer.type()) + " with rule " +
+    return InvalidArgument("sparse optimizer " + std::to_string(optimizer.type()) + " with rule " +
                            std::to_string(optimizer.duplicates()) + " for duplicates does not exist");
   }
   spec.optimizer.type = static_cast<sampler::SparseOptimizerType>(optimizer.type());

@@ -54,7 +54,7 @@ Result<const PluginLibrary::Function*> PluginFunctions::Find(const std::string& 
 Result<const PluginLibrary::Initializer*> PluginFunctions::FindInitializer(const std::string& name) const {
   const auto found = initializers_.find(name);
   if (found != initializers_.end()) return &found->second;
-  return NoneOfThatName("initialiser", name, initializers_, !empty());
+  return NoneOfThatName("initializer", name, initializers_, !empty());
 }
 
 }  // namespace espalier::server

@@ -148,7 +148,7 @@ void HostSetError(EspalierCall* call, const char* message) {
 // Calls `ask` with the call's tensors and stores its status, whose message the plugin can read with `error`.
 template <class Ask>
 int32_t AskTensors(EspalierCall* call, Ask ask) {
-  Status status = FailedPrecondition("an initialiser sees no tensors");
+  Status status = FailedPrecondition("an initializer sees no tensors");
   try {
     if (call->tensors != nullptr) status = ask(*call->tensors);
   } catch (const std::bad_alloc&) {  // which must not propagate into C code

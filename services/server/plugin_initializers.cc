@@ -47,7 +47,7 @@ Status PluginInitializers::Fill(const sampler::RowsToFill& rows, Deadline deadli
                            .values = values.data(),
                            .value_bytes = value_bytes};
   EspalierCall call{.book = rows.book, .data = rows.partition, .deadline = deadline};
-  const std::string what = "initialiser '" + initializer->name + "'";
+  const std::string what = "initializer '" + initializer->name + "'";
   size_t filled_bytes = 0;
   RETURN_IF_ERROR(NotTakenForLost(
       RunPlugin(what, &call, [&] { return initializer->initializer(&PluginHost(), &call, &asked, &filled_bytes); })));

@@ -93,7 +93,7 @@ Status CheckCounts(const EspalierPlugin& plugin) {
     return Status();
   }
   return FailedPrecondition("it has " + std::to_string(plugin.num_functions) + " functions and " +
-                            std::to_string(plugin.num_initializers) + " initialisers, expected 1 at least and " +
+                            std::to_string(plugin.num_initializers) + " initializers, expected 1 at least and " +
                             std::to_string(kMostEntries) + " of each at most");
 }
 
@@ -133,7 +133,7 @@ Result<std::vector<PluginLibrary::Initializer>> ReadInitializers(const std::stri
   for (uint32_t i = 0; i < plugin.num_initializers; ++i) {
     const EspalierInitializerEntry& entry = plugin.initializers[i];
     const std::string name = entry.name != nullptr ? entry.name : "";
-    RETURN_IF_ERROR(CheckEntry("initialiser", name, entry.initializer != nullptr, &names));
+    RETURN_IF_ERROR(CheckEntry("initializer", name, entry.initializer != nullptr, &names));
     initializers.push_back({plugin_name + "/" + name, entry.initializer});
   }
   return initializers;

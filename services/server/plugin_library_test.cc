@@ -83,7 +83,7 @@ TEST(PluginLibraryTest, RefusesWhatIsNoPluginOfItsVersion) {
   EXPECT_THAT(LoadError(ESPALIER_PLUGIN_WITH_A_NAME_TWICE).ToString(), HasSubstr("two functions 'same'"));
   EXPECT_THAT(LoadError(ESPALIER_PLUGIN_OF_A_STRANGE_KIND).ToString(),
               HasSubstr("its function 'strange' is of kind 3, expected 0, 1 or 2"));
-  EXPECT_THAT(LoadError(ESPALIER_PLUGIN_WITHOUT_CODE).ToString(), HasSubstr("its initialiser 'nothing' is null"));
+  EXPECT_THAT(LoadError(ESPALIER_PLUGIN_WITHOUT_CODE).ToString(), HasSubstr("its initializer 'nothing' is null"));
 }
 
 TEST(PluginFunctionsTest, AreFoundByTheNamesOfPluginAndFunction) {
@@ -97,7 +97,7 @@ TEST(PluginFunctionsTest, AreFoundByTheNamesOfPluginAndFunction) {
   EXPECT_TRUE((*functions)->FindInitializer("b/fields").ok());
   const Status no_function = (*functions)->FindInitializer("a/echo").status();
   EXPECT_EQ(no_function.code(), StatusCode::kUnimplemented);
-  EXPECT_THAT(no_function.message(), AllOf(HasSubstr("no initialiser 'a/echo'"), HasSubstr("'a/fields'")));
+  EXPECT_THAT(no_function.message(), AllOf(HasSubstr("no initializer 'a/echo'"), HasSubstr("'a/fields'")));
   EXPECT_THAT(PluginFunctions().Find("a/echo").status().message(), HasSubstr("no plugins (spec.servers.plugins)"));
   EXPECT_EQ(PluginFunctions::Load({{"a", ESPALIER_TEST_PLUGIN}, {"a", ESPALIER_TEST_PLUGIN}}).status().code(),
             StatusCode::kInvalidArgument);

@@ -109,7 +109,7 @@ TEST(TensorSpecOfTest, ReadsEveryField) {
   EXPECT_EQ(spec->initializer.stream, "rows");
 }
 
-TEST(TensorSpecOfTest, ReadsAnInitialiserOfAPlugin) {
+TEST(TensorSpecOfTest, ReadsAnInitializerOfAPlugin) {
   tensor::v1::CreateRequest request = ValidCreate();
   request.mutable_initializer()->mutable_plugin()->set_name("rows/ids");
   request.mutable_initializer()->mutable_plugin()->set_arguments(std::string("a\0b", 3));
@@ -142,7 +142,7 @@ TEST(TensorSpecOfTest, ZerosHaveNoKindAndKindsOfTheFutureAreNoZeros) {
   ASSERT_TRUE(request.mutable_initializer()->ParseFromString(newer.SerializeAsString()));
   const Status refused = ParseTensorSpec(request).status();
   EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument);
-  EXPECT_THAT(refused.message(), ::testing::HasSubstr("kind of the initialiser"));
+  EXPECT_THAT(refused.message(), ::testing::HasSubstr("kind of the initializer"));
 }
 
 TEST(TensorSpecOfTest, RefusesWhatNoTensorIs) {

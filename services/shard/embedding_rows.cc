@@ -56,7 +56,7 @@ EmbeddingRows::EmbeddingRows(sampler::EmbeddingSpec spec, std::shared_ptr<Tensor
       next_(std::make_unique<StepGradients>(spec_.num_trainers, budgets_.Of(version_ + 1))),
       waits_(std::move(waits)),
       number_in_waits_(number_in_waits) {
-  ESPALIER_CHECK(has_state_ != (sampler::StateRowWidth(spec_) == 0)) << "an optimiser without its state";
+  ESPALIER_CHECK(has_state_ != (sampler::StateRowWidth(spec_) == 0)) << "an optimizer without its state";
 }
 
 EmbeddingRows::~EmbeddingRows() { waits_->Close(number_in_waits_); }

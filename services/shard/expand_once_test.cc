@@ -1,4 +1,4 @@
-// Expand::kOnce in batches of links and of labelled edges, compared with a reference that expands nodes one by one.
+// Expand::kOnce in batches of links and of labeled edges, compared with a reference that expands nodes one by one.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -259,7 +259,7 @@ TEST_P(OnceLinksTest, PairsAndNegativesAreThoseOfExpandAlways) {
   }
 }
 
-TEST(OnceEdgesTest, LabelledEdgesAreExpandedOnceWithoutTheStepsEdges) {
+TEST(OnceEdgesTest, LabeledEdgesAreExpandedOnceWithoutTheStepsEdges) {
   const graph::SourceGraph source = Market();
   const sampler::LinkType type{TypeNamed(source, "buys"), TypeNamed(source, "rev_buys")};
   sampler::EpochPlan plan{.seed_type = source.schema.DestinationOf(type.edge_type), .split = "half", .batch_size = 20};

@@ -1,4 +1,4 @@
-// Link-prediction batches by enumeration: the same pairs, negatives and neighbours for any partitions and trainers, and
+// Link-prediction batches by enumeration: the same pairs, negatives and neighbors for any partitions and trainers, and
 // none of the batch's edges among what was drawn.
 #include "services/sampler/batches/link_batch.h"
 
@@ -238,7 +238,7 @@ TEST(LinkBatchOfRelationsTest, TakesTheEdgesOfAllTypesForAnyPartitionsAndTrainer
           const auto batch = sampler::MakeLinkBatch(*test.graph, *sampler, test.book, plan, kBatchSeed, kBatchEpoch,
                                                     step, /*want_edge_ids=*/false, Soon());
           ASSERT_TRUE(batch.ok()) << batch.status().ToString();
-          EXPECT_EQ(batch->nodes[0].size(), batch->num_seeds);  // no neighbours
+          EXPECT_EQ(batch->nodes[0].size(), batch->num_seeds);  // no neighbors
           for (Scored& one : ListScored(test, *batch)) together.push_back(std::move(one));
         }
         if (num_trainers > 1) std::sort(expected.begin(), expected.end()), std::sort(together.begin(), together.end());
@@ -287,7 +287,7 @@ TEST(LinkBatchSamplingTest, DrawsNoneOfTheBatchsEdgesAndNotLessThanItMay) {
   const std::vector<Pair> edges = EdgesByHand(source.edge_splits.at("links").at(0).train, 0);
   std::set<Pair> hidden(edges.begin(), edges.end());
   for (const Pair& edge : edges) hidden.insert({edge.second, edge.first});
-  std::map<uint64_t, std::vector<uint64_t>> visible;  // in-neighbours
+  std::map<uint64_t, std::vector<uint64_t>> visible;  // in-neighbors
   for (int64_t e = 0; e < source.edges[0].sources.num_rows(); ++e) {
     const auto u = static_cast<uint64_t>(source.edges[0].sources.ValueAsInt(e));
     const auto v = static_cast<uint64_t>(source.edges[0].destinations.ValueAsInt(e));

@@ -178,7 +178,7 @@ Status MutableTensors::CheckRoomFor(const std::string& what, uint64_t size_bytes
 Status MutableTensors::CheckInitializerExists(const sampler::Initializer& initializer) const {
   if (initializer.kind != sampler::Initializer::Kind::kPlugin) return Status();
   if (initializers_ != nullptr) return initializers_->CheckExists(initializer.plugin);
-  return Unimplemented("no initialiser '" + initializer.plugin +
+  return Unimplemented("no initializer '" + initializer.plugin +
                        "'; who holds this partition has no plugins (spec.servers.plugins)");
 }
 

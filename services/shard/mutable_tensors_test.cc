@@ -340,7 +340,7 @@ class IdsBelow final : public sampler::RowInitializers {
  public:
   explicit IdsBelow(uint64_t limit) : limit_(limit) {}
   Status CheckExists(const std::string& name) const override {
-    return name == "test/ids" ? Status() : Unimplemented("no initialiser '" + name + "'");
+    return name == "test/ids" ? Status() : Unimplemented("no initializer '" + name + "'");
   }
   Status Fill(const sampler::RowsToFill& rows, Deadline) const override {
     ESPALIER_CHECK(rows.values.size() == rows.original_ids.size() * sizeof(int32_t));
@@ -394,7 +394,7 @@ TEST_F(MutableTensorsTest, ATensorIsNotCompleteBeforeItIsFilled) {
   EXPECT_EQ(tensors.SizeBytes(), 10 * sizeof(int32_t));
 }
 
-TEST_F(MutableTensorsTest, AnInitialiserThatFailsLeavesNoRows) {
+TEST_F(MutableTensorsTest, AnInitializerThatFailsLeavesNoRows) {
   MutableTensors tensors(book_, partitions_[1], {1 << 20, 1000}, std::make_shared<IdsBelow>(150));
   TensorSpec spec = Own("t", 400);  // rows 200 to 399 are here
   spec.initializer = sampler::Initializer::Plugin("test/ids");

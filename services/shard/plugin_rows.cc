@@ -11,7 +11,7 @@ Status FillByPlugin(const PluginFill& fill, uint64_t num_rows, Deadline deadline
   const uint64_t block_rows = std::clamp<uint64_t>(kPluginBlockBytes / row_bytes, 1, kMostPluginBlockRows);
   std::vector<uint64_t> original_ids;
   for (uint64_t first = 0; first < num_rows; first += block_rows) {
-    if (deadline.HasPassed()) return DeadlineExceeded("its initialiser took too long");
+    if (deadline.HasPassed()) return DeadlineExceeded("its initializer took too long");
     const uint64_t count = std::min(block_rows, num_rows - first);
     original_ids.clear();
     for (uint64_t row = first; row < first + count; ++row) original_ids.push_back(fill.original_id(row));

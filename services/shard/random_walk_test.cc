@@ -1,4 +1,4 @@
-// Random walks and PinSAGE neighbours over shards: every step an edge, probabilities by enumeration, and the same walks
+// Random walks and PinSAGE neighbors over shards: every step an edge, probabilities by enumeration, and the same walks
 // in every partitioning.
 #include "services/sampler/walks/random_walk.h"
 

@@ -285,7 +285,7 @@ TEST(SharesTest, ThreeTrainersDrawTogetherWhatOneDraws) {
   const testing::TestGraph test = testing::MakeTestGraph(source, 2, 3);
   const sampler::SamplingSpec spec = Spec(source, {6});
   const std::string split = source.splits.begin()->first;
-  // Seed -> its drawn in-neighbours, of step 0.
+  // Seed -> its drawn in-neighbors, of step 0.
   const auto sampled_by = [&](uint32_t num_trainers, uint32_t rank, std::map<uint64_t, std::vector<uint64_t>>& drawn) {
     const sampler::EpochPlan plan{.seed_type = NodeTypeId(0),
                                   .split = split,

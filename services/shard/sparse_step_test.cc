@@ -1,4 +1,4 @@
-// Every optimiser over many steps against a plain model in double precision that keeps its rows in a map.
+// Every optimizer over many steps against a plain model in double precision that keeps its rows in a map.
 #include "services/shard/sparse_step.h"
 
 #include <gmock/gmock.h>
@@ -157,7 +157,7 @@ void ExpectFollowsTheModel(const SparseOptimizer& optimizer, size_t width) {
   }
 }
 
-TEST(SparseStepTest, FollowsTheModelForEveryOptimiser) {
+TEST(SparseStepTest, FollowsTheModelForEveryOptimizer) {
   for (const SparseOptimizerType type : kAllTypes) {
     for (const size_t width : {1, 7, 16}) {
       ExpectFollowsTheModel({.type = type, .epsilon = 1e-8}, width);

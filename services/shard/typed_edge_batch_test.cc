@@ -1,4 +1,4 @@
-// Batches of labelled edges between two node types, by enumeration: ends of their own types, the same for any
+// Batches of labeled edges between two node types, by enumeration: ends of their own types, the same for any
 // partitions and trainers, and nothing drawn that the plan excludes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

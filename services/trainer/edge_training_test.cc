@@ -222,7 +222,7 @@ TEST(EdgeTrainingTest, WritesWhatItPredictsForEachEdgeOfTheSplit) {
     const WrittenPart logits = ReadPart(output, "logits", part);
     ASSERT_EQ(predicted.values.num_rows(), static_cast<int64_t>(pairs->size()));
     ASSERT_EQ(logits.values.shape(), (std::vector<int64_t>{static_cast<int64_t>(pairs->size()), 3}));
-    int64_t right = 0, labelled = 0;
+    int64_t right = 0, labeled = 0;
     for (size_t i = 0; i < pairs->size(); ++i) {
       const auto row = static_cast<int64_t>(i);
       const auto u = static_cast<int64_t>(pairs->sources[i]), v = static_cast<int64_t>(pairs->destinations[i]);
@@ -232,10 +232,10 @@ TEST(EdgeTrainingTest, WritesWhatItPredictsForEachEdgeOfTheSplit) {
       const int64_t value = predicted.values.values<int64_t>()[i];
       EXPECT_EQ(std::max_element(scores.begin(), scores.end()) - scores.begin(), value);
       const bool has_label = i > 0 || pairs != &split.train;  // i = 0 is the first edge of the graph
-      labelled += has_label ? 1 : 0;
+      labeled += has_label ? 1 : 0;
       right += has_label && value == ClassOfEdge(u, v) ? 1 : 0;
     }
-    const double accuracy = static_cast<double>(right) / static_cast<double>(labelled);
+    const double accuracy = static_cast<double>(right) / static_cast<double>(labeled);
     if (pairs == &split.train) continue;
     EXPECT_DOUBLE_EQ(pairs == &split.test ? *outcome->test : *outcome->validation, accuracy);
   }
@@ -255,9 +255,9 @@ TEST(EdgeTrainingTest, WritesWhatItPredictsForEachEdgeOfTheSplit) {
   graph::SourceGraph plain = RatingsOnce();
   plain.edges[0].columns.clear();
   std::filesystem::remove_all(applied);
-  const Result<TrainOutcome> unlabelled = RunRatings(job, 2, 1, applied, plain);
-  ASSERT_TRUE(unlabelled.ok()) << unlabelled.status().ToString();
-  EXPECT_FALSE(unlabelled->test.has_value());
+  const Result<TrainOutcome> unlabeled = RunRatings(job, 2, 1, applied, plain);
+  ASSERT_TRUE(unlabeled.ok()) << unlabeled.status().ToString();
+  EXPECT_FALSE(unlabeled->test.has_value());
   const WrittenPart guessed = ReadPart(applied, "logits", "test");
   EXPECT_TRUE(std::ranges::equal(before.values.byte_span(), guessed.values.byte_span()));
   plain.edge_splits.clear();

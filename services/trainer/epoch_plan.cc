@@ -30,7 +30,7 @@ Result<sampler::EpochPlan> MakeEpochPlan(const job::Training& training, const gr
 
 Result<uint32_t> StepsPerEpoch(const job::Training& training, const NodeData& data, const GraphAccess& graph) {
   ASSIGN_OR_RETURN(const uint64_t count,
-                   job::LabelsEdges(training.task.type) ? CountLabelledEdges(training, graph)
+                   job::LabelsEdges(training.task.type) ? CountLabeledEdges(training, graph)
                    : PredictsLinks(training)
                        ? CountTrainingEdges(training, graph)
                        : graph.seeds.Count(data.seed_type(), training.task.split, graph::SplitPartName::kTrain));

@@ -272,7 +272,7 @@ class UniformOfAPlugin final : public sampler::RowInitializers {
  public:
   Status CheckExists(const std::string& name) const override {
     if (name == kWithin) return Status();
-    return Unimplemented("no initialiser '" + name + "'; there are '" + kWithin + "'");
+    return Unimplemented("no initializer '" + name + "'; there are '" + kWithin + "'");
   }
 
   Status Fill(const sampler::RowsToFill& rows, Deadline) const override {
@@ -356,7 +356,7 @@ TEST(LearnableRowsTest, SayWhyAPluginDoesNotMakeThem) {
   const Status none = error_of(JobOfAPlugin("1", "rows/around"), {.partitions = 2, .initializers = plugin});
   EXPECT_EQ(none.code(), StatusCode::kUnimplemented);
   EXPECT_THAT(none.message(), HasSubstr("creating learnable rows"));
-  EXPECT_THAT(none.message(), HasSubstr("no initialiser 'rows/around'; there are 'rows/within'"));
+  EXPECT_THAT(none.message(), HasSubstr("no initializer 'rows/around'; there are 'rows/within'"));
   EXPECT_THAT(error_of(JobOfAPlugin("1"), {}).message(), HasSubstr("no plugins (spec.servers.plugins)"));
   const Status wrong = error_of(JobOfAPlugin(""), {.partitions = 2, .initializers = plugin});
   EXPECT_EQ(wrong.code(), StatusCode::kInvalidArgument);
@@ -372,7 +372,7 @@ TEST(LearnableRowsTest, ThatAreNoNumbersEndTheRun) {
   EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << status.ToString();
 }
 
-TEST(LearnableRowsTest, GoOnFromACheckpointOfTheSameInitialiserAlone) {
+TEST(LearnableRowsTest, GoOnFromACheckpointOfTheSameInitializerAlone) {
   const graph::SourceGraph source = GraphOfPluginRows();
   const auto plugin = std::make_shared<UniformOfAPlugin>();
   const auto store = std::make_shared<storage::MemoryStore>();

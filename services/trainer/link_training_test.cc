@@ -372,7 +372,7 @@ torch::jit::Module HearsayModule() {
   return module;
 }
 
-TEST(LinkTrainingTest, NoNeighbourTellsOfAnEdgeHeldOutNorOfOneOfTheBatchAtCorasSize) {
+TEST(LinkTrainingTest, NoNeighborTellsOfAnEdgeHeldOutNorOfOneOfTheBatchAtCorasSize) {
   job::DistTraining job = LinkJob();
   job.training.task.loss = job::LinkLoss::kCrossEntropy;
   job.training.task.num_negatives = 20;

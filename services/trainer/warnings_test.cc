@@ -27,7 +27,7 @@ constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 graph::NodeSplit& GetSplit(graph::SourceGraph& source) { return source.splits.at(graph::kRandomSplit).at(0); }
 
 // Returns the community graph with the labels label_of(node, class).
-graph::SourceGraph Relabelled(const std::function<int64_t(uint64_t, int64_t)>& label_of) {
+graph::SourceGraph Relabeled(const std::function<int64_t(uint64_t, int64_t)>& label_of) {
   graph::SourceGraph source = CommunityGraph();
   Tensor& column = source.nodes[0].columns.at(graph::kLabelColumn);
   std::vector<int64_t> labels(source.nodes[0].count);
@@ -51,7 +51,7 @@ TEST(WarningsTest, AGoodRunHasNone) { EXPECT_THAT(TrainSmall(CommunityGraph(), J
 TEST(WarningsTest, ATrainingPartWithoutLabelsIsRefusedBeforeTheFirstStep) {
   graph::SourceGraph parts = CommunityGraph();
   const std::vector<uint64_t> train = GetSplit(parts).train;
-  const graph::SourceGraph source = Relabelled([&](uint64_t node, int64_t c) { return IsIn(train, node) ? -1 : c; });
+  const graph::SourceGraph source = Relabeled([&](uint64_t node, int64_t c) { return IsIn(train, node) ? -1 : c; });
   for (const uint32_t trainers : {1u, 2u}) {
     const Status refused = RunSmall(source, Job(), {.trainers = trainers}).status();
     EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument);
@@ -74,9 +74,9 @@ TEST(WarningsTest, RegressionWithoutTargetsIsRefusedToo) {
 TEST(WarningsTest, PartsWithoutSomeLabelsAreCountedOnce) {
   graph::SourceGraph parts = CommunityGraph();
   const std::vector<uint64_t> train = GetSplit(parts).train, test = GetSplit(parts).test;
-  const graph::SourceGraph source = Relabelled([&](uint64_t node, int64_t c) {
-    const bool is_unlabelled = std::count(train.begin(), train.begin() + 7, node) + (node == test.front() ? 1 : 0) > 0;
-    return is_unlabelled ? -1 : c;
+  const graph::SourceGraph source = Relabeled([&](uint64_t node, int64_t c) {
+    const bool is_unlabeled = std::count(train.begin(), train.begin() + 7, node) + (node == test.front() ? 1 : 0) > 0;
+    return is_unlabeled ? -1 : c;
   });
   for (const uint32_t trainers : {1u, 3u}) {
     EXPECT_THAT(TrainSmall(source, Job(), {.partitions = 2, .trainers = trainers}).warnings,
@@ -86,7 +86,7 @@ TEST(WarningsTest, PartsWithoutSomeLabelsAreCountedOnce) {
 }
 
 TEST(WarningsTest, ClassesThatDoNotOccurAreNamedWithTheRemedy) {
-  const graph::SourceGraph source = Relabelled([](uint64_t, int64_t c) { return 500 * c; });
+  const graph::SourceGraph source = Relabeled([](uint64_t, int64_t c) { return 500 * c; });
   EXPECT_THAT(TrainSmall(source, Job(), {.trainers = 2}).warnings,
               ElementsAre("the largest class in column 'node-label' is 1000, so that the model has 1001 outputs, of "
                           "which 3 classes occur in split 'random' (0, 500, 1000): number the classes from 0 without "
@@ -94,7 +94,7 @@ TEST(WarningsTest, ClassesThatDoNotOccurAreNamedWithTheRemedy) {
 }
 
 TEST(WarningsTest, ATrainingPartOfOneClassIsNamed) {
-  const graph::SourceGraph source = Relabelled([](uint64_t, int64_t) { return 0; });
+  const graph::SourceGraph source = Relabeled([](uint64_t, int64_t) { return 0; });
   EXPECT_THAT(TrainSmall(source, Job(), {.trainers = 2}).warnings,
               ElementsAre("split 'random': all training nodes that have a label have the same class of column "
                           "'node-label' (0): a model learns nothing from them"));
@@ -178,7 +178,7 @@ TEST(WarningsTest, ClassesThatOnlyMeasureAreNamed) {
   graph::SourceGraph parts = CommunityGraph();
   const std::vector<uint64_t> test = GetSplit(parts).test;
   const graph::SourceGraph source =
-      Relabelled([&](uint64_t node, int64_t c) { return node == test.front() ? int64_t{3} : c; });
+      Relabeled([&](uint64_t node, int64_t c) { return node == test.front() ? int64_t{3} : c; });
   EXPECT_THAT(TrainSmall(source, Job()).warnings,
               ElementsAre("split 'random': no training node has 1 class of column 'node-label' that validation or test "
                           "nodes have (3): a model cannot learn it"));
@@ -187,8 +187,7 @@ TEST(WarningsTest, ClassesThatOnlyMeasureAreNamed) {
 TEST(WarningsTest, AnUndefinedMetricNamesPartAndReasonAndThatEarlyStoppingCannotAct) {
   graph::SourceGraph parts = CommunityGraph();
   const std::vector<uint64_t> validation = GetSplit(parts).validation;
-  const graph::SourceGraph source =
-      Relabelled([&](uint64_t node, int64_t c) { return IsIn(validation, node) ? 0 : c; });
+  const graph::SourceGraph source = Relabeled([&](uint64_t node, int64_t c) { return IsIn(validation, node) ? 0 : c; });
   job::DistTraining job = Job();
   job.training.evaluation.metric = job::Metric::kRocAuc;
   job.training.evaluation.patience = 1;
@@ -204,10 +203,10 @@ TEST(WarningsTest, AnUndefinedMetricNamesPartAndReasonAndThatEarlyStoppingCannot
   const auto result = nlohmann::json::parse(*espalier::ReadFile(folder.path() + "/result.json", 1 << 20));
   EXPECT_EQ(result["warnings"], nlohmann::json(outcome.warnings));
 
-  const graph::SourceGraph unlabelled =
-      Relabelled([&](uint64_t node, int64_t c) { return IsIn(validation, node) ? -1 : c; });
+  const graph::SourceGraph unlabeled =
+      Relabeled([&](uint64_t node, int64_t c) { return IsIn(validation, node) ? -1 : c; });
   job.training.evaluation.metric = job::Metric::kAccuracy;
-  EXPECT_THAT(TrainSmall(unlabelled, job).warnings,
+  EXPECT_THAT(TrainSmall(unlabeled, job).warnings,
               ElementsAre(HasSubstr("of the 120 validation nodes of split 'random' none has a label; early stopping")));
 }
 
@@ -228,7 +227,7 @@ TEST(WarningsTest, AModelThatIsTrainedFurtherHasOutputsForAllClasses) {
   job.output_save.clear();
   job.training.model.uri = folder.path() + "/results/000001/model/best.safetensors";
   EXPECT_THAT(TrainSmall(CommunityGraph(), job).warnings, IsEmpty());
-  const graph::SourceGraph more = Relabelled([](uint64_t, int64_t c) { return c + 1; });
+  const graph::SourceGraph more = Relabeled([](uint64_t, int64_t c) { return c + 1; });
   EXPECT_THAT(RunSmall(more, job).status().message(),
               HasSubstr("the model has 3 outputs, but column 'node-label' has classes up to 3"));
 }

@@ -44,7 +44,7 @@ def story(world):
 
 
 def reads(namespace, pod):
-    """Questions about rows and neighbours that a server has answered."""
+    """Questions about rows and neighbors that a server has answered."""
     return sum(float(count) for count in READS.findall(namespace.metrics(pod)))
 
 

@@ -12,7 +12,7 @@ namespace {
 using std::chrono::milliseconds;
 
 // Returns a behavior that responds to the first request with `answer` and waits until the client closes the connection.
-MisbehavingServer::Behaviour Once(std::function<void(ServerConnection&)> answer) {
+MisbehavingServer::Behavior Once(std::function<void(ServerConnection&)> answer) {
   return [answer = std::move(answer)](ServerConnection& connection) {
     if (!connection.Read()) return;
     answer(connection);

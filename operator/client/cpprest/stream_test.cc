@@ -13,7 +13,7 @@ namespace {
 using std::chrono::milliseconds;
 
 // Returns a behavior that responds to each request with the chunks that `write` sends.
-MisbehavingServer::Behaviour Streaming(std::function<void(ServerConnection&)> write) {
+MisbehavingServer::Behavior Streaming(std::function<void(ServerConnection&)> write) {
   return [write = std::move(write)](ServerConnection& connection) {
     while (connection.Read()) {
       connection.StartChunks();

@@ -99,7 +99,7 @@ TEST_P(ApiServerSuite, ApplyDoesNotBringBackWhatIsGone) {
   EXPECT_EQ(VersionOf(Get(kube::kConfigMaps, "a")), VersionOf(second));
 }
 
-TEST_P(ApiServerSuite, ApplyHonoursTheVersionThatIsNamed) {
+TEST_P(ApiServerSuite, ApplyHonorsTheVersionThatIsNamed) {
   Json object = ConfigMap("a", {{"x", "1"}});
   const Json created = Apply(kube::kConfigMaps, object, "m");
   object["metadata"]["resourceVersion"] = VersionOf(created);

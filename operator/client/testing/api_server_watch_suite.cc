@@ -9,14 +9,14 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
 
-Json Labelled(Json object, const std::string& value) {
+Json Labeled(Json object, const std::string& value) {
   object["metadata"]["labels"] = {{"app", value}};
   return object;
 }
 
 TEST_P(ApiServerSuite, ListsANamespaceByLabel) {
-  Create(kube::kConfigMaps, Labelled(ConfigMap("a"), "one"));
-  Create(kube::kConfigMaps, Labelled(ConfigMap("b"), "two"));
+  Create(kube::kConfigMaps, Labeled(ConfigMap("a"), "one"));
+  Create(kube::kConfigMaps, Labeled(ConfigMap("b"), "two"));
   Create(kube::kConfigMaps, ConfigMap("c"));
 
   EXPECT_THAT(Names(kube::kConfigMaps, {}), ElementsAre("a", "b", "c"));
@@ -128,8 +128,8 @@ TEST_P(ApiServerSuite, TellsAWatchWithoutAVersionWhatThereIs) {
 TEST_P(ApiServerSuite, TellsAWatchOfASelectorWhatComesAndGoes) {
   const std::string version = Version(kube::kConfigMaps);
   Reader reader = Watch(kube::kConfigMaps, {.label_selector = "app=one", .resource_version = version});
-  Create(kube::kConfigMaps, Labelled(ConfigMap("other"), "two"));
-  Create(kube::kConfigMaps, Labelled(ConfigMap("a"), "two"));
+  Create(kube::kConfigMaps, Labeled(ConfigMap("other"), "two"));
+  Create(kube::kConfigMaps, Labeled(ConfigMap("a"), "two"));
   const auto label = [&](const std::string& value) {
     Must(client_->MergePatch(kube::kConfigMaps, Key("a"), {{"metadata", {{"labels", {{"app", value}}}}}}));
   };

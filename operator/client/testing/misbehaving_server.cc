@@ -170,8 +170,8 @@ void ServerConnection::Reset() {
   setsockopt(descriptor_, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
 }
 
-MisbehavingServer::MisbehavingServer(Behaviour behaviour, ServerOptions options)
-    : behaviour_(std::move(behaviour)), options_(std::move(options)), tls_(MakeContext(options_)) {
+MisbehavingServer::MisbehavingServer(Behavior behavior, ServerOptions options)
+    : behavior_(std::move(behavior)), options_(std::move(options)), tls_(MakeContext(options_)) {
   Start();
 }
 
@@ -224,7 +224,7 @@ void MisbehavingServer::Accept() {
 
 void MisbehavingServer::Serve(int descriptor, int number) {
   ServerConnection connection(this, descriptor, number);
-  if (!tls_ || !options_.starts_with_tls || connection.StartTls()) behaviour_(connection);
+  if (!tls_ || !options_.starts_with_tls || connection.StartTls()) behavior_(connection);
   SSL_free(connection.ssl_);
   ERR_clear_error();
   const std::lock_guard lock(mutex_);

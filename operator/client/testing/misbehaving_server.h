@@ -73,8 +73,8 @@ struct ServerOptions {
 
 class MisbehavingServer {
  public:
-  using Behaviour = std::function<void(ServerConnection&)>;
-  explicit MisbehavingServer(Behaviour behaviour, ServerOptions options = {});
+  using Behavior = std::function<void(ServerConnection&)>;
+  explicit MisbehavingServer(Behavior behavior, ServerOptions options = {});
   ~MisbehavingServer();
 
   uint16_t port() const { return port_; }
@@ -100,7 +100,7 @@ class MisbehavingServer {
   void Record(const ReceivedRequest& request);
 
   friend class ServerConnection;
-  const Behaviour behaviour_;
+  const Behavior behavior_;
   const ServerOptions options_;
   const std::shared_ptr<SSL_CTX> tls_;  // null: none
   uint16_t port_ = 0;

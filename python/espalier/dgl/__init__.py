@@ -28,7 +28,7 @@ __getattr__ = module_getattr("espalier.dgl", {
     "DGLGraph": "graphs are partitioned: espalier.dgl.distributed.DistGraph; dgl.graph makes one for partition_graph",
     "DGLHeteroGraph": "graphs are partitioned: espalier.dgl.distributed.DistGraph",
     "DistGraph": "espalier.dgl.distributed.DistGraph",
-    "add_self_loop": "layers of espalier.nn and espalier import have self-loops",
+    "add_self_loop": "layers of espalier.nn have self_loops=",
     "add_reverse_edges": "espalier import and partition have --add-reverse-edges",
     "to_bidirected": "espalier import and partition have --add-reverse-edges",
     "node_subgraph": "DistGraph.edge_subgraph",

@@ -1,4 +1,4 @@
-"""Neighbour sampling and feature gather of DGL and GraphBolt, on a graph that `espalier generate` wrote.
+"""Neighbor sampling and feature gather of DGL and GraphBolt, on a graph that `espalier generate` wrote.
 
 Prints one JSON object. Run by compare_peers.py with the number of threads in OMP_NUM_THREADS.
 """

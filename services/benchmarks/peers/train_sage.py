@@ -1,6 +1,6 @@
 """GraphSAGE in DGL as its users write it, on a graph that `espalier generate` wrote: seconds an epoch, test accuracy.
 
-Prints one JSON object. The model, fan-outs, batches and optimiser are those of compare_peers.py's job document.
+Prints one JSON object. The model, fan-outs, batches and optimizer are those of compare_peers.py's job document.
 """
 
 import argparse
@@ -45,7 +45,7 @@ def load(folder):
 
 
 def accuracy(model, graph, nodes, layers):
-    """With every neighbour, as Espalier's `neighborhood: Full`."""
+    """With every neighbor, as Espalier's `neighborhood: Full`."""
     sampler = dgl.dataloading.NeighborSampler([-1] * layers, prefetch_node_feats=["feat"], prefetch_labels=["label"])
     model.eval()
     right = 0

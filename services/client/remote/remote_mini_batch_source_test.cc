@@ -177,7 +177,7 @@ TEST(RemoteMiniBatchSourceTest, EndsAfterThePlansStepsAndSaysWhereThereAreFewer)
   EXPECT_THAT(over.message(), HasSubstr("ends before step 20, expected 21"));
 }
 
-TEST(RemoteMiniBatchSourceTest, GivesTheBatchesOfLabelledEdgesThatALocalSourceGives) {
+TEST(RemoteMiniBatchSourceTest, GivesTheBatchesOfLabeledEdgesThatALocalSourceGives) {
   for (const bool typed : {false, true}) {
     Samplers samplers(3, typed);
     const auto& split = samplers.graph().description().edge_splits.front();
@@ -192,10 +192,10 @@ TEST(RemoteMiniBatchSourceTest, GivesTheBatchesOfLabelledEdgesThatALocalSourceGi
         EXPECT_EQ(ExpectSameEpoch(samplers, *remote, plan, 1, 17), 3);
       }
     }
-    sampler::EpochPlan unlabelled = samplers.Plan();
-    unlabelled.split = split.split;
-    unlabelled.seeds = sampler::EdgePlan{.edge_type = split.edge_type, .label = "stars"};
-    const auto remote = samplers.Open(unlabelled);
+    sampler::EpochPlan unlabeled = samplers.Plan();
+    unlabeled.split = split.split;
+    unlabeled.seeds = sampler::EdgePlan{.edge_type = split.edge_type, .label = "stars"};
+    const auto remote = samplers.Open(unlabeled);
     ASSERT_TRUE(remote->StartEpoch(0, 0).ok());
     const auto none = remote->Next(Soon());
     EXPECT_EQ(none.status().code(), StatusCode::kNotFound);

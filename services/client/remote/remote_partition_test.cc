@@ -272,11 +272,11 @@ TEST_P(PartitionAccessTest, FindsItsEdgesOfAStep) {
 
   query.edge_column = "rating";
   const auto labels = Await<sampler::PartitionSeeds>([&](auto done) { shard_->SeedsOfStep(query, Soon(), done); });
-  const auto labelled = Await<sampler::PartitionSeeds>([&](auto done) { access_->SeedsOfStep(query, Soon(), done); });
-  ASSERT_TRUE(labels.ok() && labelled.ok()) << labelled.status().ToString();
-  ExpectEqual(labelled->positions, expected->positions);
-  ExpectEqual(labelled->rows, labels->rows);
-  EXPECT_EQ(labelled->rows.num_rows(), expected->positions.num_elements());
+  const auto labeled = Await<sampler::PartitionSeeds>([&](auto done) { access_->SeedsOfStep(query, Soon(), done); });
+  ASSERT_TRUE(labels.ok() && labeled.ok()) << labeled.status().ToString();
+  ExpectEqual(labeled->positions, expected->positions);
+  ExpectEqual(labeled->rows, labels->rows);
+  EXPECT_EQ(labeled->rows.num_rows(), expected->positions.num_elements());
   std::vector<uint32_t> third;  // of the positions of all partitions' edges
   for (uint32_t position = 0; position < 80; position += 3) third.push_back(position);
   query.positions = third;

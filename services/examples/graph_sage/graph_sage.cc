@@ -115,7 +115,7 @@ Result<std::unique_ptr<Loader>> MakeLoader(const DistGraph& graph, std::vector<G
   return Loader::Make(graph, std::move(nodes), options, collate);
 }
 
-// The loss and how many were right, over all seeds of an epoch; without an optimiser nothing is learned.
+// The loss and how many were right, over all seeds of an epoch; without an optimizer nothing is learned.
 Result<std::array<double, 2>> Epoch(const DistGraph& graph, Loader& loader, uint32_t epoch, Sage& model,
                                     collective::Collective& group, torch::optim::Optimizer* optimizer) {
   model.train(optimizer != nullptr);

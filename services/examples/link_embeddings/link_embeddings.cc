@@ -47,7 +47,7 @@ Result<std::unique_ptr<DistEdgeDataLoader>> MakeLoader(const DistGraph& graph, c
   options.batch_size = 64;  // links of all ranks together
   options.negatives = {sampler::NegativeKind::kUniform, 1};
   options.reverse_types = {{kLink, kLink}};
-  options.sampling.layers = {{{0}}};  // no neighbours
+  options.sampling.layers = {{{0}}};  // no neighbors
   const EdgesOfSplit links{{kLink}, split};
   const auto as_drawn = [](sampler::MiniBatch batch, const Deadline&) -> Result<sampler::MiniBatch> { return batch; };
   return DistEdgeDataLoader::Make(graph, links, options, as_drawn);

@@ -33,7 +33,7 @@ std::string Contents(const fs::path& path) {
 class SourcePlaceTest : public ::testing::Test {
  protected:
   using Conditions = storage::HookedStore::Conditions;
-  explicit SourcePlaceTest(Conditions conditions = Conditions::kHonoured)
+  explicit SourcePlaceTest(Conditions conditions = Conditions::kHonored)
       : hooked_(std::make_shared<storage::HookedStore>(
             store_,
             [this](const std::string& key, storage::ByteRange, std::span<std::byte> bytes) {

@@ -7,7 +7,7 @@
 
 namespace espalier::job {
 
-Result<EdgeTypeId> FindLabelledEdgeType(const Task& task, const graph::GraphSchema& schema) {
+Result<EdgeTypeId> FindLabeledEdgeType(const Task& task, const graph::GraphSchema& schema) {
   return (task.edge_type.empty() ? schema.OnlyEdgeType() : schema.FindEdgeType(task.edge_type))
       .While("spec.training.task.edgeType");
 }
@@ -15,7 +15,7 @@ Result<EdgeTypeId> FindLabelledEdgeType(const Task& task, const graph::GraphSche
 Result<std::optional<sampler::EdgePlan>> MakeEdgePlan(const Task& task, const graph::GraphSchema& schema) {
   if (!LabelsEdges(task.type)) return std::optional<sampler::EdgePlan>();
   sampler::EdgePlan plan;
-  ASSIGN_OR_RETURN(plan.edge_type, FindLabelledEdgeType(task, schema));
+  ASSIGN_OR_RETURN(plan.edge_type, FindLabeledEdgeType(task, schema));
   plan.label = task.label;
   plan.exclude_batch = task.exclude != ExcludeEdges::kNone;
   if (task.exclude == ExcludeEdges::kReverseEdges) {

@@ -11,7 +11,7 @@ namespace espalier::job {
 
 // Returns the edge type spec.training.task.edgeType, or the only edge type of the graph if that is empty. Errors begin
 // with the field.
-Result<EdgeTypeId> FindLabelledEdgeType(const Task& task, const graph::GraphSchema& schema);
+Result<EdgeTypeId> FindLabeledEdgeType(const Task& task, const graph::GraphSchema& schema);
 
 // Returns the plan for sampling labeled edges, checked by sampler::CheckEdgePlan, or nullopt for other tasks. Errors
 // begin with the field and ": ".

@@ -96,7 +96,7 @@ class FitCheck {
 
   void CheckLabel(const job::Task& task) {
     if (job::LabelsEdges(task.type)) {
-      const EdgeTypeId type = Known(job::FindLabelledEdgeType(task, graph_.schema));
+      const EdgeTypeId type = Known(job::FindLabeledEdgeType(task, graph_.schema));
       CheckLabelHeader(task, type, EdgeColumn(type, task.label), "edge");
     } else {
       const NodeTypeId type = NodeTypeNamed(task.node_type, graph_.schema);
@@ -111,7 +111,7 @@ class FitCheck {
     }
     std::vector<EdgeTypeId> types(1);
     if (job::LabelsEdges(task.type)) {
-      types.front() = Known(job::FindLabelledEdgeType(task, graph_.schema));
+      types.front() = Known(job::FindLabeledEdgeType(task, graph_.schema));
     } else {
       types = *job::FindEdgeTypes(task, graph_.schema);
     }
@@ -195,7 +195,7 @@ std::vector<NodeTypeId> SeedTypes(const job::Task& task, const graph::GraphSchem
   if (!job::IsOfEdges(task.type)) return {NodeTypeNamed(task.node_type, schema)};
   std::vector<EdgeTypeId> types(1);
   if (job::LabelsEdges(task.type)) {
-    types.front() = Known(job::FindLabelledEdgeType(task, schema));
+    types.front() = Known(job::FindLabeledEdgeType(task, schema));
   } else {
     types = *job::FindEdgeTypes(task, schema);
   }

@@ -84,7 +84,7 @@ class NameSearch {
       seed_type = NodeType(training.task.node_type, "spec.training.task.nodeType");
       if (seed_type && !only_infers) LookAtNodeTask(training.task, *seed_type);
     } else if (job::LabelsEdges(training.task.type)) {
-      LookAtLabelledEdges(training.task, only_infers);
+      LookAtLabeledEdges(training.task, only_infers);
     } else {
       LookAtLinks(training.task, only_infers);
     }
@@ -139,7 +139,7 @@ class NameSearch {
     Add("spec.training.task.split", Lacks(ToString(type), "split", task.split, splits));
   }
 
-  void LookAtLabelledEdges(const job::Task& task, bool only_infers) {
+  void LookAtLabeledEdges(const job::Task& task, bool only_infers) {
     const size_t unknown_before = unknown_.size();
     const std::optional<EdgeTypeId> type = EdgeType(task.edge_type, "spec.training.task.edgeType");
     if (type && !only_infers) {

@@ -41,7 +41,7 @@ Status CheckLabels(const job::Task& task, const GraphNames& names) {
     return CheckSplitLabels(task, OwnerName(type, names.schema), names.node_labels[type.value],
                             names.node_splits[type.value]);
   }
-  ASSIGN_OR_RETURN(const EdgeTypeId type, job::FindLabelledEdgeType(task, names.schema));
+  ASSIGN_OR_RETURN(const EdgeTypeId type, job::FindLabeledEdgeType(task, names.schema));
   return CheckSplitLabels(task, OwnerName(type, names.schema), names.edge_labels[type.value],
                           names.edge_splits[type.value]);
 }

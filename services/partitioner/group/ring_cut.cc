@@ -286,7 +286,7 @@ class RingCut {
         if (position >= range.last - range.first) return DataLoss(entry.key + ": a position that is not ours");
       }
       for (const uint32_t neighbor : neighbors.values<uint32_t>()) {
-        if (neighbor >= vertex_first_.back()) return DataLoss(entry.key + ": a neighbour that does not exist");
+        if (neighbor >= vertex_first_.back()) return DataLoss(entry.key + ": a neighbor that does not exist");
       }
       body(positions.values<uint32_t>(), neighbors.values<uint32_t>());
     }

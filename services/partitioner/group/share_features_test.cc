@@ -1,4 +1,4 @@
-// Features that several processes normalise against one.
+// Features that several processes normalize against one.
 #include "services/partitioner/group/share_features.h"
 
 #include <gmock/gmock.h>
@@ -65,7 +65,7 @@ TEST_F(GroupFeaturesTest, AreNormalizedWithTheCopiesOfThem) {
   ExpectAGroupWritesWhatOneWrites();
 }
 
-// Without it the partitions are others: the tests above would show nothing if nobody normalised.
+// Without it the partitions are others: the tests above would show nothing if nobody normalized.
 TEST_F(GroupFeaturesTest, AreOthersThanTheSources) {
   Normalize(WithFeatures(), job::PartitionAlgorithm::kRandom);
   const auto normalized = Run(store_, "alone", std::nullopt);

@@ -18,7 +18,7 @@ Status CheckRule(const Query& query) {
   const bool has_walks = std::any_of(query.relations.begin(), query.relations.end(),
                                      [](const auto& relation) { return !relation.walks.empty(); });
   if (has_walks && query.draw.method != DrawMethod::kNeighbor) {
-    return InvalidArgument("random walks draw neighbours, each on its own");
+    return InvalidArgument("random walks draw neighbors, each on its own");
   }
   for (const auto& relation : query.relations) {
     const size_t count = relation.destinations.size();

@@ -69,7 +69,7 @@ class NeighborSource {
   // or more. Unimplemented by a source without node columns.
   virtual Result<std::vector<int64_t>> ReadTimes(NodeTypeId, const std::string& column, std::span<const GlobalNodeId>,
                                                  Deadline) {
-    return Unimplemented("this source of neighbours has no node column '" + column + "'");
+    return Unimplemented("this source of neighbors has no node column '" + column + "'");
   }
 };
 

@@ -11,7 +11,7 @@ namespace {
 // Written so that NaN is outside every range.
 Status CheckRange(const char* what, double value, double from, double below) {
   if (value >= from && value < below) return Status();
-  return InvalidArgument("sparse optimiser: " + std::string(what) + " is " + std::to_string(value) +
+  return InvalidArgument("sparse optimizer: " + std::string(what) + " is " + std::to_string(value) +
                          ", expected from " + std::to_string(from) + " to below " + std::to_string(below));
 }
 
@@ -30,7 +30,7 @@ const char* ToString(SparseOptimizerType type) {
 
 Status CheckSparseOptimizer(const SparseOptimizer& optimizer) {
   const auto type = static_cast<uint8_t>(optimizer.type);
-  if (type < 1 || type > 5) return InvalidArgument("there is no sparse optimiser of type " + std::to_string(type));
+  if (type < 1 || type > 5) return InvalidArgument("there is no sparse optimizer of type " + std::to_string(type));
   const auto duplicates = static_cast<uint8_t>(optimizer.duplicates);
   if (duplicates < 1 || duplicates > 2) {
     return InvalidArgument("there is no rule " + std::to_string(duplicates) + " for duplicate gradients");
@@ -57,7 +57,7 @@ size_t StateWidth(SparseOptimizerType type, size_t width) {
     case SparseOptimizerType::kAdam:
     case SparseOptimizerType::kAdamW: return 2 * width;
   }
-  ESPALIER_CHECK(false) << "no such sparse optimiser";
+  ESPALIER_CHECK(false) << "no such sparse optimizer";
   return 0;
 }
 

@@ -24,13 +24,13 @@ Status CheckConstant(double value, DType dtype) {
 Status CheckPluginInitializer(const Initializer& initializer) {
   const size_t slash = initializer.plugin.find('/');
   if (slash == std::string::npos) {
-    return InvalidArgument("initialiser '" + initializer.plugin.substr(0, 260) +
+    return InvalidArgument("initializer '" + initializer.plugin.substr(0, 260) +
                            "': expected PLUGIN/NAME, as in rows/sinusoids");
   }
   RETURN_IF_ERROR(graph::CheckName("plugin", initializer.plugin.substr(0, slash)));
-  RETURN_IF_ERROR(graph::CheckName("initialiser", initializer.plugin.substr(slash + 1)));
+  RETURN_IF_ERROR(graph::CheckName("initializer", initializer.plugin.substr(slash + 1)));
   if (initializer.arguments.size() <= TensorLimits::kMaxArgumentBytes) return Status();
-  return ResourceExhausted("an initialiser's arguments have " + std::to_string(initializer.arguments.size()) +
+  return ResourceExhausted("an initializer's arguments have " + std::to_string(initializer.arguments.size()) +
                            " bytes, the limit is " + std::to_string(TensorLimits::kMaxArgumentBytes));
 }
 

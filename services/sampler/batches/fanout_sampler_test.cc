@@ -37,7 +37,7 @@ TEST(FanoutSamplerTest, BuildsTheBlocksOfASmallGraph) {
   EXPECT_EQ(batch->step, 9u);
   EXPECT_EQ(batch->num_seeds, 2u);
   EXPECT_EQ(batch->global_num_seeds, 7u);
-  // Seeds, then 2's in-neighbours, then 1's (all nodes so far are expanded again: 2's are known already).
+  // Seeds, then 2's in-neighbors, then 1's (all nodes so far are expanded again: 2's are known already).
   EXPECT_EQ(batch->nodes[0], Ids({2, 4, 1, 3, 0}));
   ASSERT_EQ(batch->layers.size(), 2u);
   const BatchLayer& last = batch->layers[1];

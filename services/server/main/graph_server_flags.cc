@@ -39,7 +39,7 @@ void AddGraphServerFlags(CLI::App& app, GraphServerFlags* flags) {
       ->capture_default_str();
   app.add_flag("--no-mapping", flags->no_mapping, "do not offer the files to clients of the same host and user");
   app.add_option("--plugin", flags->plugins,
-                 "NAME=PATH of a shared library whose functions clients may call, and which may initialise their "
+                 "NAME=PATH of a shared library whose functions clients may call, and which may initialize their "
                  "tensors; repeatable, or separated by commas")
       ->envname("ESPALIER_PLUGINS")
       ->delimiter(',')

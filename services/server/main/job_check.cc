@@ -14,12 +14,12 @@ Status Differs(const std::string& what, const std::string& asked, const std::str
 }
 
 std::string DescribeSeeds(const sampler::EpochPlan& plan) {
-  return plan.links() != nullptr ? "links" : plan.edges() != nullptr ? "labelled edges" : "nodes";
+  return plan.links() != nullptr ? "links" : plan.edges() != nullptr ? "labeled edges" : "nodes";
 }
 
 std::string DescribeSeeds(const job::Task& task) {
   if (task.type == job::TaskType::kLinkPrediction) return "links";
-  return job::LabelsEdges(task.type) ? "labelled edges" : "nodes";
+  return job::LabelsEdges(task.type) ? "labeled edges" : "nodes";
 }
 
 std::string ExcludedBy(const sampler::EdgePlan& plan) {

@@ -17,7 +17,7 @@ Result<std::shared_ptr<const PluginFunctions>> LoadPlugins(const std::vector<std
                    {{"function", name}, {"version", entry.plugin_version}, {"changes_tensors", is_changing}});
   }
   for (const auto& [name, initializer] : functions->initializers()) {
-    telemetry::Log(telemetry::Level::kInfo, "initialiser of a plugin", {{"initialiser", name}});
+    telemetry::Log(telemetry::Level::kInfo, "initializer of a plugin", {{"initializer", name}});
   }
   return functions;
 }

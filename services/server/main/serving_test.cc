@@ -384,7 +384,7 @@ TEST(JobCheckTest, LinksAreThoseOfTheJob) {
               HasSubstr("batches of links, this sampler's job has nodes"));
 }
 
-TEST(JobCheckTest, LabelledEdgesAreThoseOfTheJob) {
+TEST(JobCheckTest, LabeledEdgesAreThoseOfTheJob) {
   job::DistTraining job;
   job::Task& task = job.training.task;
   task.type = job::TaskType::kEdgeRegression;
@@ -406,7 +406,7 @@ TEST(JobCheckTest, LabelledEdgesAreThoseOfTheJob) {
               HasSubstr("label 'stars', this sampler's job has 'rating'"));
   task.type = job::TaskType::kLinkPrediction;
   EXPECT_THAT(CheckStreamIsOfJob(stream, job, job.name).message(),
-              HasSubstr("batches of labelled edges, this sampler's job has links"));
+              HasSubstr("batches of labeled edges, this sampler's job has links"));
 
   // Those of a program's loader.
   task.type = job::TaskType::kEdgeRegression;
@@ -420,7 +420,7 @@ TEST(JobCheckTest, LabelledEdgesAreThoseOfTheJob) {
   EXPECT_THAT(CheckStreamIsOfJob(stream, job, job.name).message(), HasSubstr("exclude None"));
   links.negatives.count = 1;
   EXPECT_THAT(CheckStreamIsOfJob(stream, job, job.name).message(),
-              HasSubstr("batches of links, this sampler's job has labelled edges"));
+              HasSubstr("batches of links, this sampler's job has labeled edges"));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// A plugin for tests: functions and initialisers that answer, fail, stall and end in ways that they should not.
+// A plugin for tests: functions and initializers that answer, fail, stall and end in ways that they should not.
 #include <cstdlib>
 #include <map>
 #include <mutex>
@@ -84,7 +84,7 @@ void Put(const Rows& rows, size_t i, int64_t value) {
 
 int64_t Letters(std::string_view text) { return std::accumulate(text.begin(), text.end(), int64_t{0}); }
 
-// Column c: the (c mod 6)th of what an initialiser is told and may depend on.
+// Column c: the (c mod 6)th of what an initializer is told and may depend on.
 void Fields(const Context&, const Rows& rows) {
   const size_t width = rows.row_size();
   for (size_t row = 0; row < rows.original_ids().size(); ++row) {

@@ -308,8 +308,8 @@ TEST_F(S3StoreTest, LearnsThatAnotherOverwroteItWithoutConditions) {
 
 TEST_F(S3StoreTest, ListsPageByPage) {
   service_->set_page_size(7);
-  S3Store store = Store(service_), neighbour = Store(service_, "jobs/10");
-  ASSERT_TRUE(PutText(neighbour, "x", "").ok());
+  S3Store store = Store(service_), neighbor = Store(service_, "jobs/10");
+  ASSERT_TRUE(PutText(neighbor, "x", "").ok());
   for (int i = 10; i < 60; ++i) ASSERT_TRUE(PutText(store, "a b/" + std::to_string(i), "").ok());
   const std::vector<std::string> keys = Keys(store);
   ASSERT_EQ(keys.size(), 50u);

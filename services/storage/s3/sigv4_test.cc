@@ -145,7 +145,7 @@ TEST(SigV4Test, SpellsQueriesInTheCanonicalWay) {
   EXPECT_EQ(CanonicalQuery({}), "");
 }
 
-TEST(SigV4Test, EncodesPathsOnceAndNormalisesNothing) {
+TEST(SigV4Test, EncodesPathsOnceAndNormalizesNothing) {
   EXPECT_EQ(CanonicalPath("/bucket/dt=2024/x"), "/bucket/dt%3D2024/x");
   EXPECT_EQ(CanonicalPath("/a b/100%/c+d"), "/a%20b/100%25/c%2Bd");
   EXPECT_EQ(CanonicalPath("/a//b/./c"), "/a//b/./c");

@@ -19,7 +19,7 @@ class FakeS3 final : public http::Transport {
   void set_now(WallTime now);
   void set_credentials(Credentials credentials);
   void set_page_size(size_t num_keys);
-  enum class Conditions { kHonoured, kRefused };  // 501 to If-None-Match
+  enum class Conditions { kHonored, kRefused };  // 501 to If-None-Match
   void set_conditions(Conditions conditions);
 
   int64_t num_requests() const;
@@ -54,7 +54,7 @@ class FakeS3 final : public http::Transport {
   Credentials credentials_ ABSL_GUARDED_BY(mutex_){"AKID", telemetry::Secret("secret"), telemetry::Secret(), {}};
   WallTime now_ ABSL_GUARDED_BY(mutex_){std::chrono::seconds(1'800'000'000)};
   size_t page_size_ ABSL_GUARDED_BY(mutex_) = 1000;
-  Conditions conditions_ ABSL_GUARDED_BY(mutex_) = Conditions::kHonoured;
+  Conditions conditions_ ABSL_GUARDED_BY(mutex_) = Conditions::kHonored;
   int64_t num_requests_ ABSL_GUARDED_BY(mutex_) = 0;
   int next_upload_ ABSL_GUARDED_BY(mutex_) = 0;
 };

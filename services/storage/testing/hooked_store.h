@@ -11,9 +11,9 @@ namespace espalier::storage {
 // change the bytes or fail the read. Thread-safe if the hook is.
 class HookedStore final : public ObjectStore {
  public:
-  enum class Conditions { kHonoured, kIgnored };  // some services ignore the condition and read any version
+  enum class Conditions { kHonored, kIgnored };  // some services ignore the condition and read any version
   using AfterRead = std::function<Status(const std::string& key, ByteRange range, std::span<std::byte> bytes)>;
-  HookedStore(ObjectStore& inner, AfterRead after_read, Conditions conditions = Conditions::kHonoured)
+  HookedStore(ObjectStore& inner, AfterRead after_read, Conditions conditions = Conditions::kHonored)
       : inner_(inner), after_read_(std::move(after_read)), conditions_(conditions) {}
 
   std::string Describe() const override { return inner_.Describe(); }
@@ -30,7 +30,7 @@ class HookedStore final : public ObjectStore {
   }
   Status ReadRangeOfVersion(const std::string& key, const std::string& etag, ByteRange range,
                             std::span<std::byte> out) override {
-    RETURN_IF_ERROR(inner_.ReadRangeOfVersion(key, conditions_ == Conditions::kHonoured ? etag : "", range, out));
+    RETURN_IF_ERROR(inner_.ReadRangeOfVersion(key, conditions_ == Conditions::kHonored ? etag : "", range, out));
     return after_read_(key, range, out);
   }
   Result<std::unique_ptr<ObjectWriter>> Put(const std::string& key) override { return inner_.Put(key); }

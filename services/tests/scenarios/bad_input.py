@@ -192,8 +192,8 @@ splits:
         weights = np.ones(2000, np.float32)
         negative = weights.copy()
         negative[1234] = -0.5
-        unlabelled = labels.copy()
-        unlabelled[:120] = -1
+        unlabeled = labels.copy()
+        unlabeled[:120] = -1
         broken = labels.astype(np.float64)
         broken[77] = 1.5
         empty = np.zeros(0, np.int64)
@@ -205,7 +205,7 @@ splits:
             "pairs": (dict(weights=np.ones((2000, 2))), weighted, 64, "is F64 [2]: expected one number for each edge"),
             "negative": (dict(weights=negative), weighted, 65,
                          "spec.training.sampling.weight: row 1234 of column 'w' of edge type 'node:to:node' is -0.5"),
-            "unlabelled": (dict(labels=unlabelled), {}, 65,
+            "unlabeled": (dict(labels=unlabeled), {}, 65,
                            "no training node of split 'random' has a label in column 'node-label'"),
             "broken": (dict(labels=broken), {}, 65, "row 77 of column 'node-label' of node type 'node' is 1.5"),
             "wide": (dict(labels=np.zeros((200, 2))), {}, 64, "spec.training.task.label: column 'node-label'"),
@@ -235,16 +235,16 @@ splits:
         weighted = {"training__sampling": {"layers": [{"fanout": 5}], "weight": "w"}}
         broken = np.zeros(200)
         broken[77] = 1.5
-        unlabelled = np.zeros(200, np.int64)
-        unlabelled[:120] = -1
+        unlabeled = np.zeros(200, np.int64)
+        unlabeled[:120] = -1
         large = np.zeros((200, 2))
         large[99, 1] = 1e300
-        relabelled = {"training__task": {"type": "NodeClassification", "label": "more-label", "split": "random"}}
+        relabeled = {"training__task": {"type": "NodeClassification", "label": "more-label", "split": "random"}}
         cases = {
             "negative": (dict(weights=negative), weighted, "row 1234 of column 'w' of edge type 'node:to:node' is -0.5"),
             "zero": (dict(weights=np.zeros(2000)), weighted, "all weights in column 'w' are 0"),
-            "broken": (dict(more=broken), relabelled, "row 77 of column 'more-label' of node type 'node' is 1.5"),
-            "unlabelled": (dict(more=unlabelled), relabelled, "no training node of split 'random' has a label in column "
+            "broken": (dict(more=broken), relabeled, "row 77 of column 'more-label' of node type 'node' is 1.5"),
+            "unlabeled": (dict(more=unlabeled), relabeled, "no training node of split 'random' has a label in column "
                            "'more-label' of node type 'node': all 120 are -1 or NaN"),
             "large": (dict(more=large), {"training__inputs": [{"features": ["node-feat", "more-label"]}]},
                       "row 99 of column 'more-label' of node type 'node', value 1, is 1e+300: expected a number that 32 "

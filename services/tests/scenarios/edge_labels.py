@@ -5,7 +5,7 @@ import json
 
 import numpy as np
 
-from graph_folders import ratings, write_labelled_edges
+from graph_folders import ratings, write_labeled_edges
 from harness import Scenario, espalier, job
 
 NODES = 300
@@ -14,15 +14,15 @@ MODEL = {"type": "GraphSAGE", "aggregator": "Mean", "hiddenSize": 32, "dropout":
 SAME = ("samplesDigest", "parametersDigest", "lossPerStep", "testAccuracy")
 
 
-class LabelledEdges(Scenario):
-    """A graph of graph_folders.write_labelled_edges."""
+class LabeledEdges(Scenario):
+    """A graph of graph_folders.write_labeled_edges."""
 
     inputs = [{"features": ["node-feat"]}]
 
     def write_graph(self, edge_type, kinds, edges, labels):
         self.edges, self.labels = edges, labels
         self.graph = self.dir / "graph"
-        self.parts = write_labelled_edges(self.graph, edge_type, kinds, edges, labels)
+        self.parts = write_labeled_edges(self.graph, edge_type, kinds, edges, labels)
 
     def train(self, name, *args, task=None, **changes):
         fields = {"type": "EdgeClassification", "label": "class", "split": "rated"} | (task or {})
@@ -43,7 +43,7 @@ class LabelledEdges(Scenario):
             self.assertEqual(some[number], others[number], number)
 
 
-class EdgeLabels(LabelledEdges):
+class EdgeLabels(LabeledEdges):
     def setUp(self):
         super().setUp()
         rng = np.random.default_rng(7)
@@ -106,7 +106,7 @@ class EdgeLabels(LabelledEdges):
                     self.assert_same(some, none)
 
 
-class EdgeLabelsBetweenTypes(LabelledEdges):
+class EdgeLabelsBetweenTypes(LabeledEdges):
     inputs = [{"nodeType": "item", "features": ["node-feat"]}, {"nodeType": "user", "features": ["node-feat"]}]
 
     def setUp(self):
@@ -137,7 +137,7 @@ class EdgeLabelsBetweenTypes(LabelledEdges):
                                           self.predictions("one", "test"))
 
 
-class LabelsOfParallelEdges(LabelledEdges):
+class LabelsOfParallelEdges(LabeledEdges):
     """Several edges between the same ends, whose labels differ."""
 
     def setUp(self):

@@ -16,7 +16,7 @@ def random_edges(rng, sources, destinations, count):
     return np.stack([rng.integers(0, sources, count), rng.integers(0, destinations, count)]).astype(np.int64)
 
 
-def mean_of_neighbours(edges, values):
+def mean_of_neighbors(edges, values):
     """For each node the mean over its in-edges of the sources' rows; zeros where there are none."""
     sums = np.zeros_like(values, dtype=np.float64)
     np.add.at(sums, edges[1], values[edges[0]])
@@ -80,7 +80,7 @@ def write_ogb_heterogeneous(folder, counts, relations, features, labels, split):
     return folder
 
 
-def write_labelled_edges(folder, edge_type, kinds, edges, labels):
+def write_labeled_edges(folder, edge_type, kinds, edges, labels):
     """One relation with labels, whose edges are dealt to the parts of split `rated` by their numbers. kinds: {node type:
     of each node which of four, as its features tell with noise}; edges [2, m]; labels: {name: column}. Returns the parts."""
     rng = np.random.default_rng(7)
@@ -102,7 +102,7 @@ def write_labelled_edges(folder, edge_type, kinds, edges, labels):
 
 
 def ratings(users=160, items=200):
-    """Arguments of write_labelled_edges: users rate items with one of three classes, which both decide."""
+    """Arguments of write_labeled_edges: users rate items with one of three classes, which both decide."""
     rng = np.random.default_rng(8)
     kinds = {"item": rng.integers(0, 4, items), "user": rng.integers(0, 4, users)}
     edges = np.unique(np.stack([rng.integers(0, users, 6000), rng.integers(0, items, 6000)]), axis=1)
@@ -122,7 +122,7 @@ def write_timed_graph(folder):
         {"when": rng.integers(0, 1000, 20000)})
 
 
-WRITERS = {"ratings": lambda folder: write_labelled_edges(folder, *ratings()), "timed": write_timed_graph}
+WRITERS = {"ratings": lambda folder: write_labeled_edges(folder, *ratings()), "timed": write_timed_graph}
 
 if __name__ == "__main__":
     if len(sys.argv) != 3 or sys.argv[1] not in WRITERS:

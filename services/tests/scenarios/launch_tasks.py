@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-from graph_folders import ratings, write_labelled_edges, write_timed_graph
+from graph_folders import ratings, write_labeled_edges, write_timed_graph
 from harness import SOURCE, job
 from ssh_scenario import LaunchScenario, setUpModule  # noqa: F401
 
@@ -24,7 +24,7 @@ class LaunchedTasks(LaunchScenario):
         return result
 
     def test_classes_of_edges_between_types_drawn_by_labor(self):
-        write_labelled_edges(self.dir / "ratings", *ratings())
+        write_labeled_edges(self.dir / "ratings", *ratings())
         result = self.assert_launched_as_alone(job(
             self.dir / "ratings", graph__preprocess={"addReverseEdges": True}, training__epochs=30,
             training__task={"type": "EdgeClassification", "label": "class", "split": "rated",

@@ -129,7 +129,7 @@ class PartitionGroup(Scenario):
         self.assertEqual(list((self.dir / "cache").rglob(".espalier-scratch-*")), [])
 
     def test_a_run_of_gzip_text_with_three_partitioners_trains_as_with_one(self):
-        """Cora's features are normalised on the way."""
+        """Cora's features are normalized on the way."""
         reports = [self.run_job(job(CORA, "OGB", graph__partitions={"count": 2, "algorithm": "Streaming"},
                                     graph__preprocess={"normalizeFeatures": "Row", "addReverseEdges": True},
                                     training__task__split="public", partitioner__replicas=replicas), name)

@@ -167,7 +167,7 @@ class Processes(Scenario):
             self.expect_stop(process)
 
     def named(self, name, seed):
-        """A document of that name, with learnable rows and evaluations over full neighbourhoods."""
+        """A document of that name, with learnable rows and evaluations over full neighborhoods."""
         document = job(self.graph, graph__partitions__count=1, training__seed=seed,
                        training__inputs=[{"features": ["node-feat"], "embedding": {"size": 4}}])
         document["metadata"]["name"] = name

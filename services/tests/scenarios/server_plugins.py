@@ -88,9 +88,9 @@ class RowsOfAPlugin(Scenario):
             self.assertEqual(three[digest], one[digest])
             self.assertNotEqual(other[digest], one[digest])
 
-    def test_what_is_wrong_with_an_initialiser_ends_the_job(self):
+    def test_what_is_wrong_with_an_initializer_ends_the_job(self):
         # (what the document says, the run's code, what it says)
-        cases = [(dict(plugin="rows/none"), 64, "no initialiser 'rows/none'; there are 'rows/sinusoids'"),
+        cases = [(dict(plugin="rows/none"), 64, "no initializer 'rows/none'; there are 'rows/sinusoids'"),
                  (dict(arguments="many"), 65, "expected a number above 1, found 'many'"),
                  (dict(plugin="none/sinusoids"), 64, "'none' is no plugin of spec.servers.plugins")]
         for number, (changes, code, words) in enumerate(cases):

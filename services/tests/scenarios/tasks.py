@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 
-from graph_folders import mean_of_neighbours, random_edges, write_npz_graph, write_ogb_heterogeneous
+from graph_folders import mean_of_neighbors, random_edges, write_npz_graph, write_ogb_heterogeneous
 from harness import Scenario, espalier, job
 
 NODES = 2000
@@ -18,7 +18,7 @@ class Regression(Scenario):
         rng = np.random.default_rng(1)
         features = rng.normal(size=(NODES, 4)).astype(np.float32)
         edges = random_edges(rng, NODES, NODES, 6 * NODES)
-        self.target = 3 * mean_of_neighbours(edges, features)[:, 0] + features[:, 1] + 5
+        self.target = 3 * mean_of_neighbors(edges, features)[:, 0] + features[:, 1] + 5
         self.graph = write_npz_graph(self.dir / "graph", edges,
                                      {"node-feat": features, "value": self.target.astype(np.float32)})
 
@@ -28,7 +28,7 @@ class Regression(Scenario):
                    "training__optimizer": {"type": "Adam", "learningRate": 0.05}, "training__evaluation": {}} | changes
         return self.run_job(job(self.graph, **changes), name, *args)
 
-    def test_learns_a_number_that_neighbours_decide(self):
+    def test_learns_a_number_that_neighbors_decide(self):
         graph, target = self.graph, self.target
         result = self.train("run")
 
@@ -56,7 +56,7 @@ class MultiLabel(Scenario):
         rng = np.random.default_rng(2)
         features = rng.normal(size=(NODES, 5)).astype(np.float32)
         edges = random_edges(rng, NODES, NODES, 6 * NODES)
-        labels = (mean_of_neighbours(edges, features) + 0.5 * features > 0).astype(np.float32)
+        labels = (mean_of_neighbors(edges, features) + 0.5 * features > 0).astype(np.float32)
         graph = write_npz_graph(self.dir / "graph", edges, {"node-feat": features, "tags": labels})
 
         result = self.run_job(job(

@@ -120,8 +120,8 @@ Status SetOutputs(const SeenLabels& seen, EdgeTarget* target) {
 
 }  // namespace
 
-Result<uint64_t> CountLabelledEdges(const job::Training& training, const GraphAccess& graph) {
-  ASSIGN_OR_RETURN(const EdgeTypeId type, job::FindLabelledEdgeType(training.task, graph.schema()));
+Result<uint64_t> CountLabeledEdges(const job::Training& training, const GraphAccess& graph) {
+  ASSIGN_OR_RETURN(const EdgeTypeId type, job::FindLabeledEdgeType(training.task, graph.schema()));
   return graph.seeds.CountOfEdges(type, training.task.split, SplitPartName::kTrain);
 }
 
@@ -141,13 +141,13 @@ Result<torch::Tensor> ReadLabels(const EdgeTarget& target, const Tensor& rows) {
   return labels;
 }
 
-Result<LabelledEdges> LabelledEdgesOfChunk(const EdgeTarget& target, const GraphAccess& graph, SplitPartName part,
-                                           uint64_t chunk, uint64_t size, const Timeouts& timeouts) {
+Result<LabeledEdges> LabeledEdgesOfChunk(const EdgeTarget& target, const GraphAccess& graph, SplitPartName part,
+                                         uint64_t chunk, uint64_t size, const Timeouts& timeouts) {
   // The largest read size that divides the chunk into equal reads.
   uint64_t per_read = std::min(size, LabelsPerRead(target.label_bytes));
   while (size % per_read != 0) --per_read;
   const uint64_t num_reads = size / per_read;
-  LabelledEdges edges;
+  LabeledEdges edges;
   std::vector<torch::Tensor> labels;
   for (uint64_t read = chunk * num_reads; read < (chunk + 1) * num_reads; ++read) {
     ASSIGN_OR_RETURN(const sampler::GlobalBatch some,
@@ -165,7 +165,7 @@ Result<EdgeTarget> MakeEdgeTarget(const job::Training& training, const GraphAcce
                                   std::optional<int64_t> num_outputs, collective::Collective& collective,
                                   const Timeouts& timeouts, std::vector<std::string>* warnings) {
   EdgeTarget target;
-  ASSIGN_OR_RETURN(target.edge_type, job::FindLabelledEdgeType(training.task, graph.schema()));
+  ASSIGN_OR_RETURN(target.edge_type, job::FindLabeledEdgeType(training.task, graph.schema()));
   target.split = training.task.split;
   target.label = training.task.label;
   target.loss = LossFor(training.task);

@@ -36,7 +36,7 @@ Result<EdgeTarget> MakeEdgeTarget(const job::Training& training, const GraphAcce
                                   const Timeouts& timeouts, std::vector<std::string>* warnings);
 
 // Returns the number of training edges of the task's split. NotFound if the edge type has no such split.
-Result<uint64_t> CountLabelledEdges(const job::Training& training, const GraphAccess& graph);
+Result<uint64_t> CountLabeledEdges(const job::Training& training, const GraphAccess& graph);
 
 // Converts rows of the label column, [n, ...], to labels as Loss expects them: i64 [n] for classification with a single
 // label, otherwise f32 [n, C]. InvalidArgument if a label does not fit the target.
@@ -47,14 +47,13 @@ Result<torch::Tensor> ReadLabels(const EdgeTarget& target, const Tensor& rows);
 Result<sampler::GlobalBatch> EdgesOfChunk(const EdgeTarget& target, const GraphAccess& graph, graph::SplitPartName part,
                                           uint64_t chunk, uint64_t size, bool with_labels, Deadline deadline);
 
-struct LabelledEdges {
+struct LabeledEdges {
   std::vector<GlobalNodeId> sources, destinations;  // [n]
   torch::Tensor labels;                             // as returned by ReadLabels
 };
 // Returns the same edges with their labels. Reads wide labels in several requests, so that each response fits into one
 // message.
-Result<LabelledEdges> LabelledEdgesOfChunk(const EdgeTarget& target, const GraphAccess& graph,
-                                           graph::SplitPartName part, uint64_t chunk, uint64_t size,
-                                           const Timeouts& timeouts);
+Result<LabeledEdges> LabeledEdgesOfChunk(const EdgeTarget& target, const GraphAccess& graph, graph::SplitPartName part,
+                                         uint64_t chunk, uint64_t size, const Timeouts& timeouts);
 
 }  // namespace espalier::trainer

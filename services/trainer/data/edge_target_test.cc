@@ -100,7 +100,7 @@ TEST(EdgeTargetTest, ReadsWideLabelsAFewAtATime) {
   // As an evaluation reads them; the last chunk is smaller.
   std::vector<GlobalNodeId> sources;
   for (uint64_t chunk = 0; chunk * 30 < num_edges; ++chunk) {
-    const auto edges = LabelledEdgesOfChunk(*target, access, graph::SplitPartName::kTrain, chunk, 30, timeouts);
+    const auto edges = LabeledEdgesOfChunk(*target, access, graph::SplitPartName::kTrain, chunk, 30, timeouts);
     ASSERT_TRUE(edges.ok()) << edges.status().ToString();
     ASSERT_EQ(edges->labels.size(0), static_cast<int64_t>(edges->sources.size()));
     for (size_t i = 0; i < edges->sources.size(); ++i) {

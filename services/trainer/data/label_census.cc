@@ -71,13 +71,13 @@ void LabelCensus::AddClasses(const torch::Tensor& labels, Part* counts) {
     if (value < 0) continue;
     SetBit(value, &counts->classes);
     largest_class_ = std::max(largest_class_, value);
-    ++counts->labelled;
+    ++counts->labeled;
   }
 }
 
 void LabelCensus::AddColumns(graph::SplitPartName part, const torch::Tensor& labels, Part* counts) {
   const torch::Tensor is_label = torch::isnan(labels).logical_not();
-  counts->labelled += static_cast<uint64_t>(is_label.any(1).sum().item<int64_t>());
+  counts->labeled += static_cast<uint64_t>(is_label.any(1).sum().item<int64_t>());
   const int64_t width = labels.size(1);
   largest_class_ = std::max(largest_class_, width - 1);
   if (kind_ == LossKind::kBinaryCrossEntropy) {
@@ -102,8 +102,8 @@ Status LabelCensus::MergeOverRanks(collective::Collective& collective, std::chro
   std::array<int64_t, 7> own{largest_class_};
   for (size_t part = 0; part < parts_.size(); ++part) {
     own[1 + 2 * part] = static_cast<int64_t>(parts_[part].rows);
-    own[2 + 2 * part] = static_cast<int64_t>(parts_[part].labelled);
-    parts_[part].rows = parts_[part].labelled = 0;
+    own[2 + 2 * part] = static_cast<int64_t>(parts_[part].labeled);
+    parts_[part].rows = parts_[part].labeled = 0;
   }
   ASSIGN_OR_RETURN(const std::vector<std::byte> all,
                    collective.AllGather(std::as_bytes(std::span(own)), Deadline::After(timeout)));
@@ -113,7 +113,7 @@ Status LabelCensus::MergeOverRanks(collective::Collective& collective, std::chro
     largest_class_ = std::max(largest_class_, of_rank[0]);
     for (size_t part = 0; part < parts_.size(); ++part) {
       parts_[part].rows += static_cast<uint64_t>(of_rank[1 + 2 * part]);
-      parts_[part].labelled += static_cast<uint64_t>(of_rank[2 + 2 * part]);
+      parts_[part].labeled += static_cast<uint64_t>(of_rank[2 + 2 * part]);
     }
   }
   if (largest_class_ < 0) return Status();
@@ -150,7 +150,7 @@ Status LabelCensus::MergeRanges(collective::Collective& collective, std::chrono:
 
 Status LabelCensus::CheckTraining() const {
   const Part& train = parts_[ToIndex(graph::SplitPartName::kTrain)];
-  if (train.rows == 0 || train.labelled > 0) return Status();
+  if (train.rows == 0 || train.labeled > 0) return Status();
   return InvalidArgument("spec.training.task.label: no training " + row_ + " of split '" + split_ +
                          "' has a label in column '" + column_ + "': all " + std::to_string(train.rows) + " are " +
                          (kind_ == LossKind::kSquaredError ? "NaN" : "-1 or NaN") + ", which means no label");
@@ -158,19 +158,19 @@ Status LabelCensus::CheckTraining() const {
 
 std::vector<std::string> LabelCensus::Warnings() const {
   std::vector<std::string> warnings;
-  for (std::string text : {UnlabelledText(), AbsentText(), UntrainedText(), OneClassText(), OneTargetText()}) {
+  for (std::string text : {UnlabeledText(), AbsentText(), UntrainedText(), OneClassText(), OneTargetText()}) {
     if (!text.empty()) warnings.push_back(std::move(text));
   }
   return warnings;
 }
 
 // Skips parts without any label: their metric is undefined, which the evaluation reports.
-std::string LabelCensus::UnlabelledText() const {
+std::string LabelCensus::UnlabeledText() const {
   std::string counts;
   for (const graph::SplitPartName name : kParts) {
     const Part& part = parts_[ToIndex(name)];
-    if (part.labelled == 0 || part.labelled == part.rows) continue;
-    counts += (counts.empty() ? "" : ", ") + std::to_string(part.rows - part.labelled) + " of " +
+    if (part.labeled == 0 || part.labeled == part.rows) continue;
+    counts += (counts.empty() ? "" : ", ") + std::to_string(part.rows - part.labeled) + " of " +
               Pluralize(part.rows, kPartWords[ToIndex(name)] + std::string(" ") + row_);
   }
   if (counts.empty()) return "";
@@ -221,9 +221,9 @@ std::string LabelCensus::OneClassText() const {
 }
 
 std::string LabelCensus::OneTargetText() const {
-  const uint64_t labelled = parts_.front().labelled;
+  const uint64_t labeled = parts_.front().labeled;
   std::vector<uint64_t> constant;
-  for (size_t c = 0; c < ranges_.size() && labelled > 1; ++c) {
+  for (size_t c = 0; c < ranges_.size() && labeled > 1; ++c) {
     if (ranges_[c].least == ranges_[c].most) SetBit(static_cast<int64_t>(c), &constant);
   }
   if (constant.empty()) return "";

@@ -40,7 +40,7 @@ class LabelCensus {
 
  private:
   struct Part {
-    uint64_t rows = 0, labelled = 0;
+    uint64_t rows = 0, labeled = 0;
     std::vector<uint64_t> classes;  // bitmap: bit c % 64 of word c / 64 is set if class c occurs (or is positive)
   };
   // The range of one column's training targets, for kSquaredError.
@@ -53,7 +53,7 @@ class LabelCensus {
 
   Status MergeClasses(collective::Collective& collective, std::chrono::seconds timeout);
   Status MergeRanges(collective::Collective& collective, std::chrono::seconds timeout);
-  std::string UnlabelledText() const;
+  std::string UnlabeledText() const;
   std::string AbsentText() const;
   std::string UntrainedText() const;
   std::string OneClassText() const;

@@ -139,7 +139,7 @@ Result<NodeData> NodeData::Make(const job::Training& training, const GraphSchema
 Status NodeData::SetEmbeddings(const job::Training& training, const GraphSchema& schema) {
   std::vector<EdgeTypeId> types(1);
   if (job::LabelsEdges(training.task.type)) {
-    ASSIGN_OR_RETURN(types.front(), job::FindLabelledEdgeType(training.task, schema));
+    ASSIGN_OR_RETURN(types.front(), job::FindLabeledEdgeType(training.task, schema));
   } else {
     ASSIGN_OR_RETURN(types, job::FindEdgeTypes(training.task, schema));
   }

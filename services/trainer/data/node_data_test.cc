@@ -72,7 +72,7 @@ TEST(NodeDataTest, PutsColumnsOfAnyDtypeSideBySide) {
       *features, torch::tensor({{3.0f, 4.0f, -2.0f, 4e9f}, {1.0f, 2.0f, 1.5f, 7.0f}, {3.0f, 4.0f, -2.0f, 4e9f}})));
 }
 
-TEST(NodeDataTest, ReadsClassesFromFloatsWithUnlabelledNodes) {
+TEST(NodeDataTest, ReadsClassesFromFloatsWithUnlabeledNodes) {
   ColumnsInMemory columns({{"x", Tensor::FromVector<float>({1, 2, 3})},
                            {"y", Tensor::FromVector<float>({2, NAN, 0})},
                            {"bad", Tensor::FromVector<float>({0, 0.5f, 1})}});

@@ -31,7 +31,7 @@ TEST(SamplingPlanTest, ReadsFanoutsByLayerAndEdgeType) {
   EXPECT_THAT(MakeFullNeighborhood(*spec, 0).layers[0].fanouts, ElementsAre(-1, 0, -1));
 }
 
-TEST(SamplingPlanTest, ReadsHowNeighboursAreDrawn) {
+TEST(SamplingPlanTest, ReadsHowNeighborsAreDrawn) {
   job::Sampling sampling;
   sampling.layers = {{.fanout = 3}};
   sampling.draw.method = sampler::DrawMethod::kLabor;

@@ -34,8 +34,8 @@ Status EdgeEvaluation::AddPart(graph::SplitPartName part, MetricAccumulator& met
   const uint64_t size = measure_.chunk_edges;
   for (uint64_t chunk = collective_.rank().value; chunk * size < count; chunk += collective_.size()) {
     if (measure_.before_chunk) RETURN_IF_ERROR(measure_.before_chunk());
-    ASSIGN_OR_RETURN(const LabelledEdges edges,
-                     LabelledEdgesOfChunk(measure_.target, graph_, part, chunk, size, measure_.timeouts));
+    ASSIGN_OR_RETURN(const LabeledEdges edges,
+                     LabeledEdgesOfChunk(measure_.target, graph_, part, chunk, size, measure_.timeouts));
     ASSIGN_OR_RETURN(const torch::Tensor outputs, ComputeOutputs(edges.sources, edges.destinations));
     metric.Add(chunk, outputs, edges.labels);
     AddRows(measure_.phases, std::min(count - chunk * size, collective_.size() * size));

@@ -31,7 +31,7 @@ const torch::Tensor& FourClasses() {
   return classes;
 }
 
-TEST(MetricsTest, AccuracyLeavesOutTheUnlabelled) {
+TEST(MetricsTest, AccuracyLeavesOutTheUnlabeled) {
   EXPECT_DOUBLE_EQ(FindValue(job::Metric::kAccuracy, FourPredictions(), FourClasses()), 0.75);
 }
 TEST(MetricsTest, MacroF1IsTheMeanOverClasses) {
@@ -47,7 +47,7 @@ TEST(MetricsTest, MultiLabelCountsEntries) {
   EXPECT_DOUBLE_EQ(FindValue(job::Metric::kAccuracy, outputs, labels), 1.0 / 3);
   EXPECT_DOUBLE_EQ(FindValue(job::Metric::kMicroF1, outputs, labels), 2.0 / 4);
 }
-TEST(MetricsTest, ErrorsAreMeansOverLabelledEntries) {
+TEST(MetricsTest, ErrorsAreMeansOverLabeledEntries) {
   const torch::Tensor outputs = torch::tensor({{1.f}, {2.f}, {5.f}}), targets = torch::tensor({3.f, NAN, 4.f});
   EXPECT_DOUBLE_EQ(FindValue(job::Metric::kMeanSquaredError, outputs, targets), 2.5);
   EXPECT_DOUBLE_EQ(FindValue(job::Metric::kMeanAbsoluteError, outputs, targets), 1.5);
@@ -115,7 +115,7 @@ TEST(MetricsTest, RocAucOfTwoClassesRanksTheirDifference) {
   EXPECT_DOUBLE_EQ(FindValue(job::Metric::kRocAuc, outputs, torch::tensor({1, 0, 1, 0}, torch::kInt64)), 0.75);
 }
 
-TEST(MetricsTest, NothingLabelledIsAnError) {
+TEST(MetricsTest, NothingLabeledIsAnError) {
   MetricAccumulator accumulator(job::Metric::kAccuracy, 2);
   accumulator.Add(0, torch::ones({1, 2}), torch::tensor({-1}, torch::kInt64));
   EXPECT_EQ(accumulator.Value().status().code(), StatusCode::kFailedPrecondition);
@@ -204,7 +204,7 @@ TEST(LossTest, BinaryCrossEntropyAndSquaredErrorAreTorchsMeans) {
               torch::mse_loss(outputs, zero_one).item<double>(), 1e-6);
 }
 
-TEST(LossTest, UnlabelledRowsGetNoGradient) {
+TEST(LossTest, UnlabeledRowsGetNoGradient) {
   for (const auto kind : {LossKind::kCrossEntropy, LossKind::kBinaryCrossEntropy, LossKind::kSquaredError}) {
     torch::Tensor outputs = RandomMatrix(1, 2, 1).requires_grad_();
     if (kind == LossKind::kCrossEntropy) outputs = RandomMatrix(1, 2, 3).requires_grad_();

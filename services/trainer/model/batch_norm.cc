@@ -31,7 +31,7 @@ struct RankGroup : torch::CustomClassHolder {
 void SumOverRanks(const RankGroup& group, std::vector<double>& values) {
   if (group.collective == nullptr || group.collective->size() == 1) return;
   auto gathered = group.collective->AllGather(std::as_bytes(std::span<const double>(values)), group.deadline);
-  if (!gathered.ok()) throw CollectiveError(gathered.status().While("batch normalisation"));
+  if (!gathered.ok()) throw CollectiveError(gathered.status().While("batch normalization"));
   std::fill(values.begin(), values.end(), 0.0);
   for (uint32_t rank = 0; rank < group.collective->size(); ++rank) {
     for (size_t i = 0; i < values.size(); ++i) {

@@ -71,7 +71,7 @@ torch::Tensor MaskedSoftmax(const torch::Tensor& scores, const torch::Tensor& ad
   return terms / terms.sum(1, true).clamp_min(1e-30);
 }
 
-TEST(GcnTest, IsTheSymmetricallyNormalisedSumOfThePaper) {
+TEST(GcnTest, IsTheSymmetricallyNormalizedSumOfThePaper) {
   const sampler::Block graph = RandomBlock(1, kNodes, kNodes, 5);
   const torch::Tensor features = RandomMatrix(2, kNodes, kFeatures), adjacency = ToDense(graph, kNodes);
   const auto model = *MakeModel(OneLayer(job::ModelType::kGcn));
@@ -80,9 +80,9 @@ TEST(GcnTest, IsTheSymmetricallyNormalisedSumOfThePaper) {
   const torch::Tensor got = model->Layer(0, {{graph}, {kNodes}, {kNodes}}, {features}, {.degrees = &degrees})[0];
 
   const torch::Tensor looped = adjacency + torch::eye(kNodes);
-  const torch::Tensor normalised = looped.sum(1).rsqrt().unsqueeze(1) * looped * looped.sum(0).rsqrt().unsqueeze(0);
+  const torch::Tensor normalized = looped.sum(1).rsqrt().unsqueeze(1) * looped * looped.sum(0).rsqrt().unsqueeze(0);
   const torch::Tensor weight = GetWeights(*model).at("layer0.neighborhood.fc.weight");
-  EXPECT_TRUE(torch::allclose(got, torch::mm(torch::mm(normalised, features), weight.t()), 1e-5, 1e-6));
+  EXPECT_TRUE(torch::allclose(got, torch::mm(torch::mm(normalized, features), weight.t()), 1e-5, 1e-6));
 }
 
 // Node 0 has the in-neighbors 1 .. 4, of which two are sampled.

@@ -264,7 +264,7 @@ class ScriptModel final : public Model {
       CheckRows(layer, name, edges.num_outputs[type], outputs[type]);
       if (run.training && layer + 1 == options_.num_layers && !outputs[type].requires_grad()) {
         throw ModelError(
-            Wrong(layer, "writes rows that depend on no parameter with a gradient: nothing can be learnt"));
+            Wrong(layer, "writes rows that depend on no parameter with a gradient: nothing can be learned"));
       }
     }
     return outputs;
@@ -351,7 +351,7 @@ Result<std::shared_ptr<Model>> Make(const ModelOptions& options) {
   ASSIGN_OR_RETURN(const ScriptModule module, LoadModule(*options.module));
   ASSIGN_OR_RETURN(const std::shared_ptr<ScriptModel> model, MakeModel(module, options));
   if (options.trains && GetParameters(*model).empty()) {
-    return InvalidArgument("has no parameter with requires_grad: nothing can be learnt");
+    return InvalidArgument("has no parameter with requires_grad: nothing can be learned");
   }
   RETURN_IF_ERROR(model->FindWidths());
   ASSIGN_OR_RETURN(const bool repeatable, IsRepeatable(*model, options));

@@ -126,7 +126,7 @@ TEST(ScriptModelTest, RefusesWhatCannotBeTrainedOrKept) {
   broken.module = std::make_shared<const ModuleFile>(ModuleFile{"mem://x", "not an archive", ""});
   EXPECT_THAT(MakeModel(broken).status().message(), HasSubstr("is no TorchScript archive"));
   EXPECT_EQ(MakeModel(broken).status().code(), StatusCode::kInvalidArgument);
-  EXPECT_THAT(GetModelError(WithLines("    y = y.detach()\n")), HasSubstr("nothing can be learnt"));
+  EXPECT_THAT(GetModelError(WithLines("    y = y.detach()\n")), HasSubstr("nothing can be learned"));
   torch::jit::Module frozen = MeanModule(6, 5, 3);
   for (const char* name : {"weight0", "weight1"}) frozen.attr(name).toTensor().set_requires_grad(false);
   EXPECT_THAT(MakeModel(Options(frozen)).status().message(), HasSubstr("has no parameter with requires_grad"));

@@ -7,7 +7,7 @@
 namespace espalier::trainer {
 namespace {
 
-constexpr int64_t kUnlabelled = -1;
+constexpr int64_t kUnlabeled = -1;
 
 Status CheckClasses(const torch::Tensor& labels, int64_t num_classes) {
   if (labels.scalar_type() != torch::kInt64 || labels.dim() != 1) {
@@ -16,9 +16,9 @@ Status CheckClasses(const torch::Tensor& labels, int64_t num_classes) {
   const torch::Tensor classes = labels.contiguous();
   const auto* values = classes.data_ptr<int64_t>();
   for (int64_t i = 0; i < classes.numel(); ++i) {
-    if (values[i] < kUnlabelled || values[i] >= num_classes) {
+    if (values[i] < kUnlabeled || values[i] >= num_classes) {
       return InvalidArgument("labels: row " + std::to_string(i) + " has class " + std::to_string(values[i]) +
-                             ", expected -1 (not labelled) to " + std::to_string(num_classes - 1));
+                             ", expected -1 (not labeled) to " + std::to_string(num_classes - 1));
     }
   }
   return {};
@@ -37,7 +37,7 @@ Status CheckColumns(LossKind kind, const torch::Tensor& labels, int64_t num_outp
     if (!fits) {
       return InvalidArgument(
           "labels: row " + std::to_string(i / columns) + " has " + std::to_string(values[i]) + ", expected " +
-          (kind == LossKind::kSquaredError ? "a finite number or NaN" : "0, 1, or -1 or NaN") + " (not labelled)");
+          (kind == LossKind::kSquaredError ? "a finite number or NaN" : "0, 1, or -1 or NaN") + " (not labeled)");
     }
   }
   return {};
@@ -46,7 +46,7 @@ Status CheckColumns(LossKind kind, const torch::Tensor& labels, int64_t num_outp
 // Returns the sum of entry_loss(outputs, targets) over the labeled entries. Other entries add nothing and get no
 // gradient.
 template <class EntryLoss>
-torch::Tensor SumOverLabelled(const torch::Tensor& outputs, const torch::Tensor& labels, const EntryLoss& entry_loss) {
+torch::Tensor SumOverLabeled(const torch::Tensor& outputs, const torch::Tensor& labels, const EntryLoss& entry_loss) {
   const torch::Tensor targets = labels.reshape(outputs.sizes());
   const torch::Tensor missing = torch::isnan(targets);
   const torch::Tensor losses = entry_loss(outputs, torch::where(missing, torch::zeros_like(targets), targets));
@@ -81,16 +81,16 @@ torch::Tensor Loss(LossKind kind, const torch::Tensor& outputs, const torch::Ten
   if (outputs.size(0) == 0) return outputs.sum() / rows;
   switch (kind) {
     case LossKind::kCrossEntropy:
-      return torch::nll_loss(torch::log_softmax(outputs, 1), labels, {}, at::Reduction::Sum, kUnlabelled) / rows;
+      return torch::nll_loss(torch::log_softmax(outputs, 1), labels, {}, at::Reduction::Sum, kUnlabeled) / rows;
     case LossKind::kBinaryCrossEntropy:
-      return SumOverLabelled(outputs, labels,
-                             [](const torch::Tensor& x, const torch::Tensor& y) {
-                               return torch::binary_cross_entropy_with_logits(x, y, {}, {}, at::Reduction::None);
-                             }) /
+      return SumOverLabeled(outputs, labels,
+                            [](const torch::Tensor& x, const torch::Tensor& y) {
+                              return torch::binary_cross_entropy_with_logits(x, y, {}, {}, at::Reduction::None);
+                            }) /
              entries;
     case LossKind::kSquaredError:
-      return SumOverLabelled(outputs, labels,
-                             [](const torch::Tensor& x, const torch::Tensor& y) { return torch::square(x - y); }) /
+      return SumOverLabeled(outputs, labels,
+                            [](const torch::Tensor& x, const torch::Tensor& y) { return torch::square(x - y); }) /
              entries;
   }
   ESPALIER_CHECK(false) << "no such loss";
