@@ -66,6 +66,16 @@ Status ResolveAuthorities(const KubeCluster& cluster, Connection* connection) {
   return CheckAuthorities(pem).While("certificate-authority " + connection->ca_file);
 }
 
+// Returns a proxy's URL without "user:password@", which a proxy may have and a server may not.
+std::string WithoutUser(std::string url) {
+  const size_t scheme = url.find("://");
+  if (scheme == std::string::npos) return url;
+  const size_t begin = scheme + 3;
+  const size_t at = url.rfind('@', url.find('/', begin));
+  if (at != std::string::npos && at >= begin) url.erase(begin, at + 1 - begin);
+  return url;
+}
+
 Status ResolveCluster(const KubeCluster& cluster, Connection* connection) {
   if (cluster.server.empty()) return InvalidArgument("server is missing");
   ASSIGN_OR_RETURN(const ServerUrl url, ParseServerUrl(cluster.server).While("server"));
@@ -75,7 +85,7 @@ Status ResolveCluster(const KubeCluster& cluster, Connection* connection) {
   connection->base_path = url.path;
   connection->server_name = cluster.tls_server_name;
   if (!cluster.proxy_url.empty()) {
-    ASSIGN_OR_RETURN(const ServerUrl proxy, ParseServerUrl(cluster.proxy_url).While("proxy-url"));
+    ASSIGN_OR_RETURN(const ServerUrl proxy, ParseServerUrl(WithoutUser(cluster.proxy_url)).While("proxy-url"));
     if (!proxy.path.empty()) return InvalidArgument("proxy-url: a path in it");
     connection->proxy_url = cluster.proxy_url;
   }

@@ -52,9 +52,10 @@ ClientPool::ClientPool(const Connection& connection, Endpoint endpoint, Authorit
 
 Result<std::shared_ptr<PooledClient>> ClientPool::Take(const Credentials& credentials) {
   uint64_t generation = 0;
+  Clients dropped;  // destroyed after the lock: closes connections
   {
     MutexLock lock(&mutex_);
-    generation = SyncGeneration(credentials);
+    generation = SyncGeneration(credentials, &dropped);
     if (!idle_.empty()) {
       std::shared_ptr<PooledClient> client = std::move(idle_.back());
       idle_.pop_back();
@@ -68,9 +69,10 @@ Result<std::shared_ptr<PooledClient>> ClientPool::Take(const Credentials& creden
 
 Result<std::shared_ptr<PooledClient>> ClientPool::TakeNew(const Credentials& credentials) {
   uint64_t generation = 0;
+  Clients dropped;  // destroyed after the lock: closes connections
   {
     MutexLock lock(&mutex_);
-    generation = SyncGeneration(credentials);
+    generation = SyncGeneration(credentials, &dropped);
   }
   return Make(credentials, generation);
 }
@@ -81,15 +83,15 @@ void ClientPool::Return(std::shared_ptr<PooledClient> client) {
 }
 
 void ClientPool::Renew() {
-  std::vector<std::shared_ptr<PooledClient>> dropped;  // destroyed after the lock: closes connections
+  Clients dropped;  // destroyed after the lock: closes connections
   MutexLock lock(&mutex_);
   dropped.swap(idle_);
   ++generation_;
 }
 
-uint64_t ClientPool::SyncGeneration(const Credentials& credentials) {
+uint64_t ClientPool::SyncGeneration(const Credentials& credentials, Clients* dropped) {
   if (!SameCertificate(credentials, shown_)) {
-    idle_.clear();
+    dropped->swap(idle_);
     shown_ = credentials;
     ++generation_;
   }

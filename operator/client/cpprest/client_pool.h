@@ -40,7 +40,10 @@ class ClientPool {
   void Renew();
 
  private:
-  uint64_t SyncGeneration(const Credentials& credentials) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  using Clients = std::vector<std::shared_ptr<PooledClient>>;
+
+  // Returns the generation of clients with these credentials. If it is a new one, moves the idle clients to `dropped`.
+  uint64_t SyncGeneration(const Credentials& credentials, Clients* dropped) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Result<std::shared_ptr<PooledClient>> Make(const Credentials& credentials, uint64_t generation) const;
 
   const Connection connection_;
@@ -48,7 +51,7 @@ class ClientPool {
   const AuthorityPaths system_;
   const std::chrono::milliseconds tunnel_timeout_;
   Mutex mutex_;
-  std::vector<std::shared_ptr<PooledClient>> idle_ ABSL_GUARDED_BY(mutex_);  // most recently used last
+  Clients idle_ ABSL_GUARDED_BY(mutex_);       // most recently used last
   Credentials shown_ ABSL_GUARDED_BY(mutex_);  // client certificate of the connections of this generation
   uint64_t generation_ ABSL_GUARDED_BY(mutex_) = 0;
 };

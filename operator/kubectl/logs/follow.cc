@@ -5,6 +5,8 @@
 #include "operator/kubectl/logs/follow.h"
 
 #include <list>
+#include <string>
+#include <system_error>
 #include <thread>
 #include <tuple>
 #include <utility>
@@ -66,11 +68,19 @@ class Following {
     if (is_one_too_many) {
       return End(ResourceExhausted("more than " + std::to_string(options_.max_logs) + " logs to follow at once"));
     }
-    threads_.emplace_back([this, source] {
-      FollowOne(source);
-      MutexLock lock(&mutex_);
-      --num_running_;
-    });
+    try {
+      threads_.emplace_back([this, source] {
+        FollowOne(source);
+        MutexLock lock(&mutex_);
+        --num_running_;
+      });
+    } catch (const std::system_error& error) {
+      {
+        MutexLock lock(&mutex_);
+        --num_running_;
+      }
+      End(ResourceExhausted(std::string("no thread for another log: ") + error.what()));
+    }
   }
 
   void FollowOne(const LogSource& source) {

@@ -4,6 +4,7 @@
 #include "operator/kubectl/logs/merge.h"
 
 #include <algorithm>
+#include <system_error>
 #include <thread>
 
 namespace espalier::ctl::logs {
@@ -49,7 +50,12 @@ class Merge {
     std::vector<NextLine> lines(heads_.size(), NextLine(std::nullopt));
     std::vector<std::jthread> readers;
     for (size_t i = 0; i < heads_.size(); ++i) {
-      readers.emplace_back([this, &lines, i] { lines[i] = Read(&heads_[i]); });
+      const auto read = [this, &lines, i] { lines[i] = Read(&heads_[i]); };
+      try {
+        readers.emplace_back(read);
+      } catch (const std::system_error&) {  // no more threads: this one reads the rest
+        read();
+      }
     }
     readers.clear();
     return lines;
