@@ -1,4 +1,5 @@
-// Compares resourceVersions as decimal numbers of any length (KEP-5504). Only versions of one resource are comparable.
+// Compares resourceVersions as decimal numbers of any length (KEP-5504). Two versions are comparable only if they
+// belong to the same resource type, such as Pods.
 #pragma once
 
 #include <optional>

@@ -11,7 +11,9 @@ namespace espalier::ctl::kube {
 
 using WallTime = std::chrono::sys_time<std::chrono::microseconds>;
 
-WallTime SystemTime();  // the machine's clock; code that decides by the time takes a function or a value instead
+// Returns the time of the machine's clock. Code whose decisions depend on the time takes a clock function or a time as
+// an argument instead.
+WallTime SystemTime();
 
 // RFC 3339 has the years 0 to 9999; times outside are printed as the nearest time inside.
 std::string FormatTime(WallTime time);       // metav1.Time: "2026-01-02T03:04:05Z"

@@ -7,22 +7,28 @@ namespace espalier::ctl::plan {
 
 // How long causes are collected after a Job begins to fail.
 inline constexpr std::chrono::seconds kCollect{3};
-// The longest wait for pods that are still ending while none has given a cause: a grace period and a forced deletion.
+// The longest wait for pods that are still ending if no pod has given a cause yet. It allows for a grace period and a
+// forced deletion.
 inline constexpr std::chrono::minutes kLongestSilence{10};
-// Returns why the Job fails, once no stronger cause can arrive: after kCollect, and after pods that are still ending if
-// none of the others gives a cause. nullopt while causes are being collected, and if the Job does not fail. `bad_input`
-// says how pods that end with BadInput count.
+// Returns why the Job fails as soon as no stronger cause can arrive: at once if the known cause forbids a retry, or if
+// all pods have ended and a cause is known; otherwise after kCollect. If no pod has given a cause by then, it also
+// waits for the pods that are still ending, until one of them has to be deleted by force (cleanup.h), and for at most
+// kLongestSilence. Returns nullopt while causes are being collected, and if the Job does not fail. `bad_input`
+// determines whether exit code 64 or 65 of a pod whose deletion had been requested is the cause of the failure or a
+// consequence (failure.h).
 std::optional<Failure> SettledFailure(PlanBuilder& builder, const JobRun& run, BadInputOnTheWayOut bad_input);
-// Returns the names of current Jobs that have ended or are failing and of which the cache shows no pod: the pods may be
-// gone, with their termination messages, or the cache is stale.
+// Returns the names of the current Jobs that have ended or are failing but have no pod in the cache. Either the pods
+// were deleted, and their termination messages are lost, or the cache is stale.
 std::vector<std::string> EndedWithoutPods(const api::DistTraining& training, const World& world);
 // Returns the names of Jobs that were seen before and that the caches do not show: the caches may be stale.
 std::vector<std::string> VanishedJobs(const api::DistTraining& training, const World& world);
 // Returns whether the API server has answered that `job`, one of VanishedJobs, does not exist.
 bool IsGone(const PlanBuilder& builder, const std::string& job);
-// Counts the failure, and fails the job if it may not be retried. Returns whether another attempt may follow.
+// Fails the job if the failure must not be retried. Otherwise counts the failure, unless it is exempt
+// (Retry::kNotCounted), and fails the job if backoffLimit is exceeded. Returns whether another attempt may follow.
 bool MayRetry(PlanBuilder& builder, api::Role role, const Failure& failure);
-// Sets the condition Restarting: why the next attempt begins, and the time from which its delay counts.
+// Sets the condition Restarting. Its reason and message say why the next attempt begins. The delay before this attempt
+// starts at the condition's transition time.
 void BeginRestart(PlanBuilder& builder, const std::string& reason, const std::string& message);
 // Sets Restarting to False if it is True.
 void EndRestart(PlanBuilder& builder, const std::string& message);

@@ -1,4 +1,5 @@
-// The cluster around one DistTraining as the caches show it, as plain values.
+// Plain values that describe the objects of one DistTraining as the caches show them, and the answers of the API server
+// that its plan needs.
 #pragma once
 
 #include <map>
@@ -15,21 +16,23 @@
 
 namespace espalier::ctl::plan {
 
-// A child of a kind whose metadata alone is used.
+// An object of which plans use only the metadata.
 struct Child {
   const kube::Resource* resource = nullptr;
   kube::ObjectMeta meta;
 };
 
 struct Observed {
-  // All objects in the job's namespace with the job's label. IsOurs tells by the controller's uid which belong to the
-  // job.
+  // All objects in the job's namespace with the job's label. They may include objects of other owners: IsOurs compares
+  // the uid in the controller owner reference with the job's uid.
   std::vector<std::shared_ptr<const kube::Job>> jobs;
   std::vector<std::shared_ptr<const kube::StatefulSet>> stateful_sets;
   std::vector<std::shared_ptr<const kube::Pod>> pods;
   std::vector<Child> others;  // Services, ConfigMaps, ServiceAccounts, NetworkPolicies, PodDisruptionBudgets
 
-  // Facts from Secrets, read by GET if a plan needs them; nullopt: the Secret does not exist.
+  // Facts about the certificates in Secrets, set only if Questions::certificates is set. `authority` is nullopt if the
+  // job has no Secret with a usable certificate authority. `leaves` has no entry for a role without a Secret with a
+  // usable certificate, and is empty without an authority.
   std::optional<resources::CertificateFacts> authority;
   std::map<api::Role, resources::CertificateFacts> leaves;
   // Secrets that the document refers to (credentials, tls.secretName) and that do not exist or lack keys.
@@ -39,11 +42,12 @@ struct Observed {
   };
   std::vector<MissingSecret> missing_secrets;
 
-  // Jobs of Questions::vanished_jobs that the API server confirms not to exist. A cache that is behind shows none
-  // either, and a running trainer group must not be ended for that.
+  // Those Jobs of Questions::vanished_jobs for which the API server returned NotFound. Its answer is needed because a
+  // stale cache does not show an existing Job either, and a stale cache must not end a running trainer group.
   std::vector<std::string> confirmed_gone;
 
-  // The field manager that wrote spec.suspend, which no plan sets, by Job name. No entry if the API server names none.
+  // By Job name: the field manager that wrote the Job's spec.suspend. The operator never sets this field. No entry if
+  // the API server names no manager.
   std::map<std::string, kube::FieldManager> suspended_by;
 
   // Messages of FailedCreate events by uid of the StatefulSet or Job, read if pods have been missing for 3 s; newest
@@ -51,13 +55,13 @@ struct Observed {
   std::map<std::string, std::vector<std::string>> creation_failures;
   // The newest message about volumes that cannot be mounted, by uid of the pod that waits for them.
   std::map<std::string, std::string> mount_failures;
-  // Objects of other owners, without our label, that have a name of one of this job's children. No cache shows them:
-  // apply finds them (ApplyChild::uid), and they are read again before each plan. The plan waits until the name is
-  // free.
+  // Objects of other owners, without the job's label, whose name is the name of one of this job's children. The caches
+  // do not contain them. The operator discovers such an object when it applies the child (ApplyChild::uid), and reads
+  // the object from the API server before each plan. The plan waits until the name is free.
   std::vector<Child> in_the_way;
   // The API server's refusal of the last action, if a retry alone does not resolve it (403: a quota on objects, a
-  // missing permission; 422; an unreachable admission webhook). It is shown to users; the action is planned again all
-  // the same.
+  // missing permission; 422; an unreachable admission webhook). The refusal is shown to users. The next plan
+  // nevertheless contains the action again.
   struct Refusal {
     std::string child;    // "Job cora-partition-1"
     std::string reason;   // "Forbidden", "Invalid", "NameTaken", "WebhookOutOfReach"
@@ -68,11 +72,12 @@ struct Observed {
   struct DryRun {
     enum class Refusal {
       kNone,
-      kTemplate,   // because of the document
-      kForbidden,  // by a quota, policy or permission, whatever the template
-      kWebhook,    // an admission webhook is unreachable
-      kPodRules,   // by the administrator's policy on pods (controller/pod_policy.h)
-      kName,       // an object of another owner has the name: the template was not checked
+      kTemplate,  // refused because of the document
+      // Refused by a quota or a policy, or for lack of a permission; the content of the template does not matter.
+      kForbidden,
+      kWebhook,   // an admission webhook is unreachable
+      kPodRules,  // refused by the administrator's policy on pods (controller/pod_policy.h)
+      kName,      // an object of another owner has the name: the template was not checked
     };
     int64_t generation = 0;
     bool is_due = false;  // the dry run must be repeated: what was refused may be accepted now

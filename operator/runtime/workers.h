@@ -16,17 +16,19 @@
 
 namespace espalier::ctl::runtime {
 
-// Delay of a stale key, doubled each time, with jitter down to half. Usually the event of the write that the cache
-// lacks adds the key sooner.
+// The delay after which a key is requeued because the cache is stale. It doubles with each consecutive requeue, up to
+// kMaxStaleDelay; jitter shortens it by at most half. Usually the key is added sooner, by the watch event of the write
+// that is missing in the cache.
 inline constexpr std::chrono::milliseconds kFirstStaleDelay{50};
 inline constexpr std::chrono::milliseconds kMaxStaleDelay{2000};
 
 struct ReconcileOutcome {
-  // After an error the key is requeued with the rate limit of failures. kAborted (a conflict with another writer) is
-  // requeued in the same way, but not counted or logged as an error.
+  // After an error the key is requeued with the rate limit of failures. After kAborted (a conflict with another writer)
+  // the key is requeued in the same way, but no error is counted or logged.
   Status status;
   std::optional<std::chrono::nanoseconds> requeue_after;  // used if status is ok
-  bool stale = false;                                     // the cache lacks own writes: requeued soon, not an error
+  // The cache does not yet contain this operator's writes; the key is requeued soon, and no error is counted.
+  bool stale = false;
 };
 using Reconcile = std::function<ReconcileOutcome(const kube::ObjectKey&)>;
 
@@ -38,7 +40,7 @@ using Reconcile = std::function<ReconcileOutcome(const kube::ObjectKey&)>;
 class Workers {
  public:
   Workers(WorkQueue& queue, Reconcile reconcile, int num_threads, telemetry::MetricRegistry& metrics);
-  ~Workers();  // shuts the queue down and waits for running reconciles without a limit
+  ~Workers();  // shuts the queue down and waits, without a time limit, for running reconciles
 
   void Start();  // at most once
   // Shuts the queue down and waits for running reconciles. Returns false if some still run at the deadline.
@@ -58,7 +60,7 @@ class Workers {
   ReconcileMetrics metrics_;
   Mutex mutex_;
   int num_running_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::map<kube::ObjectKey, int> num_stale_ ABSL_GUARDED_BY(mutex_);  // in a row
+  std::map<kube::ObjectKey, int> num_stale_ ABSL_GUARDED_BY(mutex_);  // number of consecutive stale outcomes
   PhiloxStream jitter_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::jthread> threads_;  // last member, so that they are joined before the others are destroyed
 };

@@ -1,7 +1,7 @@
-// Get returns the file itself if the store is local. Otherwise it makes a copy in storage::LocalCache: one cache entry
-// per partition folder, plus an entry for the manifest. The cache makes each file once per host, resumes interrupted
-// downloads, and does not evict entries that are pinned. The pin of a LocalFile holds both entries, so that a copy in
-// use is never left without its manifest.
+// Get returns the file itself if the store is local. Otherwise it copies the file into storage::LocalCache. The cache
+// has one entry for each partition folder and one entry for the manifest. It makes each file once per host, resumes
+// interrupted downloads, and does not evict entries that are pinned. The pin of a LocalFile pins the entry of the
+// file's folder and the entry of the manifest, so that a copy in use is never left without its manifest.
 #include "services/format/partition_copies.h"
 
 #include <unistd.h>
@@ -29,7 +29,8 @@ std::string NameOfCopies(const Manifest& manifest) {
 
 using Pins = std::pair<std::shared_ptr<storage::CacheEntry>, std::shared_ptr<storage::CacheEntry>>;
 
-// Returns true if a copy has the size and checksums of the manifest. Returns false if a stop is requested.
+// Returns true if the copy has the size and checksums that the manifest lists for the file. Returns false if a stop is
+// requested.
 bool IsGoodCopy(const FileEntry& file, const std::string& path, const LoadOptions& options) {
   const auto mapped = MappedFile::Open(path, file.size_bytes);
   return mapped.ok() && CheckBlocks(file, (*mapped)->bytes(), path, options.threads, options.stop_requested).ok();

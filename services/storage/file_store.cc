@@ -1,3 +1,7 @@
+// A write goes to a TemporaryFile beside the object's file; its commit renames the TemporaryFile, or links it for
+// PutIfAbsent. List reads one folder at a time, skips folders and files that vanish meanwhile, and finally removes the
+// temporary files that are locked by no process and were not written for an hour (RemoveAbandoned). List and Delete
+// remove the folders that become empty by their deletions, because an object store has no folders.
 #include "services/storage/file_store.h"
 
 #include <fcntl.h>
@@ -122,8 +126,8 @@ Result<std::vector<ObjectInfo>> FileStore::List(const std::string& prefix) {
   RETURN_IF_ERROR(CheckPrefix(prefix));
   RETURN_IF_ERROR(Failpoint("store.list"));
   std::vector<ObjectInfo> found;
-  std::vector<fs::path> abandoned;  // candidates: removed unless they are being written
-  // Only the deepest folder in the prefix has to be walked.
+  std::vector<fs::path> abandoned;  // temporary files; RemoveAbandoned removes the old ones that no process writes
+  // The walk starts at the deepest folder that the prefix names.
   const size_t slash = prefix.rfind('/');
   std::vector<fs::path> folders = {slash == std::string::npos ? root_ : root_ / prefix.substr(0, slash)};
   while (!folders.empty()) {  // one iterator per folder, because a recursive one ends at a folder that vanishes
@@ -160,7 +164,8 @@ Status FileStore::Delete(const std::string& key) {
   return {};
 }
 
-// Removes folders that become empty with their last object, because object stores have no folders.
+// Removes `folder` and its parents below the root, as long as they are empty: an object store has no folders, so none
+// may remain after its last object is deleted.
 void FileStore::RemoveEmptyFolders(fs::path folder) const {
   while (folder != root_ && rmdir(folder.c_str()) == 0) folder = folder.parent_path();
 }

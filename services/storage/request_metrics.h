@@ -15,7 +15,8 @@ struct RequestRecord {
   std::string operation;  // S3's name, such as "GetObject"
   std::string code;       // the HTTP status ("503"), or the error without a response ("DEADLINE_EXCEEDED")
   double seconds = 0;
-  uint64_t sent_bytes = 0, received_bytes = 0;  // of bodies
+  // Bytes of the request body and of the response body, without headers.
+  uint64_t sent_bytes = 0, received_bytes = 0;
 };
 
 // Thread-safe. The registry must outlive this object.

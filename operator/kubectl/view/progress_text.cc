@@ -71,7 +71,8 @@ std::string ProgressText(const api::DistTraining& training, WithBar with_bar, st
     text += "  " + terminal::DurationText(static_cast<double>(*progress->eta_seconds)) + " left";
   }
   if (epochs_per_minute && !is_between_steps) text += "  " + Formatted("%.3g", *epochs_per_minute) + " epochs/min";
-  if (progress->last_updated == kube::WallTime()) return text;  // the writer did not set it
+  // The client that wrote status.progress did not set lastUpdated.
+  if (progress->last_updated == kube::WallTime()) return text;
   return text + "  (" + AgeText(progress->last_updated, now) + " ago)";
 }
 

@@ -1,6 +1,6 @@
-// Checks possible causes in order, from certain to vague: a success, a missing operator, a known reason (advice.h), a
-// requested suspension, the failed pod, and at last how long the job has trained or waited. The first that applies is
-// returned.
+// WhatToDo checks the possible explanations of the job's state from the most to the least certain, and returns the
+// first that applies: the job has succeeded, no operator handles it, a known reason (advice.h), a requested suspension,
+// a failed pod. If none applies, it describes how long the job has trained or waited.
 #include "operator/kubectl/view/what_to_do.h"
 
 #include "operator/kubectl/view/advice.h"
@@ -22,7 +22,8 @@ std::string WhereToLook(const api::DistTraining& training) {
          training.meta.key.name + "; logs: " + Command(training, "logs");
 }
 
-// Returns "" if the operator has seen the current version of the job.
+// Returns "" if espalier-operator handles the job, has written a status, and has seen the current version of the job.
+// The last condition does not apply to a job that has ended.
 std::string AdviceForMissingOperator(const api::DistTraining& training) {
   if (!api::IsInOurCharge(training.raw_spec)) {
     return "spec.runPolicy.managedBy leaves this job to " + api::EffectiveRunPolicy(training).managed_by +

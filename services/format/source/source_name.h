@@ -6,7 +6,7 @@
 
 namespace espalier::format {
 
-// Returns the last component of a path: "cora" for "data/cora/".
+// Returns the last component of a path: "cora" for "data/cora/". Returns "graph" if the path cannot be made absolute.
 inline std::string SourceName(const std::string& path) {
   std::error_code error;
   const std::filesystem::path absolute = std::filesystem::absolute(path, error);

@@ -9,8 +9,9 @@
 namespace espalier::run {
 
 // Returns `text` with translated positions: in each line that begins with a position in `job_file`
-// ("<job_file>:12:5: spec.a.b: ..."), it is replaced by that of the same field in the user's document
-// ("job.yaml:3:9: spec.a.b: ..."). Other lines are unchanged.
+// ("<job_file>:12:5: spec.a.b: ..."), this position is replaced by the position of the same field in the user's
+// document ("job.yaml:3:9: spec.a.b: ..."). A status code ("INVALID_ARGUMENT: ") may precede the position in
+// `job_file`; it is then removed. Other lines are unchanged.
 std::string SaidOfUsersDocument(const std::string& text, const std::string& job_file,
                                 const job::DocumentPlaces& places);
 

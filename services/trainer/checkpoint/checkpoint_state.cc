@@ -1,7 +1,7 @@
 // MakeManifest and ToFiles split a snapshot into a manifest (position, history, facts about the run) and tensor files;
-// ToSnapshot is their inverse. Tensors are shared, not copied. CheckFits compares the union of the field names of both
-// sides, so that a field that one side lacks is a difference too, except for kCanonicalEdgeTypes, which older
-// checkpoints lack. ChangesSince covers what may differ, such as the number of trainers.
+// ToSnapshot is their inverse. Tensors are shared, not copied. CheckFits compares every field that the checkpoint or
+// the job has, so a field that only one of them has is a difference. The exception is kCanonicalEdgeTypes, which older
+// checkpoints lack. ChangesSince lists differences that are accepted, such as the number of trainers.
 #include "services/trainer/checkpoint/checkpoint_state.h"
 
 #include <algorithm>
@@ -108,8 +108,8 @@ format::CheckpointFiles ToFiles(const LoopSnapshot& snapshot) {
 
 namespace {
 
-// Sets best_epoch to the first epoch with the best validation metric. Checkpoints with learnable rows have no best
-// model, and their best_epoch may be another epoch.
+// Sets best_epoch to the first epoch with the best validation metric. Needed for checkpoints with learnable rows: they
+// contain no best model, and the best_epoch stored in them may differ from the epoch with the best metric.
 void FindBestEpoch(LoopSnapshot* snapshot) {
   if (!snapshot->best_validation.has_value()) return;
   for (const EpochReport& report : snapshot->epochs) {

@@ -11,8 +11,12 @@ namespace espalier::trainer {
 
 struct BatchTensors {
   sampler::MiniBatch batch;
-  TypedRows features;                       // by NodeTypeId: f32 [nodes, F]; Join appends learnable rows as columns
-  TypedRows learnable;                      // by NodeTypeId: autograd leaves f32 [nodes, size], or undefined
+  // By NodeTypeId: f32 [nodes, number of features]. LearnableRows::Join appends the values of the learnable rows as
+  // further columns.
+  TypedRows features;
+  // By NodeTypeId, set by LearnableRows::Join: autograd leaves, f32 [nodes, values per row]; undefined if the type has
+  // no learnable rows.
+  TypedRows learnable;
   std::vector<torch::Tensor> original_ids;  // by NodeTypeId: i64 [nodes]
   GraphDegrees degrees;                     // empty unless the model needs them (NodeData::FetchDegrees)
   torch::Tensor labels;                     // of the seed nodes, as in losses.h; undefined for tasks on edges
@@ -20,8 +24,9 @@ struct BatchTensors {
   double fetch_seconds = 0;                 // time spent gathering rows
 };
 
-// Gathers the features, original ids, degrees and labels of a mini-batch. Rows follow batch.nodes; with temporal
-// sampling a node that occurs at two times has two rows. Internal if the mini-batch does not fit the node types.
+// Gathers the features, original ids, degrees and labels of a mini-batch. Row i of a type's features and original ids
+// belongs to node i of batch.nodes of this type. With temporal sampling, a node that occurs at two times has two rows.
+// Returns Internal if the mini-batch does not fit the node types of the graph.
 Result<BatchTensors> FetchBatch(sampler::MiniBatch batch, const NodeData& data, Deadline deadline);
 
 // Returns a mini-batch without seed nodes, with one empty block per relation of each layer. A rank that has no
