@@ -22,9 +22,9 @@
 namespace espalier::trainer {
 
 struct TrainOptions {
-  std::string graph_name;         // recorded in results; empty: the document's URI
-  storage::StoreLocation output;  // the job's prefix, below which rank 0 writes (outputs.h); no store: no output
-  storage::StoreLocation model;   // the initial model's file (storage::LocateFile); no store: a new model
+  std::string graph_name;               // recorded in results; empty: the document's URI
+  storage::StoreLocation output;        // the job's prefix, below which rank 0 writes (outputs.h); no store: no output
+  storage::StoreLocation model;         // the initial model's file (storage::LocateFile); no store: a new model
   storage::StoreLocation chosen_nodes;  // nodes whose results are written (chosen_nodes.h); no store: all
   std::string audit_path;               // file for this rank's record of its mini-batches; empty: none
   storage::StoreLocation checkpoints;   // the run's folder of checkpoints; no store: none are written or read

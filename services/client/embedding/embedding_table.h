@@ -68,8 +68,8 @@ class EmbeddingTable {
   // Errors of all calls below. InvalidArgument: an id does not exist, or an array has the wrong size. Unavailable: a
   // graph server that held rows has ended; the program must be restarted (exit code 74). DeadlineExceeded: the
   // deadline, by default call_timeout from now, has passed. Cancelled: the deadline's stop was requested
-  // (Deadline::OrStop). After the last two the call can be repeated. If the gradients of a step cannot be delivered, every
-  // later Step, AwaitSteps and Drop returns that error.
+  // (Deadline::OrStop). After the last two the call can be repeated. If the gradients of a step cannot be delivered,
+  // every later Step, AwaitSteps and Drop returns that error.
 
   // Writes the rows of `ids` at the current version to `out`: float [ids.size(), size()], row-major, in the order of
   // `ids`, which are global ids and may repeat. Rows of F16 and BF16 are converted to float. `out` belongs to the
