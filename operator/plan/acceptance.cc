@@ -67,11 +67,11 @@ bool LosesItsSamplers(const PlanBuilder& builder) {
 }
 
 // Returns whether the job was suspended and resumed without a reconcile in between. Once a job has begun, the API
-// server allows a change of images, or of samplers to none, only around a suspension. If such a change is found and no
-// suspension was seen, it is made up for: otherwise pods would keep their old image until they are replaced one by one,
-// and trainers the names of samplers that are gone. Other changes (templates, variables) are not detected by the inputs
-// of children (kInputsAnnotation): these may also differ after an upgrade of the operator, which must not end running
-// pods.
+// server allows a change of images, or the removal of all samplers, only while the job is suspended. If such a change
+// is found and no suspension was seen, the operator suspends and resumes the job: otherwise pods would keep their old
+// image until they are replaced one by one, and trainers would keep the names of samplers that are gone. Other changes
+// that need a suspension (templates, variables) are not looked for. They change the inputs of children
+// (kInputsAnnotation), but these may also differ after an upgrade of the operator, which must not end running pods.
 bool WasSuspendedUnseen(const PlanBuilder& builder) {
   const api::Status& before = builder.training().status;
   if (!before.started_at || builder.run_policy().suspend || api::IsTrue(before, api::kSuspended)) return false;

@@ -2,10 +2,13 @@
 // level-based: the plan depends neither on the order or number of events nor on restarts of the operator.
 //
 // controller/apply.h carries a plan out in this order: first the status, if it differs from the stored one, with the
-// resourceVersion as precondition; after it is written, the actions in order, up to the first error. Deletions come
-// first, after WriteProgress: a deleted pod takes its termination message with it. A refused forced deletion does not
-// stop the actions after it. So an incarnation is in the status before its children exist (write-ahead), and a
-// restarted operator finds all it needs in the status.
+// resourceVersion as precondition; after it is written, the actions in order, up to the first error. An incarnation is
+// therefore in the status before its children exist (write-ahead), and a restarted operator finds all it needs in the
+// status.
+//
+// WriteProgress is the first action, because the progress comes from a pod's termination message, which is lost when
+// the pod is deleted. The deletions of children follow, then all other actions. A refused forced deletion does not stop
+// the actions after it.
 #pragma once
 
 #include <chrono>
@@ -49,7 +52,8 @@ struct DeleteChild {
   std::optional<std::chrono::seconds> grace = {};  // of a pod; unset: the pod's own
 };
 struct DeleteSelf {};  // after ttlSecondsAfterFinished
-// Writes status.progress with its own field manager. Best effort: a refusal does not stop the actions after it.
+// Writes status.progress with its own field manager. A lasting refusal does not stop the actions after it; an error
+// that may be temporary does.
 struct WriteProgress {
   api::Progress progress;
 };
@@ -97,8 +101,9 @@ std::vector<api::Role> RolesWithCertificates(const api::Spec& spec);
 // The same; if the spec is invalid, all roles that may need certificates.
 std::vector<api::Role> RolesWithCertificates(const api::DistTraining& training);
 
-// No watch covers Secrets and events: a plan that waits for them requeues after kAskAgain, and after up to
-// kAskAgainAtLast once pods have been missing for a long time.
+// No watch covers Secrets and events. A plan that waits for a Secret requeues after kAskAgain. A plan that waits for
+// events, because pods are missing or wait for volumes, requeues after kAskAgain at first; this time grows to
+// kAskAgainAtLast the longer the problem lasts.
 inline constexpr std::chrono::seconds kAskAgain{5}, kAskAgainAtLast{60};
 
 // Returns what MakePlan needs to know besides the caches.

@@ -1,7 +1,7 @@
 // One trainer's stream of mini-batches.
 //
 //   reads:   start, then credits ------> credits_
-//   workers: steps in the making   ----> ready_ (any order), at most credits_ ahead of the trainer
+//   workers: steps in the making   ----> ready_ (any order), only the first credits_ batches of the stream
 //   writes:  ready_ in step order, one at a time
 #pragma once
 
@@ -18,8 +18,9 @@
 namespace espalier::server {
 
 // Handles one MiniBatchStream call. Reactions run on gRPC's threads, results come from workers. The object owns itself
-// until gRPC has finished with it and the last worker has left. gRPC never runs a reaction inside a Start... or Finish
-// call, so these are made with the mutex held, which guarantees that Finish is the last of them.
+// until gRPC has finished with it and the last worker has left. gRPC never runs a reaction inside a call of StartRead,
+// StartWrite or Finish. Therefore the mutex is held during these calls, except the first StartRead, which no reaction
+// can precede. The mutex guarantees that no such call follows Finish.
 class BatchStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>,
                           public std::enable_shared_from_this<BatchStream> {
  public:

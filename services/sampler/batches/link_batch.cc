@@ -77,8 +77,8 @@ class LinkBatchMaker {
 
   const GlobalBatch& batch() const { return batch_; }
 
-  // Returns the share's pairs with ends as row numbers among the distinct ends, which are written to `nodes`, by
-  // NodeTypeId.
+  // Writes the distinct nodes of the share's pairs and negatives to `nodes`, one list for each NodeTypeId. Returns the
+  // pairs and negatives; their ends are row numbers in these lists, concatenated (LinkSeeds).
   Result<LinkSeeds> Link(std::vector<std::vector<GlobalNodeId>>& nodes) {
     ASSIGN_OR_RETURN(Negatives negatives, DrawNegatives());
     MaskEdgesOfTheBatch(negatives);
@@ -118,7 +118,7 @@ class LinkBatchMaker {
   bool is_joint() const { return links_.negatives.kind == NegativeKind::kJoint; }
   NodeTypeId SourceType(uint32_t position) const { return source_types_[batch_.types[position]]; }
   NodeTypeId DestinationType(uint32_t position) const { return destination_types_[batch_.types[position]]; }
-  // kJoint: what edges have in common that share their negatives.
+  // kJoint: edges with the same key share their negatives.
   std::pair<uint64_t, uint16_t> JointKey(uint32_t position) const {
     return {FindJointGroup(position, count()), DestinationType(position).value};
   }
@@ -214,7 +214,8 @@ class LinkBatchMaker {
     return nodes;
   }
 
-  // Sets nodes[i] to the global id of originals[i] in the sets of this type. Shared negatives are looked up once.
+  // Sets nodes[i] to the global id of originals[i] in the sets of this type. A node that was drawn several times is
+  // looked up once.
   Status LookUpSets(NodeTypeId type, const std::vector<NodeTypeId>& types, const std::vector<OriginalNodeId>& originals,
                     std::vector<GlobalNodeId>& nodes) {
     std::vector<OriginalNodeId> distinct;
@@ -233,8 +234,7 @@ class LinkBatchMaker {
     return {};
   }
 
-  // Adds a placeholder for a negative that the edge at a position does not have: the edge's own destination with weight
-  // 0.
+  // Adds a placeholder where the edge at `position` lacks a negative: the edge's own destination with weight 0.
   void AddNone(uint32_t position, Negatives& negatives) const {
     negatives.weights[negatives.destinations.size()] = 0;
     negatives.destinations.push_back(batch_.seeds[position]);

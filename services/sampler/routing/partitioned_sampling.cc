@@ -1,6 +1,6 @@
-// PartitionedGraph's one hop. Destinations, with their times, walks and exclusions, are grouped by owner (MakeQueries),
-// every owner with work gets one request for all relations, and Merge reads the responses with one cursor per partition
-// to restore the order of the destinations. Responses are checked before they are read.
+// PartitionedGraph samples one hop. Destinations, with their times, walks and exclusions, are grouped by owner
+// (MakeQueries), every owner with work gets one request for all relations, and Merge reads the responses with one
+// cursor per partition to restore the order of the destinations. Responses are checked before they are read.
 #include <algorithm>
 #include <limits>
 
@@ -52,7 +52,7 @@ class IdReader {
 
 struct Asked {
   std::vector<PartitionId> partitions;
-  std::vector<PartitionHopQuery> queries;  // by called partition
+  std::vector<PartitionHopQuery> queries;  // one for each of `partitions`
 };
 
 // Splits per-destination values by partition, in the order of the partition's locals.
@@ -67,7 +67,7 @@ std::vector<std::vector<T>> SplitByOwner(const OwnerRoute& route, std::span<cons
   return parts;
 }
 
-// Gives each partition the excluded edges into its own nodes, in unchanged order.
+// Adds each excluded edge to the query of the partition that owns its destination, in unchanged order.
 void AddExclusions(const RelationQuery& relation, const graph::PartitionBook& book, Asked& asked, size_t index) {
   if (relation.excluded.empty()) return;
   const NodeTypeId type = book.schema().DestinationOf(relation.edge_type);
@@ -159,7 +159,7 @@ struct AnswerCursor {
   IdReader edge_ids;
 };
 
-// Merges the responses of the called partitions into the order of the destinations.
+// Merges the responses of the asked partitions into the order of the destinations.
 Result<RelationSample> Merge(const HopQuery& query, size_t relation, const OwnerRoute& route,
                              const std::vector<PartitionId>& asked, const std::vector<PartitionHopSample>& answers,
                              const graph::PartitionBook& book) {

@@ -76,7 +76,7 @@ std::shared_ptr<GatherPlan<LocalId>> PlanGather(OwnerRouteOf<LocalId> route, siz
   return plan;
 }
 
-// Returns the partitions that have something to return.
+// Returns the partitions that get a request: those whose list in `locals` is not empty.
 template <class LocalId>
 std::vector<PartitionId> AskedPartitions(const std::vector<std::vector<LocalId>>& locals) {
   std::vector<PartitionId> asked;

@@ -42,7 +42,7 @@ Status StoredEmbeddings::DropInSteps(std::chrono::seconds patience) {
     return false;
   };
   const Status dropped = collective::WorkInSteps(Rank(0), drop_next, collective_, timeouts_.collective);
-  tensors_.clear();  // on the other ranks
+  tensors_.clear();  // drop_next has removed names on rank 0 only
   return dropped;
 }
 

@@ -30,8 +30,9 @@ Result<std::unique_ptr<sampler::MiniBatchSource>> MakeBatches(const TrainerFlags
                                                               const client::Session& session,
                                                               const rpc::ChannelSettings& channel);
 
-// Sets the stores of `options` from the URIs in the flags and the document: outputs, model, chosen nodes, checkpoints,
-// and where to resume from. No store is contacted. InvalidArgument names the flag or field.
+// Sets the stores of `options`, whose URIs are in the flags and the document: outputs, the model, the ids of the nodes
+// whose embeddings and predictions are saved (spec.output.nodesUri), checkpoints, and the checkpoints to resume from.
+// No store is contacted. InvalidArgument names the flag or field.
 Status OpenStores(const TrainerFlags& flags, const job::DistTraining& job, const storage::StoreSettings& settings,
                   TrainOptions* options);
 

@@ -19,7 +19,8 @@
 
 namespace espalier::trainer {
 
-// The edges and rows of one relation in one layer. Segments and degrees are read only during the call.
+// The edges and rows of one relation in one layer. Segments and degrees must be valid only until Forward returns:
+// autograd keeps copies for the backward pass.
 struct RelationRows {
   kernels::Segments segments;          // one row for each destination
   torch::Tensor source;                // f32 [N, F]: the rows that segments.indices refer to
