@@ -1,8 +1,9 @@
 // The reconciler of DistTrainings: observes, plans and applies, over caches, a work queue and an API client.
 //
-// One reconcile of a job: read the caches as values (observe.h), send GET requests for what they lack, make a plan
+// One reconcile of a job: read the caches and send GET requests for what they lack (observe.h), make a plan
 // (operator/plan, a pure function), carry out the plan (apply.h). After a failure the reconcile is retried from the
-// beginning. Between rounds only answers that cost requests are kept (job_memory.h).
+// beginning. Besides the caches, the API server's responses are kept for the next reconcile, to save requests
+// (job_memory.h).
 #pragma once
 
 #include <functional>
@@ -39,8 +40,8 @@ class Controller {
   ~Controller();
 
   void StartCaches();
-  // Blocks until all caches are filled. Returns DeadlineExceeded, naming the missing kinds, if they are not by
-  // `deadline`.
+  // Blocks until all caches are filled. If some are not filled by `deadline`, returns DeadlineExceeded, which names
+  // their kinds.
   Status WaitForCaches(Deadline deadline);
   void StartWorkers();  // called once this process leads
   // Starts no new reconciles and waits for those in progress. Returns false if one of them has not ended by the

@@ -17,12 +17,12 @@ using Json = nlohmann::json;  // keys sorted: equal values print the same
 
 constexpr size_t kMaxJsonBytes = 64 << 20;
 constexpr int kMaxJsonDepth = 100;
-// Limits memory: in "[[],[],...", 3 bytes of text become 80 bytes in memory. With this many values that is 160 MiB of
-// the 256 MiB that the chart gives the operator.
+// Limits memory: in "[[],[],...", each value is 3 bytes of text but takes 80 bytes of memory. The maximum number of
+// values then takes 160 MiB of the 256 MiB that the chart gives the operator.
 constexpr size_t kMaxJsonValues = 2 << 20;
 
-// Whether to keep metadata.managedFields, which is half of a pod's memory and is rarely read. kDrop skips it while
-// parsing, so that it is never in memory.
+// Whether to keep metadata.managedFields, which makes up half of a parsed Pod object and is rarely read. kDrop skips it
+// while parsing, so that it is never in memory.
 enum class ManagedFields { kKeep, kDrop };
 
 // Parses a JSON text. If a key occurs twice, the last value counts, as in Go. Returns InvalidArgument if the text is
@@ -33,8 +33,8 @@ Result<Json> ParseJson(std::string_view text, ManagedFields managed_fields = Man
 // Where a response contains objects: it is one object, has one at "object" (watch event), or many in "items" (list).
 enum class ObjectsIn { kAnswer, kEvent, kList };
 // Parses like ParseJson, without managedFields, but tolerates values that nest deeper than kMaxJsonDepth: they are
-// left out, and NestsTooDeep returns true for their object. One such object, of a resource that keeps unknown fields,
-// would otherwise make a whole list unreadable.
+// left out, and NestsTooDeep returns true for the object that contains them. Such objects can exist if their resource
+// keeps unknown fields. If they were an error, one of them would make a whole list unreadable.
 Result<Json> ParseObjects(std::string_view text, ObjectsIn objects_in);
 // Returns true if ParseObjects left out values of the object because they nest too deep.
 bool NestsTooDeep(const Json& object);

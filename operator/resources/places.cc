@@ -3,7 +3,7 @@
 
 namespace espalier::ctl::resources {
 
-// The uid prevents a job that is created again from using the checkpoints of the earlier job with its name.
+// The uid prevents a job that is created again from using the checkpoints of the earlier job with the same name.
 std::string RunPrefix(const api::DistTraining& training) {
   return job::UriBelow(training.spec->job.output_uri, training.meta.key.name + "-" + training.meta.uid.substr(0, 8));
 }

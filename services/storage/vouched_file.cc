@@ -34,7 +34,8 @@ Result<std::optional<Voucher>> TakeWord(const std::string& path) {
     if (alone.ok()) return std::optional<Voucher>();
     if (alone.status().code() != StatusCode::kUnavailable) return alone.status();
   }
-  // Should the last of them have ended in between, its word stood an instant ago.
+  // The lock was held, so another process vouches for the file. Even if that process has ended since, its word was
+  // valid a moment ago and still counts.
   ASSIGN_OR_RETURN(Voucher voucher, FileLock::TryAcquire(mark, LockMode::kShared));
   return std::optional<Voucher>(std::move(voucher));
 }

@@ -1,4 +1,5 @@
-// One partitioning by several processes: the work of each process between reading the source and the manifest.
+// One partitioning by several processes: the work of each process after the source is mapped and before the manifest is
+// committed.
 #pragma once
 
 #include <functional>
@@ -16,11 +17,11 @@ namespace espalier::partitioner {
 
 // Returns the name of a group's attempt. The files of the group are below `<prefix>/<AttemptName(group)>/`.
 std::string AttemptName(const GroupOptions& group);
-// Returns whether the attempt of this name is one of a group of processes.
+// Returns whether `attempt` is the name of a group's attempt.
 bool IsOfGroup(std::string_view attempt);
 
-// Returns InvalidArgument if several processes do not support what the document asks for: preprocessing that changes
-// edges together with balanced edges, or METIS.
+// Returns InvalidArgument if the document asks for something that only a single process supports: METIS, or the balance
+// Edges for a graph whose edges are changed by preprocessing or by holding edges out (`holds_edges_out`).
 Status CheckForGroup(const job::Graph& graph, bool holds_edges_out);
 
 struct GroupWork {
@@ -35,8 +36,8 @@ struct GroupWork {
   // Called at the start of the phases "validating", "preprocessing" (only if there is work to do), "cutting", "sending"
   // and "building", and before each partition that is built. PartitionInGroup returns its error.
   std::function<Status(std::string_view phase, double fraction)> advance;
-  // Called with the preprocessed graph, whose edges are the share of this process, if preprocessing changes edges. May
-  // be null.
+  // If preprocessing changes edges, called with the changed graph, which has only this process's share of the edges.
+  // May be null.
   std::function<void(const graph::SourceGraph& changed)> preprocessed = nullptr;
 };
 

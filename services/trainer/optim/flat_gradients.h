@@ -14,7 +14,8 @@ namespace espalier::trainer {
 // Owned by one thread. The grad() tensors of the parameters must not be replaced while this exists.
 class FlatGradients {
  public:
-  // Adds `num_extra` floats for the caller after the gradients, which take part in the same all-reduce.
+  // The buffer has `num_extra` more floats after the gradients. The caller can use them for values of its own that are
+  // to be summed in the same all-reduce.
   FlatGradients(const NamedTensors& parameters, int64_t num_extra);
 
   // Sets gradients and extras to zero.
