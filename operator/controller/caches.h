@@ -21,7 +21,7 @@ struct TrainingRecord {
   bool has_program = false;  // spec.trainers.program is set: its trainers report no progress
   bool is_ours = true;       // not managed by another controller (runPolicy.managedBy)
   size_t fingerprint = 0;    // hash of `object` without status.progress and resourceVersion
-  std::string object;        // the whole resource as JSON, without managedFields
+  std::string object;        // the whole resource as JSON, without managedFields and kubectl's last-applied annotation
   friend bool operator==(const TrainingRecord&, const TrainingRecord&) = default;
 };
 Result<TrainingRecord> ParseTrainingRecord(const kube::Json& object);

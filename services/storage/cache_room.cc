@@ -1,3 +1,7 @@
+// One process at a time makes room in a cache, under an exclusive lock on <cache folder>/.espalier-lock. It lists the
+// cache, assigns each file to the entry of the nearest folder with a pin, and evicts entries in the order of their
+// pins' mtime. An entry is in use if its pin cannot be locked exclusively. There is no index: the folder itself is the
+// state, so a process that is killed leaves nothing inconsistent.
 #include "services/storage/cache_room.h"
 
 #include <fcntl.h>
@@ -22,7 +26,7 @@ struct Entry {
   fs::path folder;
   std::vector<fs::path> files;  // except the pin
   uint64_t size_bytes = 0;
-  timespec last_use = {};
+  timespec last_use = {};  // mtime of the pin
 };
 
 struct Content {
@@ -110,6 +114,7 @@ bool EvictNext(const fs::path& cache_folder, Content* content) {
   return false;
 }
 
+// Evicts entries until `missing_bytes` more fit within max_bytes.
 Status KeepLimit(const std::string& cache_folder, uint64_t max_bytes, uint64_t missing_bytes, const std::string& path,
                  Content* content) {
   while (content->size_bytes + missing_bytes > max_bytes) {
@@ -121,6 +126,7 @@ Status KeepLimit(const std::string& cache_folder, uint64_t max_bytes, uint64_t m
   return Status();
 }
 
+// Returns a clause for an error message, or "" if the free space is unknown.
 std::string FreeText(const std::string& folder) {
   struct statvfs about = {};
   if (statvfs(folder.c_str(), &about) != 0) return "";

@@ -1,4 +1,4 @@
-// Space management of a LocalCache: its size and the eviction of entries.
+// Disk space of a LocalCache: allocates space for a file and evicts entries.
 #pragma once
 
 #include <string>
@@ -8,11 +8,14 @@
 
 namespace espalier::storage {
 
+// The file that marks a folder as an entry. Users of the entry lock it shared; eviction locks it exclusively.
 inline constexpr char kPinName[] = ".espalier-pin";
 
-// Allocates `size_bytes` on disk for the open file `descriptor` (`path` is for messages), so that no write to it fails
-// because the disk is full. Evicts unused entries of the cache until all its files together are within max_bytes (0: no
-// limit) and the disk has enough space. Otherwise returns ResourceExhausted with the path and the sizes.
+// Extends the open file `descriptor` to at least `size_bytes` and allocates its blocks, so that no write within this
+// size fails because the disk is full. `path` is for messages. Evicts entries that are not in use, least recently used
+// first, until all files of the cache together are within max_bytes (0: no limit) and the disk has enough space.
+// Returns ResourceExhausted with the path and the sizes if no entry is left to evict. Holds an exclusive lock on the
+// cache; waits for it until `deadline`.
 Status MakeRoom(const std::string& cache_folder, uint64_t max_bytes, int descriptor, const std::string& path,
                 uint64_t size_bytes, Deadline deadline);
 

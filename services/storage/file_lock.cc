@@ -11,9 +11,11 @@
 namespace espalier::storage {
 namespace {
 
+// Between two attempts of Acquire, which polls because flock has no timeout.
 constexpr auto kPause = std::chrono::milliseconds(5);
 
-// Whoever removes a locked file leaves those who had it open with a lock of no name.
+// Returns whether `path` names the open file. If the file was unlinked or renamed after it was opened, a lock on it
+// does not exclude processes that open the path later.
 bool HasName(int descriptor, const std::string& path) {
   struct stat open_file = {}, named_file = {};
   return fstat(descriptor, &open_file) == 0 && stat(path.c_str(), &named_file) == 0 &&

@@ -1,4 +1,4 @@
-// A lock between processes on a file (flock). The kernel releases it when its holder dies.
+// Advisory locks on files (flock) between processes. The kernel releases the locks of a process that dies.
 #pragma once
 
 #include <functional>
@@ -13,17 +13,18 @@ namespace espalier::storage {
 
 enum class LockMode { kShared, kExclusive };
 
-// A lock held from Acquire to destruction. Two locks in one process exclude each other like those of two processes. Not
-// thread-safe.
+// A lock that is held until the object is destroyed. Locks conflict within a process as they do between processes:
+// shared locks coexist, an exclusive lock excludes all others. Not thread-safe.
 class FileLock {
  public:
-  // Acquires the lock; blocks while another holder has it. Creates the file (mode 0600) if it is missing; its folder
-  // must exist. The locked file is the one that has the name on return, even if other processes unlink and create it
-  // meanwhile. Errors: NotFound (no folder), DeadlineExceeded and Cancelled (stop_requested, unless null, returned
-  // true), which name the path.
+  // Acquires the lock; blocks while a conflicting lock is held. Creates the file (mode 0600) if it is missing; its
+  // folder must exist. When the lock is acquired, `path` names the locked file, even if other processes unlinked and
+  // created it during the wait. Errors: NotFound (no folder), DeadlineExceeded and Cancelled (stop_requested, unless
+  // null, returned true), which name the path.
   static Result<FileLock> Acquire(const std::string& path, LockMode mode, Deadline deadline,
                                   const std::function<bool()>& stop_requested = nullptr);
-  // Like Acquire, but does not wait: returns Unavailable if the lock is held.
+  // Like Acquire, but does not wait: returns Unavailable if a conflicting lock is held, or if the file was unlinked or
+  // replaced during the call.
   static Result<FileLock> TryAcquire(const std::string& path, LockMode mode);
 
   // Returns the file's descriptor, open for reading and writing and owned by this object.

@@ -1,3 +1,7 @@
+// A file is made under its partial name, which is locked exclusively, and renamed when it is complete; so a killed
+// process leaves no incomplete file under the final name. With kOncePerUse, an existing file is verified under the same
+// lock: of many processes that start at once, one verifies the file and the others find its voucher. A process that
+// waits longer than longest_look verifies the file without the lock, because the holder may hang.
 #include "services/storage/local_cache.h"
 
 #include <sys/stat.h>
@@ -18,7 +22,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Makes the folder of `path` and locks the file, as often as an eviction of an emptied folder comes in between.
+// Creates the folder of `path` and locks the file. Retries if an eviction removes the empty folder before the file is
+// created in it.
 Result<FileLock> LockInFolder(const fs::path& path, LockMode mode, Deadline deadline,
                               const std::function<bool()>& stop_requested = nullptr) {
   while (true) {
@@ -29,6 +34,7 @@ Result<FileLock> LockInFolder(const fs::path& path, LockMode mode, Deadline dead
   }
 }
 
+// Returns whether `path` is a regular file of the requested size.
 bool HasItsSize(const std::string& path, const CachedFileRequest& request) {
   struct stat about = {};
   if (lstat(path.c_str(), &about) != 0 || !S_ISREG(about.st_mode)) return false;
@@ -39,7 +45,8 @@ bool IsComplete(const std::string& path, const CachedFileRequest& request) {
   return HasItsSize(path, request) && (!request.is_good || request.is_good(path));
 }
 
-// A disk reads faster, unless there is something wrong.
+// Returns how long another process may verify the file before this one verifies it itself. The default assumes that a
+// healthy disk reads at least 128 MiB/s.
 std::chrono::milliseconds LongestLook(const CachedFileRequest& request) {
   constexpr uint64_t kBytesPerSecond = uint64_t{128} << 20;
   if (request.longest_look.count() > 0) return request.longest_look;
@@ -61,7 +68,7 @@ Result<LocalCache> LocalCache::Open(const LocalCacheOptions& options) {
   const fs::path folder = fs::absolute(options.folder, error);
   if (error) return FromErrno(error.value(), "finding " + options.folder);
   RETURN_IF_ERROR(MakeFolder(folder));
-  // Without links in it, so that every path below has one spelling.
+  // Without symbolic links, so that each path in the cache has one spelling.
   const fs::path real = fs::canonical(folder, error);
   if (error) return FromErrno(error.value(), "finding " + options.folder);
   return LocalCache({.folder = real.string(), .max_bytes = options.max_bytes});
@@ -83,18 +90,19 @@ Result<std::string> CacheEntry::GetOrMake(const CachedFileRequest& request, Dead
   ASSIGN_OR_RETURN(const std::optional<FileLock> lock, LockUnlessGood(request, partial, path, deadline));
   if (!lock.has_value()) return path.string();
   ASSIGN_OR_RETURN(const bool is_there, IsThere(request, path, deadline));
-  if (is_there) {  // perhaps because somebody else has made it meanwhile
+  if (is_there) {  // another process may have made it while this one waited for the lock
     unlink(partial.c_str());
     return path.string();
   }
   RETURN_IF_ERROR(Make(request, *lock, partial, path, deadline));
-  // The lock went with the name of the file in the making: whoever comes before this word looks for himself.
+  // The rename took the locked file away from the partial name. Until the voucher is held, another process can lock
+  // that name and verifies the file again.
   if (request.look == Look::kOncePerUse) RETURN_IF_ERROR(VouchFor(request, path, deadline));
   return path.string();
 }
 
-// The lock on the file in the making. Nullopt: whoever has it took longer than a look does, this process has looked
-// itself, and the file is good.
+// Returns the lock on the partial file. Returns nullopt if another process held the lock for longer than longest_look
+// and this process has verified the file without it.
 Result<std::optional<FileLock>> CacheEntry::LockUnlessGood(const CachedFileRequest& request, const std::string& partial,
                                                            const std::string& path, Deadline deadline) {
   bool may_look = request.look == Look::kOncePerUse;
@@ -104,7 +112,7 @@ Result<std::optional<FileLock>> CacheEntry::LockUnlessGood(const CachedFileReque
     if (lock.ok()) return std::optional<FileLock>(*std::move(lock));
     const bool is_out_of_patience = may_look && lock.status().code() == StatusCode::kDeadlineExceeded;
     if (!is_out_of_patience || deadline.HasPassed()) return lock.status();
-    if (!HasItsSize(path, request)) continue;  // it is in the making
+    if (!HasItsSize(path, request)) continue;  // the other process still makes it
     may_look = false;
     if (!IsComplete(path, request)) continue;
     RETURN_IF_ERROR(VouchFor(request, path, deadline));
@@ -112,13 +120,15 @@ Result<std::optional<FileLock>> CacheEntry::LockUnlessGood(const CachedFileReque
   }
 }
 
+// Holds a voucher for the file at `path` until this entry is destroyed.
 Status CacheEntry::VouchFor(const CachedFileRequest& request, const std::string& path, Deadline deadline) {
   ASSIGN_OR_RETURN(Voucher voucher, Vouch(path, deadline, request.stop_requested));
   Keep(request.name, std::move(voucher));
   return Status();
 }
 
-// With the lock on the file in the making, so that of many that begin at once one looks.
+// Returns whether the file exists and is good; with kOncePerUse, this entry then holds a voucher. The caller holds the
+// lock on the partial file, which serializes the calls of TakeWord.
 Result<bool> CacheEntry::IsThere(const CachedFileRequest& request, const std::string& path, Deadline deadline) {
   if (request.look == Look::kAlways) return IsComplete(path, request);
   if (!HasItsSize(path, request)) return false;
@@ -139,21 +149,21 @@ void CacheEntry::Keep(const std::string& name, Voucher voucher) {
 
 Status CacheEntry::Make(const CachedFileRequest& request, const FileLock& lock, const std::string& partial,
                         const std::string& path, Deadline deadline) const {
-  // What is there may be good: a look that was stopped says nothing.
+  // The existing file may be good: is_good may have returned false because of the stop.
   if (request.stop_requested && request.stop_requested()) return Cancelled("asked to stop before making " + path);
   const int descriptor = lock.descriptor();
   struct stat about = {};
   if (fstat(descriptor, &about) != 0) return FromErrno(errno, "looking at " + partial);
-  unlink(path.c_str());  // not good; who has it mapped keeps it
+  unlink(path.c_str());  // not good; existing mappings stay valid
   const uint64_t size_bytes = request.size_bytes + request.journal_bytes;
   bool resumed = about.st_size > 0;
-  if (static_cast<uint64_t>(about.st_size) > size_bytes) {  // of other contents under the same name
+  if (static_cast<uint64_t>(about.st_size) > size_bytes) {  // left by an attempt at other contents under this name
     if (ftruncate(descriptor, 0) != 0) return FromErrno(errno, "emptying " + partial);
     resumed = false;
   }
   const Status room = MakeRoom(options_.folder, options_.max_bytes, descriptor, partial, size_bytes, deadline);
   if (!room.ok()) {
-    unlink(partial.c_str());  // a full disk is not for half a file
+    unlink(partial.c_str());  // frees its space
     return room;
   }
   RETURN_IF_ERROR(request.fill({.descriptor = descriptor, .path = partial, .resumed = resumed}));

@@ -1,14 +1,15 @@
-// Copies of objects in a local folder: bounded, shared by any number of processes, intact whenever one is killed.
+// A cache of objects in a local folder. Its size is bounded, any number of processes share it, and it stays consistent
+// when a process is killed.
 //
-//   <folder>/.espalier-lock                           held while room is made
-//   <folder>/<entry>/.espalier-pin                    what makes a folder an entry
-//   <folder>/<entry>/a/graph.safetensors              a file: complete
-//   <folder>/<entry>/a/.espalier-partial-graph.safetensors   a file in the making, at its full size from the start
-//   <folder>/<entry>/a/.espalier-vouched-graph.safetensors-...   who has found it good (vouched_file.h)
+// - `<folder>/.espalier-lock`: locked while a process evicts entries and allocates space.
+// - `<folder>/<entry>/.espalier-pin`: marks the folder as an entry.
+// - `<folder>/<entry>/a/graph.safetensors`: a complete file.
+// - `<folder>/<entry>/a/.espalier-partial-graph.safetensors`: an incomplete file, allocated at its full size.
+// - `<folder>/<entry>/a/.espalier-vouched-graph.safetensors-...`: the mark that the file is verified (vouched_file.h).
 //
-// Who uses an entry holds its pin locked, shared; who evicts it, exclusively. Entries go as a whole, the one used
-// least recently (mtime of the pin) first, never one in use. An entry may lie within another; a file belongs to the
-// nearest. What a process has mapped stays valid whatever becomes of the names.
+// Each user of an entry holds a shared lock on its pin; eviction requires an exclusive one, so an entry in use is never
+// evicted. Entries are evicted as a whole, the least recently used (mtime of the pin) first. Entries can be nested; a
+// file belongs to the nearest entry. Memory mappings of a file stay valid after its eviction.
 #pragma once
 
 #include <chrono>
@@ -25,47 +26,50 @@
 
 namespace espalier::storage {
 
-// A file in the making. Its bytes may be what a try before left there.
+// An incomplete file. It may contain bytes that an earlier attempt has written.
 struct PartialFile {
-  int descriptor = -1;   // open for reading and writing; not the callee's to close
+  int descriptor = -1;   // open for reading and writing; owned by the caller of `fill`
   std::string path;      // for messages
-  bool resumed = false;  // a try before this one has left something
+  bool resumed = false;  // the file contains bytes of an earlier attempt
 };
 
-// Who looks whether a file that is there is good.
+// Which processes verify an existing file.
 enum class Look {
-  kAlways,      // whoever asks for it
-  kOncePerUse,  // the first: what a process that still has the entry has found good this way, or made, is taken as it
-                // is
+  // Each process that requests it.
+  kAlways,
+  // The first one. The file counts as verified while any process that verified, made or requested it with kOncePerUse
+  // keeps its CacheEntry.
+  kOncePerUse,
 };
 
-// What a file of an entry shall be.
+// Describes a file of an entry: its name, its size, how to verify it and how to make it.
 struct CachedFileRequest {
   std::string name;  // relative, '/'-separated
   uint64_t size_bytes = 0;
-  uint64_t journal_bytes = 0;  // room behind the file for `fill`, cut off at the end
-  // What is there already and has the size: is it good? Null: it is. May say no at once when a stop is requested: then
-  // the file stays.
+  uint64_t journal_bytes = 0;  // extra space after the file's bytes for `fill`; truncated when the file is complete
+  // Returns whether an existing file of this size has the right contents. Null: every file of this size is accepted.
+  // May return false early once stop_requested returns true; the file is then kept.
   std::function<bool(const std::string& path)> is_good;
-  // Makes the bytes. After an error what is there stays for the next try.
+  // Writes the bytes of the file. If it returns an error, the partial file is kept for the next attempt.
   std::function<Status(const PartialFile& partial)> fill;
   Look look = Look::kAlways;
-  // True ends the wait for another process, which makes the file or looks at it, as Cancelled, and nothing is made.
-  // Null: never.
+  // If it returns true, GetOrMake stops waiting for another process that makes or verifies the file, does not call
+  // `fill`, and returns Cancelled. Null: never. GetOrMake does not check it while `fill` runs.
   std::function<bool()> stop_requested = nullptr;
-  // With kOncePerUse: for how long another process's look is waited for before this one looks itself, for the other one
-  // may hang. 0: five seconds, and one for each 128 MiB.
+  // With kOncePerUse: how long to wait while another process, which may hang, verifies the file, before this process
+  // verifies it itself. 0: five seconds plus one second per 128 MiB of the file.
   std::chrono::milliseconds longest_look{0};
 };
 
-// A pinned entry: nothing of it is evicted. Thread-safe.
+// A pinned entry. None of its files is evicted while this object exists. Thread-safe.
 class CacheEntry {
  public:
   const std::string& folder() const { return folder_; }  // absolute
 
-  // The path of a complete file. One process at a time makes it, others wait for it. ResourceExhausted: neither the
-  // disk nor the cache's limit has room, and nothing that could go is left; the message has path and sizes. Any error
-  // of `fill`.
+  // Returns the path of the complete file; makes the file if it is missing or is_good returns false. One process at a
+  // time makes it, the others wait. Errors: InvalidArgument (the name), ResourceExhausted (the disk or the cache is
+  // full and no entry is left to evict; the message contains the path and the sizes), DeadlineExceeded, Cancelled, and
+  // the errors of `fill`.
   Result<std::string> GetOrMake(const CachedFileRequest& request, Deadline deadline) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
@@ -83,7 +87,7 @@ class CacheEntry {
               const std::string& path, Deadline deadline) const;
   void Keep(const std::string& name, Voucher voucher);
 
-  const LocalCacheOptions options_;  // folder: absolute
+  const LocalCacheOptions options_;  // the folder is absolute
   const std::string folder_;
   const FileLock pin_;
   Mutex mutex_;
@@ -93,12 +97,15 @@ class CacheEntry {
 // Thread-safe.
 class LocalCache {
  public:
-  // Makes the folder. FailedPrecondition, PermissionDenied: it cannot be.
+  // Creates the folder if it is missing. Errors: InvalidArgument (no folder is given), FailedPrecondition (a file has
+  // its name), and other errors of the file system, such as PermissionDenied.
   static Result<LocalCache> Open(const LocalCacheOptions& options);
 
   const std::string& folder() const { return options_.folder; }  // absolute
 
-  // The entry `name` (relative, '/'-separated), made where there is none, as just used.
+  // Returns the entry `name` (relative, '/'-separated) and marks it as just used. Creates it if it is missing. Blocks
+  // while another process evicts it. Errors: InvalidArgument (the name), DeadlineExceeded, and those of the file
+  // system.
   Result<std::shared_ptr<CacheEntry>> Pin(const std::string& name, Deadline deadline) const;
 
  private:

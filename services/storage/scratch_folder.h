@@ -1,4 +1,4 @@
-// The folder for files that are only needed during the lifetime of this process.
+// The folder for files that are needed only while this process runs.
 #pragma once
 
 #include <string>
@@ -7,7 +7,8 @@
 
 namespace espalier::storage {
 
-// Returns $TMPDIR, or /tmp if it is not set. FailedPrecondition if that is not a folder.
+// Returns $TMPDIR; if it is not set, $TMP, $TEMP or $TEMPDIR, otherwise /tmp (std::filesystem::temp_directory_path).
+// FailedPrecondition if that is not an existing folder.
 Result<std::string> ScratchFolder();
 
 }  // namespace espalier::storage

@@ -11,10 +11,12 @@
 namespace espalier::storage {
 namespace {
 
+// Returns the time as "<seconds>.<nanoseconds>", without padding.
 std::string SecondsText(const timespec& time) {
   return std::to_string(time.tv_sec) + "." + std::to_string(time.tv_nsec);
 }
 
+// Returns the path of the mark for the current file at `path`. Does not create the mark.
 Result<std::string> MakeMark(const std::string& path) {
   struct stat about = {};
   if (stat(path.c_str(), &about) != 0) return FromErrno(errno, "looking at " + path);
@@ -34,8 +36,8 @@ Result<std::optional<Voucher>> TakeWord(const std::string& path) {
     if (alone.ok()) return std::optional<Voucher>();
     if (alone.status().code() != StatusCode::kUnavailable) return alone.status();
   }
-  // The lock was held, so another process vouches for the file. Even if that process has ended since, its word was
-  // valid a moment ago and still counts.
+  // The mark is locked, so a voucher is held. Even if its holder exits before the next line, the file has been
+  // verified, and a file with the same mark is unchanged.
   ASSIGN_OR_RETURN(Voucher voucher, FileLock::TryAcquire(mark, LockMode::kShared));
   return std::optional<Voucher>(std::move(voucher));
 }

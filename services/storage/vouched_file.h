@@ -1,13 +1,12 @@
-// One look for many: a process that has found a file good, or made it, vouches for it as long as it lives, and others
-// that use the file take its word.
+// Vouchers record that a file is verified, so that of several processes that use the file only one has to verify it.
 //
-//   .espalier-vouched-<name>-<inode, size and times of the file>   beside the file, empty; all who vouch hold it
-//   locked,
-//                                                                  shared
+// - A process that has verified or written a file holds a voucher: a shared lock on the mark, an empty file beside it.
+// - The mark's name is `.espalier-vouched-<name>-<inode>-<size>-<mtime>-<ctime>`, with the values of the file. A file
+//   that was replaced or modified has another mark, and therefore no voucher.
+// - A process that relies on a voucher of another process holds one as well. The file counts as verified until the last
+//   voucher is released; the kernel releases the vouchers of a process that dies.
 //
-// Who takes another's word vouches as well, so that the word stands while any of them lives; the kernel ends it with
-// the last one. A file that has been replaced or written to since is another one, for which nobody has vouched. (What a
-// disk does to bytes that nobody writes shows in no process that has looked already.)
+// Corruption on disk that changes none of these values is not detected while a voucher is held.
 #pragma once
 
 #include <functional>
@@ -20,15 +19,18 @@
 
 namespace espalier::storage {
 
-// Held: others may take this process's word for the file.
+// While it is held, other processes treat the file as verified. The destructor releases it.
 using Voucher = FileLock;
 
-// A voucher of the caller's own, where somebody vouches for the file at `path` as it is; nullopt: nobody does. One
-// caller at a time for each path: a lock of theirs sees to that, until they have looked and vouch themselves.
+// Returns a voucher for the caller if a voucher for the current file at `path` is held, otherwise nullopt. Does not
+// block. NotFound: the file does not exist.
+//
+// Callers must exclude each other with a lock of their own for each path, because a concurrent call can be mistaken for
+// a voucher. After nullopt, the caller keeps that lock until it has verified the file and called Vouch.
 Result<std::optional<Voucher>> TakeWord(const std::string& path);
-// The word of who has looked, or made the file, which others may find before it is given: somebody may be asking for it
-// at this moment, and is waited for. DeadlineExceeded names the file, and so does Cancelled, once stop_requested (null:
-// never) says true.
+// Returns a voucher for the current file at `path`, which the caller has verified or written. Blocks while a TakeWord
+// of another caller checks the mark. Errors: NotFound (the file does not exist), DeadlineExceeded and Cancelled
+// (stop_requested, unless null, returned true); the last two name the mark.
 Result<Voucher> Vouch(const std::string& path, Deadline deadline,
                       const std::function<bool()>& stop_requested = nullptr);
 
