@@ -29,7 +29,7 @@ bool HasRowFor(const Tensor& values, uint64_t count) {
 }
 
 // Returns the ascending rows of the edges whose endpoints are a pair of `part`; with `adds_reverses`, also the rows of
-// edges whose reverse is such a pair. Threads search for ranges of edges among the sorted pairs.
+// edges whose reverse is such a pair. Each thread looks up a range of edges in the sorted pairs.
 std::vector<uint64_t> FindRowsByEndpoints(const graph::EdgeSet& edges, const graph::EdgePairs& part, bool adds_reverses,
                                           int threads) {
   const std::span<const uint64_t> sources = part.sources.ids(), destinations = part.destinations.ids();
