@@ -8,6 +8,7 @@
 // checkpoint.after_manifest.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>

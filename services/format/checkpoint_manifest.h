@@ -9,7 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "services/format/manifest.h"
+#include "services/base/status.h"
+#include "services/format/file_entry.h"
 
 namespace espalier::format {
 

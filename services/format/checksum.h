@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-#include "services/format/manifest.h"
+#include "services/format/file_entry.h"
 #include "services/storage/object_store.h"
 
 namespace espalier::format {

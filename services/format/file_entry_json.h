@@ -3,8 +3,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "services/format/file_entry.h"
 #include "services/format/json_fields.h"
-#include "services/format/manifest.h"
 
 namespace espalier::format {
 

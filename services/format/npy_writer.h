@@ -7,7 +7,7 @@
 
 #include "services/base/tensor.h"
 #include "services/format/checksum.h"
-#include "services/format/manifest.h"
+#include "services/format/file_entry.h"
 #include "services/storage/object_store.h"
 
 namespace espalier::format {

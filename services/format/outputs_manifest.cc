@@ -8,6 +8,7 @@
 #include <charconv>
 #include <cstdio>
 
+#include "services/base/tensor.h"
 #include "services/format/file_entry_json.h"
 #include "services/format/manifest_text.h"
 #include "services/format/stored_file.h"

@@ -9,7 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "services/format/manifest.h"
+#include "services/base/dtype.h"
+#include "services/format/file_entry.h"
 #include "services/storage/object_store.h"
 
 namespace espalier::format {

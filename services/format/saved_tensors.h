@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "services/base/tensor.h"
-#include "services/format/manifest.h"
+#include "services/format/file_entry.h"
 #include "services/storage/object_store.h"
 
 namespace espalier::format {

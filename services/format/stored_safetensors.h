@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "services/format/manifest.h"
+#include "services/format/file_entry.h"
 #include "services/format/safetensors.h"
 #include "services/storage/object_store.h"
 
