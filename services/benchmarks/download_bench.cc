@@ -6,7 +6,7 @@
 
 #include "services/base/clock.h"
 #include "services/base/environment.h"
-#include "services/format/partition_copies.h"
+#include "services/format/partition/partition_copies.h"
 #include "services/storage/open_store.h"
 
 namespace espalier::benchmarks {

@@ -8,7 +8,7 @@
 
 #include "services/base/environment.h"
 #include "services/cli/command.h"
-#include "services/format/checkpoint_catalog.h"
+#include "services/format/checkpoint/checkpoint_catalog.h"
 #include "services/storage/open_store.h"
 
 namespace espalier::cli {

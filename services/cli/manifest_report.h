@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "services/format/manifest.h"
+#include "services/format/partition/manifest.h"
 
 namespace espalier::cli {
 

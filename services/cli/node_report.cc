@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "services/format/partition_files.h"
+#include "services/format/partition/partition_files.h"
 
 namespace espalier::cli {
 namespace {

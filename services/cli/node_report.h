@@ -4,7 +4,7 @@
 #include <string>
 
 #include "services/cli/partition_place.h"
-#include "services/format/partition_files.h"
+#include "services/format/partition/partition_files.h"
 
 namespace espalier::cli {
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "services/cli/command.h"
-#include "services/format/outputs_manifest.h"
+#include "services/format/results/outputs_manifest.h"
 #include "services/storage/open_store.h"
 
 namespace espalier::cli {

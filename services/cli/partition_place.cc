@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "services/format/partition_files.h"
+#include "services/format/partition/partition_files.h"
 #include "services/storage/object_key.h"
 #include "services/storage/open_store.h"
 

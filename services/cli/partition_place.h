@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "services/format/manifest.h"
+#include "services/format/partition/manifest.h"
 #include "services/storage/open_store.h"
 
 namespace espalier::cli {

@@ -13,7 +13,7 @@
 #include "services/cli/partition_place.h"
 #include "services/cli/source_flags.h"
 #include "services/cli/unfinished.h"
-#include "services/format/verify.h"
+#include "services/format/verify/verify.h"
 #include "services/partitioner/stop_watcher.h"
 #include "services/partitioner/store_access.h"
 

@@ -10,7 +10,7 @@
 #include <algorithm>
 
 #include "services/base/descriptor.h"
-#include "services/format/partition_files.h"
+#include "services/format/partition/partition_files.h"
 #include "services/shard/graph_shard.h"
 #include "services/storage/open_store.h"
 

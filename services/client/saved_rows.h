@@ -11,7 +11,7 @@
 
 #include "services/client/dist_tensor.h"
 #include "services/client/row_order.h"
-#include "services/format/saved_tensors.h"
+#include "services/format/saved_tensors/saved_tensors.h"
 #include "services/sampler/routing/embedding_store.h"
 #include "services/storage/open_store.h"
 

@@ -1,7 +1,7 @@
 // A save writes safetensors files of about bytes_per_file each, with rows in the partitioning-independent order of
-// row_order.h, and the manifest last; a folder without a manifest is not a save (services/format/saved_tensors.h).
-// Loading reads the files in the same order and writes the rows under the ids of the present partitioning. Tensors are
-// scoped while they are loaded, so an error drops all of them.
+// row_order.h, and the manifest last; a folder without a manifest is not a save
+// (services/format/saved_tensors/saved_tensors.h). Loading reads the files in the same order and writes the rows under
+// the ids of the present partitioning. Tensors are scoped while they are loaded, so an error drops all of them.
 #include "services/client/saved_tensors.h"
 
 #include <memory>
@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "services/client/saved_rows.h"
-#include "services/format/saved_tensors.h"
+#include "services/format/saved_tensors/saved_tensors.h"
 #include "services/storage/open_store.h"
 
 namespace espalier::client {

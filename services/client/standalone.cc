@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "services/base/parallel.h"
-#include "services/format/partition_files.h"
+#include "services/format/partition/partition_files.h"
 #include "services/shard/local_graph.h"
 #include "services/storage/open_store.h"
 

@@ -5,10 +5,10 @@
 #include <string>
 
 #include "services/base/check.h"
-#include "services/format/checkpoint_manifest.h"
-#include "services/format/manifest.h"
-#include "services/format/outputs_manifest.h"
-#include "services/format/saved_tensors.h"
+#include "services/format/checkpoint/checkpoint_manifest.h"
+#include "services/format/partition/manifest.h"
+#include "services/format/results/outputs_manifest.h"
+#include "services/format/saved_tensors/saved_tensors.h"
 
 namespace {
 

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "services/base/check.h"
-#include "services/format/npy_header.h"
+#include "services/format/files/npy_header.h"
 #include "services/format/source/npy_file.h"
 #include "services/fuzz/input_file.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "services/base/check.h"
-#include "services/format/safetensors.h"
+#include "services/format/files/safetensors.h"
 #include "services/storage/memory_store.h"
 
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "services/format/source/npy_folder.h"
-#include "services/format/verify.h"
+#include "services/format/verify/verify.h"
 #include "services/partition/testing/small_graphs.h"
 #include "services/partitioner/partition_pipeline.h"
 #include "services/partitioner/report.h"

@@ -9,7 +9,7 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "services/format/partition_files.h"
+#include "services/format/partition/partition_files.h"
 #include "services/format/source/npy_file.h"
 
 namespace espalier::partitioner {

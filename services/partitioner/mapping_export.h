@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "services/format/partition_files.h"
+#include "services/format/partition/partition_files.h"
 #include "services/storage/object_store.h"
 
 namespace espalier::partitioner {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "services/base/hash.h"
-#include "services/format/partition_files.h"
+#include "services/format/partition/partition_files.h"
 #include "services/storage/object_key.h"
 #include "services/telemetry/log.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "services/base/exit_code.h"
-#include "services/format/manifest.h"
+#include "services/format/partition/manifest.h"
 #include "services/storage/object_store.h"
 #include "services/storage/open_store.h"
 

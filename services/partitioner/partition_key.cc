@@ -4,7 +4,7 @@
 #include <set>
 
 #include "services/base/sha256.h"
-#include "services/format/manifest.h"
+#include "services/format/partition/manifest.h"
 #include "services/job/enum_names.h"
 
 namespace espalier::partitioner {

@@ -8,7 +8,7 @@
 #include <algorithm>
 
 #include "services/base/clock.h"
-#include "services/format/partition_files.h"
+#include "services/format/partition/partition_files.h"
 #include "services/format/source/source_place.h"
 #include "services/format/source/source_reader.h"
 #include "services/job/enum_names.h"

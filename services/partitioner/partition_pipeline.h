@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "services/base/work_meter.h"
-#include "services/format/manifest.h"
+#include "services/format/partition/manifest.h"
 #include "services/format/source/source_files.h"
 #include "services/graph/preprocess.h"
 #include "services/job/dist_training.h"

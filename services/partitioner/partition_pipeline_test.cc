@@ -13,10 +13,10 @@
 #include <set>
 #include <thread>
 
-#include "services/format/partition_files.h"
+#include "services/format/partition/partition_files.h"
 #include "services/format/source/npy_file.h"
 #include "services/format/source/npy_folder.h"
-#include "services/format/verify.h"
+#include "services/format/verify/verify.h"
 #include "services/partition/testing/small_graphs.h"
 #include "services/partitioner/mapping_export.h"
 #include "services/partitioner/report.h"

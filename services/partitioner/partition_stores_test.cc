@@ -8,7 +8,7 @@
 #include <set>
 #include <utility>
 
-#include "services/format/partition_files.h"
+#include "services/format/partition/partition_files.h"
 #include "services/format/source/npy_file.h"
 #include "services/format/source/npy_folder.h"
 #include "services/partition/testing/small_graphs.h"

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "services/format/partition_files.h"
+#include "services/format/partition/partition_files.h"
 
 namespace espalier::partitioner {
 namespace {

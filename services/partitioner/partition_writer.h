@@ -5,7 +5,7 @@
 #include <string>
 
 #include "services/base/work_meter.h"
-#include "services/format/manifest.h"
+#include "services/format/partition/manifest.h"
 #include "services/graph/preprocess.h"
 #include "services/graph/source_graph.h"
 #include "services/partition/build_partition.h"

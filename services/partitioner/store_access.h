@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "services/base/environment.h"
-#include "services/format/partition_files.h"
+#include "services/format/partition/partition_files.h"
 #include "services/format/source/source_files.h"
 #include "services/storage/request_metrics.h"
 

@@ -14,7 +14,7 @@
 
 #include "services/collective/in_process_collective.h"
 #include "services/collective/self_collective.h"
-#include "services/format/checkpoint_catalog.h"
+#include "services/format/checkpoint/checkpoint_catalog.h"
 #include "services/sampler/batches/local_mini_batch_source.h"
 #include "services/shard/testing/test_graph.h"
 #include "services/storage/memory_store.h"

@@ -7,8 +7,8 @@
 #include <chrono>
 
 #include "services/base/failpoint.h"
-#include "services/format/checksum.h"
-#include "services/format/safetensors.h"
+#include "services/format/files/checksum.h"
+#include "services/format/files/safetensors.h"
 #include "services/storage/object_key.h"
 #include "services/telemetry/log.h"
 #include "services/trainer/evaluation/metrics.h"

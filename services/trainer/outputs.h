@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "services/format/outputs_manifest.h"
+#include "services/format/results/outputs_manifest.h"
 #include "services/storage/open_store.h"
 #include "services/trainer/ops/math_setup.h"
 #include "services/trainer/optim/optimizers.h"

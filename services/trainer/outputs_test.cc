@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "services/format/safetensors.h"
+#include "services/format/files/safetensors.h"
 #include "services/storage/file_store.h"
 #include "services/storage/memory_store.h"
 #include "services/storage/testing/faulty_store.h"

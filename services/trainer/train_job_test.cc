@@ -11,7 +11,7 @@
 #include <fstream>
 
 #include "services/collective/self_collective.h"
-#include "services/format/outputs_manifest.h"
+#include "services/format/results/outputs_manifest.h"
 #include "services/graph/generators.h"
 #include "services/sampler/batches/audit.h"
 #include "services/sampler/batches/local_mini_batch_source.h"

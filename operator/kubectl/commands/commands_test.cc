@@ -8,8 +8,8 @@
 
 #include "operator/kubectl/commands/testing/plugin_world.h"
 #include "services/base/base64.h"
-#include "services/format/checksum.h"
-#include "services/format/outputs_manifest.h"
+#include "services/format/files/checksum.h"
+#include "services/format/results/outputs_manifest.h"
 #include "services/storage/file_store.h"
 #include "services/storage/testing/put_text.h"
 #include "services/storage/testing/temporary_folder.h"

@@ -10,8 +10,8 @@
 
 #include "operator/kubectl/outputs/selection.h"
 #include "services/base/hash.h"
-#include "services/format/checksum.h"
-#include "services/format/outputs_manifest.h"
+#include "services/format/files/checksum.h"
+#include "services/format/results/outputs_manifest.h"
 #include "services/storage/file_store.h"
 #include "services/storage/memory_store.h"
 #include "services/storage/object_key.h"

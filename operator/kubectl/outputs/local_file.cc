@@ -9,8 +9,8 @@
 
 #include <cerrno>
 
-#include "services/format/checksum.h"
-#include "services/format/stored_file.h"
+#include "services/format/files/checksum.h"
+#include "services/format/files/stored_file.h"
 #include "services/storage/allocate.h"
 #include "services/storage/block_download.h"
 #include "services/storage/file_lock.h"

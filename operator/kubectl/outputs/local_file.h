@@ -6,7 +6,7 @@
 #include <functional>
 
 #include "services/base/clock.h"
-#include "services/format/outputs_manifest.h"
+#include "services/format/results/outputs_manifest.h"
 #include "services/storage/object_store.h"
 
 namespace espalier::ctl::outputs {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "services/format/outputs_manifest.h"
+#include "services/format/results/outputs_manifest.h"
 
 namespace espalier::ctl::outputs {
 

@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "services/format/partition_files.h"
+#include "services/format/partition/partition_files.h"
 #include "services/shard/testing/test_graph.h"
 #include "services/storage/open_store.h"
 

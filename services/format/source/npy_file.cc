@@ -8,8 +8,8 @@
 #include <cstring>
 #include <span>
 
-#include "services/format/mapped_file.h"
-#include "services/format/npy_header.h"
+#include "services/format/files/mapped_file.h"
+#include "services/format/files/npy_header.h"
 
 namespace espalier::format {
 namespace {

@@ -12,7 +12,7 @@
 #include <memory>
 #include <span>
 
-#include "services/format/npy_header.h"
+#include "services/format/files/npy_header.h"
 #include "services/format/source/npy_file.h"
 #include "services/format/source/scratch_file.h"
 

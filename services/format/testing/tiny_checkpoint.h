@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "services/format/checkpoint.h"
+#include "services/format/checkpoint/checkpoint.h"
 
 namespace espalier::format {
 

@@ -1,7 +1,7 @@
 #include "services/format/testing/tiny_graph.h"
 
-#include "services/format/node_results.h"
-#include "services/format/partition_files.h"
+#include "services/format/partition/partition_files.h"
+#include "services/format/results/node_results.h"
 #include "services/partition/quality.h"
 
 namespace espalier::format {

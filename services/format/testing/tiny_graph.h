@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "services/format/manifest.h"
+#include "services/format/partition/manifest.h"
 #include "services/graph/source_graph.h"
 #include "services/partition/build_partition.h"
 #include "services/storage/object_store.h"

@@ -3,9 +3,9 @@
 #include <string>
 #include <vector>
 
-#include "services/format/checkpoint_catalog.h"
-#include "services/format/model_kind.h"
-#include "services/format/safetensors.h"
+#include "services/format/checkpoint/checkpoint_catalog.h"
+#include "services/format/files/model_kind.h"
+#include "services/format/files/safetensors.h"
 #include "services/storage/file_uri.h"
 #include "services/storage/object_key.h"
 

@@ -5,7 +5,7 @@
 
 #include <span>
 
-#include "services/format/safetensors.h"
+#include "services/format/files/safetensors.h"
 #include "services/storage/memory_store.h"
 
 namespace espalier::start_files {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "services/format/manifest.h"
+#include "services/format/partition/manifest.h"
 #include "services/graph/label_columns.h"
 #include "services/graph/source_graph.h"
 #include "services/job/dist_training.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "services/base/tensor.h"
-#include "services/format/manifest.h"
+#include "services/format/partition/manifest.h"
 #include "services/job/dist_training.h"
 #include "services/partitioner/checks/value_errors.h"
 

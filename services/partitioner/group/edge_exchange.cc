@@ -12,9 +12,9 @@
 #include <span>
 
 #include "services/base/parallel.h"
-#include "services/format/file_entry_json.h"
-#include "services/format/json_fields.h"
-#include "services/format/strict_json.h"
+#include "services/format/files/file_entry_json.h"
+#include "services/format/files/json_fields.h"
+#include "services/format/files/strict_json.h"
 #include "services/graph/id_values.h"
 
 namespace espalier::partitioner {

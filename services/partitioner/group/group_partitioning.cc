@@ -8,10 +8,10 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "services/format/file_entry_json.h"
-#include "services/format/json_fields.h"
-#include "services/format/partition_files.h"
-#include "services/format/strict_json.h"
+#include "services/format/files/file_entry_json.h"
+#include "services/format/files/json_fields.h"
+#include "services/format/files/strict_json.h"
+#include "services/format/partition/partition_files.h"
 #include "services/partition/input_checks.h"
 #include "services/partition/quality.h"
 #include "services/partitioner/group/edge_exchange.h"

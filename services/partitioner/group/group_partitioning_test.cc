@@ -10,7 +10,7 @@
 #include <fstream>
 #include <thread>
 
-#include "services/format/verify.h"
+#include "services/format/verify/verify.h"
 #include "services/partitioner/group/edge_exchange.h"
 #include "services/partitioner/group/testing/group_test.h"
 #include "services/storage/testing/faulty_store.h"

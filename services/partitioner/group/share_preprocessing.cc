@@ -13,8 +13,8 @@
 #include <tuple>
 
 #include "services/base/check.h"
-#include "services/format/json_fields.h"
-#include "services/format/strict_json.h"
+#include "services/format/files/json_fields.h"
+#include "services/format/files/strict_json.h"
 #include "services/graph/id_values.h"
 
 namespace espalier::partitioner {

@@ -2,9 +2,9 @@
 
 #include <memory>
 
-#include "services/format/checksum.h"
-#include "services/format/mapped_file.h"
-#include "services/format/safetensors.h"
+#include "services/format/files/checksum.h"
+#include "services/format/files/mapped_file.h"
+#include "services/format/files/safetensors.h"
 #include "services/storage/object_key.h"
 
 namespace espalier::partitioner {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "services/base/tensor.h"
-#include "services/format/manifest.h"
+#include "services/format/partition/manifest.h"
 #include "services/storage/object_store.h"
 
 namespace espalier::partitioner {

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "services/base/descriptor.h"
-#include "services/format/checksum.h"
+#include "services/format/files/checksum.h"
 
 namespace espalier::launch {
 namespace {

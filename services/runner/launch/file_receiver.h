@@ -6,7 +6,7 @@
 #include <set>
 #include <string>
 
-#include "services/format/manifest.h"
+#include "services/format/partition/manifest.h"
 #include "services/runner/launch/message.h"
 #include "services/storage/file_lock.h"
 

@@ -11,7 +11,7 @@
 #include <memory>
 #include <span>
 
-#include "services/format/checksum.h"
+#include "services/format/files/checksum.h"
 
 namespace espalier::launch {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "services/format/manifest.h"
+#include "services/format/partition/manifest.h"
 #include "services/runner/launch/host_session.h"
 
 namespace espalier::launch {

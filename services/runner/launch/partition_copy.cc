@@ -6,8 +6,8 @@
 #include <filesystem>
 
 #include "services/base/utf8.h"
-#include "services/format/partition_files.h"
-#include "services/format/partition_names.h"
+#include "services/format/partition/partition_files.h"
+#include "services/format/partition/partition_names.h"
 #include "services/storage/file_store.h"
 
 namespace espalier::launch {

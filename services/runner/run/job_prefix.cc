@@ -8,7 +8,7 @@
 #include <optional>
 #include <string_view>
 
-#include "services/format/outputs_manifest.h"
+#include "services/format/results/outputs_manifest.h"
 #include "services/storage/object_key.h"
 
 namespace espalier::run {

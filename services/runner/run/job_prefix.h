@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "services/format/checkpoint_catalog.h"
+#include "services/format/checkpoint/checkpoint_catalog.h"
 #include "services/storage/open_store.h"
 
 namespace espalier::run {

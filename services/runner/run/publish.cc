@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "services/format/outputs_manifest.h"
+#include "services/format/results/outputs_manifest.h"
 #include "services/storage/object_key.h"
 #include "services/telemetry/process.h"
 

@@ -1,4 +1,4 @@
-// Publishes the outputs of a successful run, which rank 0 has committed (format/outputs_manifest.h).
+// Publishes the outputs of a successful run, which rank 0 has committed (format/results/outputs_manifest.h).
 #pragma once
 
 #include "services/runner/run/run_folder.h"

@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "services/base/hash.h"
-#include "services/format/outputs_manifest.h"
+#include "services/format/results/outputs_manifest.h"
 #include "services/runner/run/testing/read_text.h"
 #include "services/storage/memory_store.h"
 #include "services/storage/testing/put_text.h"

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "services/format/checkpoint.h"
+#include "services/format/checkpoint/checkpoint.h"
 #include "services/runner/run/testing/fake_roles.h"
 #include "services/storage/file_store.h"
 

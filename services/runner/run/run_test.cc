@@ -11,8 +11,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "services/format/checkpoint.h"
-#include "services/format/outputs_manifest.h"
+#include "services/format/checkpoint/checkpoint.h"
+#include "services/format/results/outputs_manifest.h"
 #include "services/runner/run/run_folder.h"
 #include "services/runner/run/testing/fake_roles.h"
 #include "services/runner/run/testing/read_text.h"

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "services/base/clock.h"
-#include "services/format/partition_files.h"
+#include "services/format/partition/partition_files.h"
 #include "services/rpc/limits.h"
 #include "services/storage/file_uri.h"
 #include "services/telemetry/log.h"

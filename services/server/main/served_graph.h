@@ -5,8 +5,8 @@
 #include <memory>
 #include <string>
 
-#include "services/format/manifest.h"
-#include "services/format/partition_files.h"
+#include "services/format/partition/manifest.h"
+#include "services/format/partition/partition_files.h"
 #include "services/server/graph_service.h"
 #include "services/shard/graph_shard.h"
 #include "services/storage/local_cache.h"

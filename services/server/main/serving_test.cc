@@ -12,7 +12,7 @@
 #include "services/client/session.h"
 #include "services/client/testing/served_graph.h"
 #include "services/client/testing/written_partitions.h"
-#include "services/format/partition_files.h"
+#include "services/format/partition/partition_files.h"
 #include "services/server/graph_server.h"
 #include "services/server/main/job_check.h"
 #include "services/server/main/nonce_file.h"

@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "services/base/mutex.h"
-#include "services/format/safetensors.h"
+#include "services/format/files/safetensors.h"
 #include "services/trainer/checkpoint/loop_snapshot.h"
 
 namespace espalier::trainer {

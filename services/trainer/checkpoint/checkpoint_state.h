@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "services/format/checkpoint.h"
+#include "services/format/checkpoint/checkpoint.h"
 #include "services/trainer/checkpoint/loop_snapshot.h"
 #include "services/trainer/ops/math_setup.h"
 

@@ -15,7 +15,7 @@
 #include <thread>
 
 #include "services/base/mutex.h"
-#include "services/format/checkpoint_catalog.h"
+#include "services/format/checkpoint/checkpoint_catalog.h"
 #include "services/storage/open_store.h"
 #include "services/trainer/checkpoint/checkpoint_intake.h"
 #include "services/trainer/checkpoint/checkpoint_metrics.h"

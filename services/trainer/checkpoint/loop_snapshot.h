@@ -9,7 +9,7 @@
 
 #include "services/base/clock.h"
 #include "services/base/status.h"
-#include "services/format/safetensors.h"
+#include "services/format/files/safetensors.h"
 #include "services/trainer/checkpoint/epoch_report.h"
 #include "services/trainer/optim/optimizers.h"
 

@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "services/collective/agreement.h"
-#include "services/format/checkpoint_catalog.h"
-#include "services/format/stored_safetensors.h"
+#include "services/format/checkpoint/checkpoint_catalog.h"
+#include "services/format/files/stored_safetensors.h"
 #include "services/storage/object_key.h"
 #include "services/telemetry/log.h"
 

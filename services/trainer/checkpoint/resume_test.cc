@@ -7,7 +7,7 @@
 #include <functional>
 
 #include "services/base/failpoint.h"
-#include "services/format/checkpoint_catalog.h"
+#include "services/format/checkpoint/checkpoint_catalog.h"
 #include "services/trainer/testing/modules.h"
 #include "services/trainer/testing/process_folder.h"
 #include "services/trainer/testing/tiny_runs.h"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "services/collective/collective.h"
-#include "services/format/safetensors.h"
+#include "services/format/files/safetensors.h"
 #include "services/sampler/access/seed_source.h"
 #include "services/sampler/routing/embedding_store.h"
 #include "services/trainer/data/batch_tensors.h"

@@ -10,7 +10,7 @@
 #include <span>
 #include <string_view>
 
-#include "services/format/model_kind.h"
+#include "services/format/files/model_kind.h"
 #include "services/trainer/model/parameters.h"
 
 namespace espalier::trainer {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "services/format/safetensors.h"
+#include "services/format/files/safetensors.h"
 #include "services/storage/open_store.h"
 #include "services/trainer/model/model.h"
 

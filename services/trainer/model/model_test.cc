@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "services/format/safetensors.h"
+#include "services/format/files/safetensors.h"
 #include "services/job/enum_names.h"
 #include "services/trainer/model/parameters.h"
 #include "services/trainer/ops/math_setup.h"

@@ -31,8 +31,8 @@ std::string ParametersDigest(const Model& model);
 Tensor FromTorch(const torch::Tensor& tensor);  // shares memory; copies if the tensor is not contiguous
 torch::Tensor ToTorch(const Tensor& tensor);    // shares memory, which must not be written to
 
-// Convert between the state of a model and the tensors of a model file (format/safetensors.h). InvalidArgument names a
-// tensor whose dtype has no counterpart in torch.
+// Convert between the state of a model and the tensors of a model file (format/files/safetensors.h). InvalidArgument
+// names a tensor whose dtype has no counterpart in torch.
 std::map<std::string, Tensor> ToTensors(const NamedTensors& state);
 Result<NamedTensors> ToNamedTensors(const std::map<std::string, Tensor>& tensors);
 

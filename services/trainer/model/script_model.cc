@@ -17,7 +17,7 @@
 #include <sstream>
 
 #include "services/base/random_purpose.h"
-#include "services/format/model_kind.h"
+#include "services/format/files/model_kind.h"
 #include "services/telemetry/log.h"
 #include "services/trainer/model/collective_error.h"
 #include "services/trainer/model/model_error.h"

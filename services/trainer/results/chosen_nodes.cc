@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "services/base/tensor.h"
-#include "services/format/npy_header.h"
+#include "services/format/files/npy_header.h"
 #include "services/storage/object_key.h"
 
 namespace espalier::trainer {

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "services/format/npy_writer.h"
+#include "services/format/files/npy_writer.h"
 #include "services/graph/generators.h"
 #include "services/shard/testing/test_graph.h"
 #include "services/storage/memory_store.h"

@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "services/collective/agreement.h"
-#include "services/format/edge_results.h"
+#include "services/format/results/edge_results.h"
 #include "services/trainer/model/parameters.h"
 #include "services/trainer/results/decisions.h"
 

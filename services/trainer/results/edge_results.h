@@ -1,5 +1,5 @@
 // Writes a trained model's predictions for the edges of the task's split, with the original ids of their endpoints, in
-// the format of format/edge_results.h:
+// the format of format/results/edge_results.h:
 //   predictions/  for each part: the class (I64), 0 or 1 per class (U8), or the values
 //   logits/       the outputs from which classes were predicted
 // Rank 0 fetches and writes one bounded piece at a time.

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "services/format/manifest.h"
+#include "services/format/partition/manifest.h"
 #include "services/storage/object_store.h"
 
 namespace espalier::trainer {

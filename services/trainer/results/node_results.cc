@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "services/collective/agreement.h"
-#include "services/format/node_results.h"
+#include "services/format/results/node_results.h"
 #include "services/trainer/evaluation/stored_embeddings.h"
 #include "services/trainer/evaluation/stored_tensors.h"
 #include "services/trainer/model/parameters.h"

@@ -1,4 +1,4 @@
-// Writes a trained model's results for nodes, with their original ids, in the format of format/node_results.h:
+// Writes a trained model's results for nodes, with their original ids, in the format of format/results/node_results.h:
 //   embeddings/   for each node type that has any: the activations that enter the last layer; for tasks on edges, the
 //                 model's outputs
 //   predictions/  for the task's node type: the class (I64), 0 or 1 per class (U8), or the values
@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "services/format/outputs_manifest.h"
+#include "services/format/results/outputs_manifest.h"
 #include "services/trainer/evaluation/full_inference.h"
 #include "services/trainer/results/chosen_nodes.h"
 

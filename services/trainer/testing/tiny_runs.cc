@@ -7,7 +7,7 @@
 #include <atomic>
 
 #include "services/base/mutex.h"
-#include "services/format/checkpoint_catalog.h"
+#include "services/format/checkpoint/checkpoint_catalog.h"
 #include "services/graph/generators.h"
 #include "services/sampler/batches/local_mini_batch_source.h"
 #include "services/shard/testing/test_graph.h"

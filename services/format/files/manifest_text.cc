@@ -1,0 +1,19 @@
+#include "services/format/files/manifest_text.h"
+
+namespace espalier::format {
+
+Result<std::string> ReadManifestText(storage::ObjectStore& store, const std::string& key) {
+  const Result<storage::ObjectInfo> info = store.Head(key);  // ignore errors: Get returns a better one
+  if (info.ok() && info->size_bytes > kMaxManifestBytes) {
+    return InvalidArgument(key + " has " + std::to_string(info->size_bytes) + " bytes, which no manifest has");
+  }
+  return store.Get(key);
+}
+
+Status CheckManifestSize(const std::string& text) {
+  if (text.size() <= kMaxManifestBytes) return Status();
+  return ResourceExhausted("the manifest has " + std::to_string(text.size()) + " bytes, and at most " +
+                           std::to_string(kMaxManifestBytes) + " are read");
+}
+
+}  // namespace espalier::format

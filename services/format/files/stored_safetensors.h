@@ -1,0 +1,27 @@
+// Reads and writes safetensors files in a store together with their manifest entries.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "services/format/files/file_entry.h"
+#include "services/format/files/safetensors.h"
+#include "services/storage/object_store.h"
+
+namespace espalier::format {
+
+// Writes `content` to `<folder>/<key>`, atomically. Returns its entry, with `key`.
+Result<FileEntry> PutSafetensors(storage::ObjectStore& store, const std::string& folder, const std::string& key,
+                                 const Safetensors& content);
+
+// Reads a whole object. Checks that its size is `size_bytes` before it allocates memory; does not verify checksums.
+// Returns DataLoss for another size, and NotFound.
+Result<std::shared_ptr<const std::string>> ReadStoredBytes(storage::ObjectStore& store, const std::string& key,
+                                                           uint64_t size_bytes);
+
+// Verifies the checksums of the bytes of a file and parses them. The tensors share ownership of `bytes`. Returns
+// DataLoss; `where` names the file in messages.
+Result<Safetensors> ParseStoredSafetensors(const FileEntry& entry, std::shared_ptr<const std::string> bytes,
+                                           const std::string& where);
+
+}  // namespace espalier::format

@@ -1,0 +1,119 @@
+// The manifest of a partitioned graph (docs/partition-format.md): its types, columns, splits and quality, and all files
+// with sizes and checksums. It is written last: a folder without a manifest holds no partitioning.
+#pragma once
+
+#include <array>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "services/format/files/file_entry.h"
+#include "services/graph/partition.h"
+#include "services/graph/partition_book.h"
+
+namespace espalier::format {
+
+inline constexpr const char* kPartitionFormatName = "espalier.partitioned-graph";
+inline constexpr int kPartitionFormatVersion = 1;
+
+struct ColumnEntry {
+  std::string name;
+  DType dtype = DType::kF32;
+  std::vector<int64_t> row_shape;
+  bool lacks_values = false;  // the source has NaN in this column; allowed for labels only (graph/label_columns.h)
+  // For edge columns of one number per edge: the first value that cannot be an edge weight ("row 2 is -2.5"): negative,
+  // NaN or infinite; empty: none.
+  std::string bad_weight = {};
+  bool is_all_zero = false;  // for such a column with rows: all values are 0
+  // For node columns: the first value that cannot be a feature (finite as F64 but infinite as F32), and the first value
+  // that cannot be a time (2^63 or more), for example "row 2 is 1e+300"; empty: none.
+  std::string bad_feature = {};
+  std::string bad_time = {};
+  friend bool operator==(const ColumnEntry&, const ColumnEntry&) = default;
+};
+
+struct PartitionEntry {
+  FileEntry graph;              // structure, original ids, directory, splits
+  FileEntry node_columns;       // features and labels
+  FileEntry edge_columns;       // edge features; loaded on request
+  FileEntry original_edge_ids;  // loaded on request
+
+  std::array<const FileEntry*, 4> files() const { return {&graph, &node_columns, &edge_columns, &original_edge_ids}; }
+  uint64_t size_bytes() const;  // total size of the four files
+  friend bool operator==(const PartitionEntry&, const PartitionEntry&) = default;
+};
+
+// Properties of the values that a label column has in the rows of a split, interpreted as labels of one kind.
+struct LabelFacts {
+  std::string wrong = {};  // the first value that is neither a label nor missing ("row 5 is 2.5"); empty: none
+  bool has_label = true;   // the training part has a label, or is empty
+  friend bool operator==(const LabelFacts&, const LabelFacts&) = default;
+};
+struct SplitLabels {
+  LabelFacts classes;
+  LabelFacts flags;    // multi-label: 0 or 1 for each class
+  LabelFacts numbers;  // regression
+  friend bool operator==(const SplitLabels&, const SplitLabels&) = default;
+};
+
+struct SplitEntry {
+  std::string name;
+  uint16_t node_type = 0;
+  uint64_t train = 0, validation = 0, test = 0;    // number of nodes
+  std::map<std::string, SplitLabels> labels = {};  // by column, for columns that may be labels
+  friend bool operator==(const SplitEntry&, const SplitEntry&) = default;
+};
+
+// Marks a split whose validation and test pairs have been removed from the edges of the graph.
+struct HeldOut {
+  std::optional<uint16_t> reverse;  // edge type from which the reversed pairs have been removed, too
+  friend bool operator==(const HeldOut&, const HeldOut&) = default;
+};
+
+struct EdgeSplitEntry {
+  std::string name;
+  uint16_t edge_type = 0;
+  uint64_t train = 0, validation = 0, test = 0;  // number of edges
+  std::optional<HeldOut> held_out = {};          // nullopt: validation and test pairs may be edges of the graph
+  std::map<std::string, SplitLabels> labels = {};
+  friend bool operator==(const EdgeSplitEntry&, const EdgeSplitEntry&) = default;
+};
+
+struct Quality {
+  uint64_t cut_edges = 0;  // directed edges whose source and destination have different owners
+  double cut_ratio = 0;    // cut_edges / number of edges
+  double replication = 0;  // (owned nodes + distinct remote in-neighbors of each partition) / number of nodes
+  // constraint ("nodes", "edges", "train-nodes", "nodes:paper") -> largest partition / average
+  std::map<std::string, double> balance;
+  friend bool operator==(const Quality&, const Quality&) = default;
+};
+
+struct Manifest {
+  int format_version = kPartitionFormatVersion;
+  std::string partition_key;  // 64 hex digits: SHA-256 of sources, options, algorithm and format versions
+  std::string attempt;        // folder of the partition files, next to the manifest
+  std::string graph_name;
+  std::string algorithm;  // "METIS", ...
+  uint64_t seed = 0;
+  std::string in_edge_order;                // "source,edge" or "time:<column>,source,edge"
+  std::vector<std::string> source_columns;  // node columns that are copied to the edges (graph::SourceColumnName)
+  graph::PartitionBook book;
+  std::vector<std::vector<ColumnEntry>> node_columns;  // by NodeTypeId, sorted by name
+  std::vector<std::vector<ColumnEntry>> edge_columns;  // by EdgeTypeId
+  std::vector<SplitEntry> splits;
+  std::vector<EdgeSplitEntry> edge_splits;
+  std::vector<PartitionEntry> partitions;
+  Quality quality;
+  double partition_seconds = 0;
+  uint64_t peak_memory_bytes = 0;
+  std::vector<std::string> warnings =
+      {};  // from partitioning, one sentence each: input that was ignored or is probably a mistake
+};
+
+std::string ManifestToJson(const Manifest& manifest);
+// Parses an untrusted manifest. Returns InvalidArgument that names the invalid field, also for another format or
+// format_version.
+Result<Manifest> ManifestFromJson(const std::string& text);
+
+}  // namespace espalier::format

@@ -1,0 +1,48 @@
+// Provides the files of a partitioning as local files that can be mapped: the files of a local store themselves, or
+// copies in a local cache.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "services/format/partition/partition_files.h"
+#include "services/storage/local_cache.h"
+
+namespace espalier::format {
+
+struct LocalFile {
+  std::string path;
+  bool verified = false;            // checksums were compared, by this process or (kCompareOnce) by another one
+  std::shared_ptr<const void> pin;  // prevents eviction of a copy and of its manifest; null if the file is no copy
+};
+
+// Thread-compatible.
+class PartitionCopies {
+ public:
+  // All arguments must outlive this object.
+  PartitionCopies(storage::ObjectStore& store, const std::string& prefix, const Manifest& manifest,
+                  const LoadOptions& options);
+
+  // Returns a local file with the content of `file`; copies it into options.data_dir if the store is not local. Returns
+  // FailedPrecondition if the file is not local and data_dir is empty, DataLoss if its size differs from the manifest,
+  // and errors of DownloadBlocks and CacheEntry.
+  Result<LocalFile> Get(const FileEntry& file);
+
+ private:
+  Result<std::shared_ptr<storage::CacheEntry>> EntryFor(const std::string& folder);
+  Status PutManifest();
+  Result<LocalFile> Copy(const std::string& key, const FileEntry& file);
+
+  storage::ObjectStore& store_;
+  const std::string& prefix_;
+  const Manifest& manifest_;
+  const LoadOptions& options_;
+  const Deadline deadline_;
+  std::optional<storage::LocalCache> cache_;
+  std::string name_;                                                    // folder of the copies in the cache
+  std::map<std::string, std::shared_ptr<storage::CacheEntry>> pinned_;  // by folder relative to name_
+};
+
+}  // namespace espalier::format

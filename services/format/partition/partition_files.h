@@ -1,0 +1,86 @@
+// Writes and reads the files of a partitioning.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "services/format/partition/manifest.h"
+#include "services/storage/object_store.h"
+#include "services/storage/open_store.h"
+
+namespace espalier::format {
+
+// Reads the manifest at `<prefix>/manifest.json`. Returns NotFound if there is none.
+Result<Manifest> ReadManifest(storage::ObjectStore& store, const std::string& prefix);
+
+// Bytes of files that were copied into data_dir because they could not be mapped in the store.
+struct CopiedBytes {
+  uint64_t found = 0;    // a copy existed already
+  uint64_t fetched = 0;  // the copy was downloaded
+};
+
+// Whether the bytes of a file are verified with the checksums of the manifest before they are used. Downloads are
+// always verified, block by block.
+enum class Checksums {
+  kSkip,
+  kCompare,
+  kCompareOnce,  // like kCompare, but skips a copy in data_dir that a process which still uses it has verified in this
+                 // way or downloaded
+};
+
+struct LoadOptions {
+  bool node_columns = true;
+  bool edge_columns = false;
+  bool original_edge_ids = false;
+  Checksums checksums = Checksums::kCompare;
+  int threads = 1;
+  // Folder of a local cache (storage/local_cache.h; on tmpfs or disk). Files of a store that is not local are copied to
+  // it, and are not evicted while the partition is in use. Empty: the store must be local.
+  std::string data_dir;
+  uint64_t cache_bytes = 0;  // size limit of data_dir; 0: limited by the disk only
+  int parallel_requests = 8;
+  std::chrono::seconds download_timeout{3600};  // for all files together
+  // Called on the calling thread, about once per second during a download.
+  std::function<void(const std::string& key, uint64_t present_bytes, uint64_t size_bytes)> progress = nullptr;
+  // If it returns true, a download, the wait for the download of another process, or the verification of files ends
+  // with Cancelled. Called from any thread.
+  std::function<bool()> stop_requested = nullptr;
+  CopiedBytes* copied = nullptr;  // counts copies, unless null
+};
+
+// Returns the absolute path of the folder in `data_dir` where LoadPartition stores copies of the files of this
+// partitioning. The folder also holds the manifest, so that it is a partitioning itself. Its name contains a hash of
+// the manifest, and thereby of the checksums of all files.
+Result<std::string> FolderOfCopies(const std::string& data_dir, const Manifest& manifest);
+
+// Maps one partition of an untrusted partitioning. Before it returns, it verifies the checksums (options.checksums) and
+// every invariant on which readers rely (monotone indptr, ids in range, ...), and returns DataLoss that names the file
+// and the position. Files are downloaded in parallel ranges; the next call resumes an interrupted download. Returns
+// ResourceExhausted, with path and sizes, if data_dir has not enough space.
+Result<graph::Partition> LoadPartition(storage::ObjectStore& store, const std::string& prefix, const Manifest& manifest,
+                                       PartitionId partition, const LoadOptions& options);
+
+// Returns a function for graph::Partition::load_original_edge_ids of a partition that was loaded without original edge
+// ids. The function maps and verifies their file as LoadPartition does with these options, and downloads it first if it
+// is not local. It returns Cancelled if a stop is requested by `stop` or options.stop_requested. It does not count
+// copies in options.copied. Thread-safe.
+std::function<Result<std::vector<Tensor>>(const std::stop_token& stop)> OriginalEdgeIdsLater(
+    storage::StoreLocation at, std::shared_ptr<const Manifest> manifest, PartitionId partition, LoadOptions options);
+
+// Writes the four files of one partition to `<prefix>/<attempt>/part-NNNNN/` and returns their entries.
+// `stop_requested`, unless null, is called before every 8 MiB; if it returns true, Cancelled is returned, and the files
+// that are complete by then remain in the store.
+Result<PartitionEntry> WritePartition(storage::ObjectStore& store, const std::string& prefix,
+                                      const std::string& attempt, const graph::PartitionBook& book,
+                                      const graph::Partition& partition,
+                                      const std::function<bool()>& stop_requested = nullptr);
+
+// Commits a partitioning: creates manifest.json. Returns AlreadyExists if another attempt has committed before; the
+// caller then uses that manifest.
+Status CommitManifest(storage::ObjectStore& store, const std::string& prefix, const Manifest& manifest);
+
+}  // namespace espalier::format

@@ -1,0 +1,71 @@
+// The steps of VerifyPartitioning (verify.h). They rely only on the guarantees of LoadPartition.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "services/format/verify/verify.h"
+#include "services/graph/partition.h"
+
+namespace espalier::format {
+
+inline constexpr uint64_t kNoNode = ~uint64_t{0};
+inline constexpr uint64_t kMeteredBytesOfEdge = 12;  // the source id, a share of indptr, and the original edge id
+
+// All partitions of a graph, and the mapping between original and global node ids.
+struct LoadedPartitioning {
+  Manifest manifest;
+  std::vector<graph::Partition> partitions;
+  std::vector<std::vector<uint64_t>> original_of;  // by NodeTypeId, by global id
+  std::vector<std::vector<uint64_t>> global_of;    // by NodeTypeId, by original id; kNoNode: not owned
+  WorkMeter* meter = nullptr;                      // see VerifyOptions
+
+  const graph::PartitionBook& book() const { return manifest.book; }
+};
+
+// Reads elements of a tensor of 32-bit or 64-bit ids.
+class IdReader {
+ public:
+  explicit IdReader(const Tensor& ids) : dtype_(ids.dtype()), bytes_(ids.bytes()) {}
+  uint64_t operator[](uint64_t i) const {
+    if (dtype_ == DType::kU32 || dtype_ == DType::kI32) return reinterpret_cast<const uint32_t*>(bytes_)[i];
+    return reinterpret_cast<const uint64_t*>(bytes_)[i];
+  }
+
+ private:
+  DType dtype_;
+  const std::byte* bytes_;
+};
+
+// Each of the following functions verifies one property and adds violations to the report.
+
+// Every node is owned exactly once, and the directory inverts the original ids. Fills original_of and global_of.
+void VerifyNodes(LoadedPartitioning* loaded, VerifyReport* report);
+// The ordinals of each part of a split number its nodes, over all partitions, in ascending order of original ids, and
+// no node is in two parts.
+void VerifySplits(const LoadedPartitioning& loaded, VerifyReport* report);
+// Splits of edges: every ordinal is in exactly one partition, and no held-out pair is an edge or a training pair.
+void VerifyEdgeSplits(const LoadedPartitioning& loaded, VerifyReport* report);
+// In-edges are sorted in the declared order, out-degree columns match the edges, and source columns are copies of the
+// node columns.
+void VerifyEdges(const LoadedPartitioning& loaded, VerifyReport* report);
+// Edge cut, replication and balance match the recorded values.
+void VerifyQuality(const LoadedPartitioning& loaded, VerifyReport* report);
+// Splits of edges match those of the source.
+void CompareEdgeSplits(const LoadedPartitioning& loaded, const graph::SourceGraph& source, VerifyReport* report);
+// Nodes, node splits and node columns match those of the source. Returns false if types or counts of nodes differ, so
+// that edges cannot be compared.
+bool CompareNodes(const LoadedPartitioning& loaded, const graph::SourceGraph& source, VerifyReport* report);
+// Edges and edge columns match those of the source, in the declared order.
+void CompareEdges(const LoadedPartitioning& loaded, const graph::SourceGraph& source, VerifyReport* report);
+
+// Returns the original ids of the nodes of a part of a split, by ordinal; kNoNode if no partition has the ordinal.
+std::vector<uint64_t> NodesByOrdinal(const LoadedPartitioning& loaded, const SplitEntry& split,
+                                     graph::SplitPartName part);
+// Returns the name of the time column in the order of in-edges; "" if the order does not start with a time.
+std::string FindTimeColumn(const Manifest& manifest);
+// Compares element i of `a` with element j of `b`, two columns of one number per row with the same dtype. Returns -1, 0
+// or 1.
+int CompareTimes(const Tensor& a, uint64_t i, const Tensor& b, uint64_t j);
+
+}  // namespace espalier::format
