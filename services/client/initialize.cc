@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "services/rpc/address_range.h"
-#include "services/storage/local_cache.h"
+#include "services/storage/cache/local_cache.h"
 
 namespace espalier::client {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "services/base/status.h"
 #include "services/rpc/channel_settings.h"
-#include "services/storage/local_cache_options.h"
+#include "services/storage/cache/local_cache_options.h"
 #include "services/storage/store_settings.h"
 
 namespace espalier::client {

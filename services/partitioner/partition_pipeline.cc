@@ -22,9 +22,9 @@
 #include "services/partitioner/partition_key.h"
 #include "services/partitioner/partition_plan.h"
 #include "services/partitioner/partition_writer.h"
+#include "services/storage/files/scratch_folder.h"
 #include "services/storage/object_key.h"
 #include "services/storage/open_store.h"
-#include "services/storage/scratch_folder.h"
 #include "services/telemetry/log.h"
 #include "services/telemetry/process_metrics.h"
 

@@ -2,8 +2,8 @@
 
 #include <utility>
 
+#include "services/storage/cache/local_cache.h"
 #include "services/storage/file_uri.h"
-#include "services/storage/local_cache.h"
 
 namespace espalier::partitioner {
 

@@ -11,7 +11,7 @@
 #include <system_error>
 #include <utility>
 
-#include "services/storage/make_folder.h"
+#include "services/storage/files/make_folder.h"
 #include "services/storage/object_key.h"
 
 namespace espalier::storage {

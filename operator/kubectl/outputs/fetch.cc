@@ -13,8 +13,8 @@
 #include "operator/kubectl/outputs/local_file.h"
 #include "operator/kubectl/outputs/selection.h"
 #include "services/format/results/outputs_manifest.h"
-#include "services/storage/file_lock.h"
 #include "services/storage/file_store.h"
+#include "services/storage/files/file_lock.h"
 #include "services/storage/object_key.h"
 #include "services/storage/temporary_file.h"
 

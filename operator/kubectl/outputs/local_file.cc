@@ -11,10 +11,10 @@
 
 #include "services/format/files/checksum.h"
 #include "services/format/files/stored_file.h"
-#include "services/storage/allocate.h"
-#include "services/storage/block_download.h"
-#include "services/storage/file_lock.h"
+#include "services/storage/cache/block_download.h"
 #include "services/storage/file_store.h"
+#include "services/storage/files/allocate.h"
+#include "services/storage/files/file_lock.h"
 #include "services/storage/object_key.h"
 #include "services/storage/temporary_file.h"
 

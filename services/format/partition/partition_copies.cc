@@ -13,7 +13,7 @@
 #include "services/format/files/checksum.h"
 #include "services/format/files/mapped_file.h"
 #include "services/format/partition/partition_names.h"
-#include "services/storage/block_download.h"
+#include "services/storage/cache/block_download.h"
 #include "services/storage/object_key.h"
 
 namespace espalier::format {

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "services/format/partition/partition_files.h"
-#include "services/storage/local_cache.h"
+#include "services/storage/cache/local_cache.h"
 
 namespace espalier::format {
 

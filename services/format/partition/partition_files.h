@@ -38,8 +38,8 @@ struct LoadOptions {
   bool original_edge_ids = false;
   Checksums checksums = Checksums::kCompare;
   int threads = 1;
-  // Folder of a local cache (storage/local_cache.h; on tmpfs or disk). Files of a store that is not local are copied to
-  // it, and are not evicted while the partition is in use. Empty: the store must be local.
+  // Folder of a local cache (storage/cache/local_cache.h; on tmpfs or disk). Files of a store that is not local are
+  // copied to it, and are not evicted while the partition is in use. Empty: the store must be local.
   std::string data_dir;
   uint64_t cache_bytes = 0;  // size limit of data_dir; 0: limited by the disk only
   int parallel_requests = 8;

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "services/format/source/source_reader.h"
-#include "services/storage/local_cache.h"
+#include "services/storage/cache/local_cache.h"
 #include "services/storage/open_store.h"
 
 namespace espalier::format {

@@ -14,7 +14,7 @@
 #include <optional>
 
 #include "services/base/parallel.h"
-#include "services/storage/block_download.h"
+#include "services/storage/cache/block_download.h"
 #include "services/storage/object_key.h"
 
 namespace espalier::format {

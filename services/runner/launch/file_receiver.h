@@ -8,7 +8,7 @@
 
 #include "services/format/partition/manifest.h"
 #include "services/runner/launch/message.h"
-#include "services/storage/file_lock.h"
+#include "services/storage/files/file_lock.h"
 
 namespace espalier::launch {
 

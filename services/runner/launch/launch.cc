@@ -14,7 +14,7 @@
 #include "services/rpc/address.h"
 #include "services/runner/launch/partition_copy.h"
 #include "services/runner/run/run_script.h"
-#include "services/storage/scratch_folder.h"
+#include "services/storage/files/scratch_folder.h"
 #include "services/telemetry/process.h"
 
 namespace espalier::launch {

@@ -1,6 +1,6 @@
 #include "services/server/main/nonce_file.h"
 
-#include "services/storage/scratch_folder.h"
+#include "services/storage/files/scratch_folder.h"
 #include "services/telemetry/log.h"
 
 #include <unistd.h>

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "services/base/status.h"
-#include "services/storage/file_lock.h"
+#include "services/storage/files/file_lock.h"
 
 namespace espalier::server {
 

@@ -9,7 +9,7 @@
 #include "services/format/partition/partition_files.h"
 #include "services/server/graph_service.h"
 #include "services/shard/graph_shard.h"
-#include "services/storage/local_cache.h"
+#include "services/storage/cache/local_cache.h"
 #include "services/storage/open_store.h"
 
 namespace espalier::server {

@@ -7,7 +7,7 @@
 #include "services/client/remote/remote_mini_batch_source.h"
 #include "services/rpc/address_range.h"
 #include "services/sampler/batches/local_mini_batch_source.h"
-#include "services/storage/local_cache.h"
+#include "services/storage/cache/local_cache.h"
 #include "services/storage/open_store.h"
 #include "services/trainer/data/sampling_plan.h"
 

@@ -1,4 +1,4 @@
-#include "services/storage/local_cache.h"
+#include "services/storage/cache/local_cache.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>

@@ -2,7 +2,7 @@
 // cache, assigns each file to the entry of the nearest folder with a pin, and evicts entries in the order of their
 // pins' mtime. An entry is in use if its pin cannot be locked exclusively. There is no index: the folder itself is the
 // state, so a process that is killed leaves nothing inconsistent.
-#include "services/storage/cache_room.h"
+#include "services/storage/cache/cache_room.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -14,8 +14,8 @@
 #include <map>
 #include <vector>
 
-#include "services/storage/allocate.h"
-#include "services/storage/file_lock.h"
+#include "services/storage/files/allocate.h"
+#include "services/storage/files/file_lock.h"
 
 namespace espalier::storage {
 namespace {

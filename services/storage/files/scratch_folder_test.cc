@@ -1,4 +1,4 @@
-#include "services/storage/scratch_folder.h"
+#include "services/storage/files/scratch_folder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

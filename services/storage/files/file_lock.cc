@@ -1,4 +1,4 @@
-#include "services/storage/file_lock.h"
+#include "services/storage/files/file_lock.h"
 
 #include <fcntl.h>
 #include <sys/file.h>

@@ -1,4 +1,4 @@
-#include "services/storage/allocate.h"
+#include "services/storage/files/allocate.h"
 
 #include <fcntl.h>
 

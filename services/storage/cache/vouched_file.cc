@@ -1,4 +1,4 @@
-#include "services/storage/vouched_file.h"
+#include "services/storage/cache/vouched_file.h"
 
 #include <sys/stat.h>
 

@@ -1,4 +1,4 @@
-#include "services/storage/block_download.h"
+#include "services/storage/cache/block_download.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

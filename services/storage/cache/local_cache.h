@@ -20,9 +20,9 @@
 #include <string>
 
 #include "services/base/mutex.h"
-#include "services/storage/file_lock.h"
-#include "services/storage/local_cache_options.h"
-#include "services/storage/vouched_file.h"
+#include "services/storage/cache/local_cache_options.h"
+#include "services/storage/cache/vouched_file.h"
+#include "services/storage/files/file_lock.h"
 
 namespace espalier::storage {
 

@@ -15,7 +15,7 @@
 
 #include "services/base/clock.h"
 #include "services/base/status.h"
-#include "services/storage/file_lock.h"
+#include "services/storage/files/file_lock.h"
 
 namespace espalier::storage {
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "services/base/clock.h"
-#include "services/storage/local_cache.h"
+#include "services/storage/cache/local_cache.h"
 #include "services/storage/object_store.h"
 
 namespace espalier::storage {

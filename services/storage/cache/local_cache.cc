@@ -2,7 +2,7 @@
 // process leaves no incomplete file under the final name. With kOncePerUse, an existing file is verified under the same
 // lock: of many processes that start at once, one verifies the file and the others find its voucher. A process that
 // waits longer than longest_look verifies the file without the lock, because the holder may hang.
-#include "services/storage/local_cache.h"
+#include "services/storage/cache/local_cache.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -13,8 +13,8 @@
 #include <utility>
 
 #include "services/base/failpoint.h"
-#include "services/storage/cache_room.h"
-#include "services/storage/make_folder.h"
+#include "services/storage/cache/cache_room.h"
+#include "services/storage/files/make_folder.h"
 #include "services/storage/object_key.h"
 
 namespace espalier::storage {

@@ -1,4 +1,4 @@
-#include "services/storage/block_download.h"
+#include "services/storage/cache/block_download.h"
 
 #include <sys/mman.h>
 
