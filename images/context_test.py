@@ -43,7 +43,7 @@ class ContextTest(unittest.TestCase):
                     self.assertFalse(is_in_context(path))
 
     def test_sources_and_the_binaries_that_are_given_are_there(self):
-        for path in ("LICENSE", "services/job/parse.cc", "images/collect.sh", "build/release/bin/espalier",
+        for path in ("LICENSE", "services/job/parsing/parse.cc", "images/collect.sh", "build/release/bin/espalier",
                      "build/release/bin/espalier-trainer", "build/torch/torch/lib/libtorch_cpu.so",
                      "build/release/python/espalier/_core.abi3.so", "build/python-wheels/python/numpy/__init__.py"):
             self.assertTrue(is_in_context(path), path)

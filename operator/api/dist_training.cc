@@ -8,7 +8,7 @@
 
 #include "operator/api/check_cluster.h"
 #include "services/base/check.h"
-#include "services/job/parse.h"
+#include "services/job/parsing/parse.h"
 
 namespace espalier::ctl::api {
 namespace {

@@ -5,8 +5,8 @@
 #include <cstdlib>
 #include <vector>
 
-#include "services/job/scalars.h"
-#include "services/job/yaml_tree.h"
+#include "services/job/text/scalars.h"
+#include "services/job/text/yaml_tree.h"
 
 namespace espalier::ctl::client {
 namespace {

@@ -17,7 +17,7 @@
 
 #include "operator/api/program_container.h"
 #include "services/base/uri_scheme.h"
-#include "services/job/check_uris.h"
+#include "services/job/checks/check_uris.h"
 
 namespace espalier::ctl::controller {
 namespace {

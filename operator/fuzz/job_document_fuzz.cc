@@ -5,8 +5,8 @@
 
 #include "operator/kube/json.h"
 #include "services/base/check.h"
-#include "services/job/parse.h"
-#include "services/job/without_defaults.h"
+#include "services/job/fields/without_defaults.h"
+#include "services/job/parsing/parse.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace espalier::job;  // NOLINT: one function

@@ -8,8 +8,8 @@
 #include "operator/client/yaml_json.h"
 #include "services/base/file.h"
 #include "services/base/uri_scheme.h"
-#include "services/job/check_uris.h"
-#include "services/job/field_table.h"
+#include "services/job/checks/check_uris.h"
+#include "services/job/fields/field_table.h"
 #include "services/telemetry/listen_socket.h"
 #include "services/telemetry/log.h"
 

@@ -1,7 +1,7 @@
 #include "operator/resources/job_document.h"
 
 #include "services/base/check.h"
-#include "services/job/without_defaults.h"
+#include "services/job/fields/without_defaults.h"
 
 namespace espalier::ctl::resources {
 

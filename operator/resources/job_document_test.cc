@@ -4,7 +4,7 @@
 #include "operator/resources/builders.h"
 #include "operator/resources/testing/jobs.h"
 #include "operator/schema/testing/documents.h"
-#include "services/job/parse.h"
+#include "services/job/parsing/parse.h"
 
 namespace espalier::ctl::resources {
 namespace {

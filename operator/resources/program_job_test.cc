@@ -8,7 +8,7 @@
 #include "operator/resources/addresses.h"
 #include "operator/resources/names.h"
 #include "operator/resources/testing/jobs.h"
-#include "services/job/parse.h"
+#include "services/job/parsing/parse.h"
 
 namespace espalier::ctl::resources {
 namespace {

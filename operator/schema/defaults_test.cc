@@ -5,8 +5,8 @@
 #include "operator/client/yaml_json.h"
 #include "operator/schema/field_schema.h"
 #include "operator/schema/testing/documents.h"
-#include "services/job/field_table.h"
-#include "services/job/parse.h"
+#include "services/job/fields/field_table.h"
+#include "services/job/parsing/parse.h"
 
 namespace espalier::ctl::schema {
 namespace {

@@ -9,7 +9,7 @@
 #include "operator/api/dist_training.h"
 #include "operator/schema/rules.h"
 #include "operator/schema/testing/documents.h"
-#include "services/job/parse.h"
+#include "services/job/parsing/parse.h"
 
 namespace espalier::ctl::schema {
 namespace {

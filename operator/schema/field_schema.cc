@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "services/base/check.h"
-#include "services/job/field_table.h"
+#include "services/job/fields/field_table.h"
 
 namespace espalier::ctl::schema {
 namespace {
@@ -132,7 +132,7 @@ void Insert(const FieldSpec& field, OrderedJson* document) {
   (*object)["properties"][name] = MakeSchema(field);
 }
 
-// Gives objects a default with the defaults of their fields, as services/job/check_fields.cc does: an API server
+// Gives objects a default with the defaults of their fields, as services/job/checks/check_fields.cc does: an API server
 // applies the defaults of fields only if their object is present. The default contains all fields, because an API
 // server evaluates rules on a default before it fills in the defaults of its fields.
 void AddDefaultsOfObjects(OrderedJson* schema) {

@@ -6,7 +6,7 @@
 #include <functional>
 
 #include "operator/schema/crd.h"
-#include "services/job/field_table.h"
+#include "services/job/fields/field_table.h"
 
 namespace espalier::ctl::schema {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "services/base/check.h"
 #include "services/job/dist_training.h"
-#include "services/job/field_table.h"
+#include "services/job/fields/field_table.h"
 #include "services/sampler/spec/draw_spec.h"
 
 namespace espalier::ctl::schema {
@@ -329,7 +329,7 @@ std::vector<Rule> ProgramRules() {
   };
 }
 
-// The checks of services/job/script_checks.cc.
+// The checks of services/job/checks/script_checks.cc.
 std::vector<Rule> ScriptRules() {
   const std::string script = "spec.trainers.program.script";
   const std::string file = "(has(self.uri) ? self.uri : has(self.configMapKeyRef) ? self.configMapKeyRef.key : '')";
@@ -364,14 +364,14 @@ std::vector<Rule> EnvironmentRules() {
   return rules;
 }
 
-// The checks of services/job/check_uris.cc, and that paths are absolute (operator/api/check_cluster.cc).
+// The checks of services/job/checks/check_uris.cc, and that paths are absolute (operator/api/check_cluster.cc).
 constexpr char kUriRule[] =
     R"(self.matches('^(file:(//)?)?/([^/]|$)') || (self.matches('^[sS]3[aA]?://[A-Za-z0-9][-._A-Za-z0-9]{1,253}[A-Za-z0-9](/[^/]+)*/?$') && )"
     R"(!self.matches('/\\.\\.?(/|$)')))";
 constexpr char kEndpointRule[] =
     R"(self.matches('^https?://(\\[[0-9a-fA-F:.]{3,45}\\]|[A-Za-z0-9._-]{1,253})(:[1-9][0-9]{0,4})?(/[A-Za-z0-9._~-]+)*/?$') && )"
     R"(!self.matches('/\\.\\.?(/|$)'))";
-// The checks of services/job/cross_checks.cc, and that paths are absolute (operator/api/check_cluster.cc).
+// The checks of services/job/checks/cross_checks.cc, and that paths are absolute (operator/api/check_cluster.cc).
 constexpr char kPluginRule[] = R"(self.startsWith('/') && !self.matches('[,[:cntrl:]]'))";
 constexpr char kControllerRule[] = R"(self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?/[A-Za-z0-9._-]+$'))";
 

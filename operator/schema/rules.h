@@ -1,8 +1,8 @@
 // Validation rules in CEL, which an API server evaluates: relations among fields, formats of URIs and names, and
-// immutability, which a structural schema cannot express. They repeat the checks of services/job/cross_checks.cc,
-// learning_checks.cc and operator/api/check_cluster.cc; a test runs both on the documents of crds/tests/invalid. Checks
-// that CEL cannot express (templates), or only at too high a cost (no feature occurs twice in a list), are done by the
-// operator: Accepted=False.
+// immutability, which a structural schema cannot express. They repeat the checks of
+// services/job/checks/cross_checks.cc, learning_checks.cc and operator/api/check_cluster.cc; a test runs both on the
+// documents of crds/tests/invalid. Checks that CEL cannot express (templates), or only at too high a cost (no feature
+// occurs twice in a list), are done by the operator: Accepted=False.
 #pragma once
 
 #include <string>

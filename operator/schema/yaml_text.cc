@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "services/job/scalars.h"
+#include "services/job/text/scalars.h"
 
 namespace espalier::ctl::schema {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "services/cli/command.h"
 #include "services/cli/source_flags.h"
-#include "services/job/cross_checks.h"
+#include "services/job/checks/cross_checks.h"
 #include "services/job/enum_names.h"
 #include "services/partitioner/mapping_export.h"
 #include "services/partitioner/partition_attempt.h"

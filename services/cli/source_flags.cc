@@ -6,7 +6,7 @@
 
 #include "services/base/check.h"
 #include "services/job/enum_names.h"
-#include "services/job/suggestion.h"
+#include "services/job/text/suggestion.h"
 #include "services/partitioner/partition_plan.h"
 
 namespace espalier::cli {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "services/job/suggestion.h"
+#include "services/job/text/suggestion.h"
 
 namespace espalier::terminal {
 namespace {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "services/job/parse.h"
+#include "services/job/parsing/parse.h"
 #include "services/job/testing/example_job.h"
 
 namespace espalier::job {

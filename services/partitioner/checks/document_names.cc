@@ -14,7 +14,7 @@
 #include "services/graph/partition.h"
 #include "services/job/sampling/edge_plan.h"
 #include "services/job/sampling/link_plan.h"
-#include "services/job/suggestion.h"
+#include "services/job/text/suggestion.h"
 #include "services/partitioner/checks/document_fit.h"
 
 namespace espalier::partitioner {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "services/job/parse.h"
+#include "services/job/parsing/parse.h"
 #include "services/partitioner/checks/field_error.h"
 #include "services/partitioner/checks/graph_names.h"
 

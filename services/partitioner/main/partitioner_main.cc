@@ -3,7 +3,7 @@
 // docs/exit-codes.md.
 #include "services/base/failpoint.h"
 #include "services/job/places.h"
-#include "services/job/read_document.h"
+#include "services/job/text/read_document.h"
 #include "services/partitioner/main/run_partitioner.h"
 #include "services/telemetry/listen_socket.h"
 #include "services/telemetry/log.h"

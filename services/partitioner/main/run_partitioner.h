@@ -6,7 +6,7 @@
 
 #include "CLI/CLI.hpp"
 #include "services/base/exit_code.h"
-#include "services/job/parse.h"
+#include "services/job/parsing/parse.h"
 #include "services/partitioner/main/partitioner_flags.h"
 
 namespace espalier::partitioner {

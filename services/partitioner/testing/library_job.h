@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "services/base/check.h"
-#include "services/job/parse.h"
+#include "services/job/parsing/parse.h"
 
 namespace espalier::partitioner {
 

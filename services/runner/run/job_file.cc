@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "services/job/places.h"
-#include "services/job/read_document.h"
+#include "services/job/text/read_document.h"
 
 namespace espalier::run {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "services/job/parse.h"
+#include "services/job/parsing/parse.h"
 #include "services/runner/run/run_folder.h"
 
 namespace espalier::run {

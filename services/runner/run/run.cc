@@ -14,7 +14,7 @@
 #include <future>
 #include <thread>
 
-#include "services/job/job_warnings.h"
+#include "services/job/checks/job_warnings.h"
 #include "services/job/start_files/start_files.h"
 #include "services/runner/run/job_file.h"
 #include "services/runner/run/job_prefix.h"

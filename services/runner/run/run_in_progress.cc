@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "services/base/file.h"
-#include "services/job/job_warnings.h"
+#include "services/job/checks/job_warnings.h"
 #include "services/rpc/address.h"
 #include "services/runner/run/admin_status.h"
 #include "services/runner/run/job_prefix.h"

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "services/job/document_places.h"
+#include "services/job/text/document_places.h"
 
 namespace espalier::run {
 

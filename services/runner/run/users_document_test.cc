@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "services/job/parse.h"
+#include "services/job/parsing/parse.h"
 #include "services/job/testing/example_job.h"
 
 namespace espalier::run {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "services/daemon/certificate_metrics.h"
-#include "services/job/job_warnings.h"
+#include "services/job/checks/job_warnings.h"
 #include "services/rpc/call_metrics.h"
 #include "services/storage/request_metrics.h"
 #include "services/telemetry/admin_server.h"

@@ -3,7 +3,7 @@
 #include "services/trainer/main/trainer_flags.h"
 
 #include "services/daemon/job_name_flag.h"
-#include "services/job/read_document.h"
+#include "services/job/text/read_document.h"
 #include "services/rpc/address.h"
 #include "services/telemetry/listen_socket.h"
 

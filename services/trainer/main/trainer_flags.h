@@ -7,7 +7,7 @@
 
 #include "CLI/CLI.hpp"
 #include "services/daemon/tls_flags.h"
-#include "services/job/parse.h"
+#include "services/job/parsing/parse.h"
 
 namespace espalier::trainer {
 

@@ -1,0 +1,257 @@
+// Checker walks the field table and the document together. Object visits the fields of the table in order, so the
+// result does not depend on the order in the document. A field in the document is checked by its type (Given); a
+// missing field gets its default, an object of defaults, or a violation (Missing). An invalid value becomes a discarded
+// JSON value and the walk continues, so that one run reports all violations.
+#include "services/job/checks/check_fields.h"
+
+#include <algorithm>
+#include <set>
+
+#include "services/job/checks/check_scalars.h"
+#include "services/job/fields/field_tree.h"
+#include "services/job/text/scalars.h"
+#include "services/job/text/suggestion.h"
+
+namespace espalier::job {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string Joined(const std::string& path, const std::string& name) { return path.empty() ? name : path + "." + name; }
+
+// ^[0-9]+(\.[0-9]+)?(n|u|m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei)?$
+bool IsQuantity(const std::string& text) {
+  const size_t unit_at = std::min(text.find_first_not_of("0123456789."), text.size());
+  const std::string number = text.substr(0, unit_at);
+  const std::string unit = text.substr(unit_at);
+  if (number.empty() || number.front() == '.' || number.back() == '.') return false;
+  if (std::count(number.begin(), number.end(), '.') > 1) return false;
+  const std::string_view units = unit.size() == 2 && unit[1] == 'i' ? "KMGTPE" : "numkMGTPE";
+  return unit.empty() ||
+         ((unit.size() == 1 || unit[1] == 'i') && unit.size() <= 2 && units.find(unit[0]) != std::string_view::npos);
+}
+
+// A plain scalar without a unit is a YAML number, and a cluster accepts only integers there (int-or-string): half a
+// core is "0.5" in quotes, or 500m.
+bool IsQuantity(const YamlNode& node) {
+  const bool is_number = node.plain && node.text.find_first_not_of("0123456789.") == std::string::npos;
+  return is_number ? IsJsonInteger(node.text) : IsQuantity(node.text);
+}
+
+class Checker {
+ public:
+  Checker(RunsOn runs_on, SpecTraining training, CheckedDocument* document, Violations* violations)
+      : runs_on_(runs_on), training_(training), document_(document), violations_(violations) {}
+
+  Json Object(const TableNode& table, const YamlNode* node, const std::string& path) {
+    if (node != nullptr && node->kind == YamlKind::kMap) RefuseUnknown(table, *node, path);
+    Json object = Json::object();
+    for (const TableNode& field : table.fields) {
+      const std::string field_path = Joined(path, field.name);
+      const YamlNode* value = FindValue(node, field.name);
+      if (value != nullptr) {
+        Json checked = Given(field, *value, field_path);
+        if (!checked.is_discarded()) object[field.name] = std::move(checked);
+      } else {
+        Missing(field, node, field_path, &object);
+      }
+    }
+    return object;
+  }
+
+ private:
+  // Returns the value of the field, or nullptr. A null value counts as a missing field, as in Kubernetes.
+  static const YamlNode* FindValue(const YamlNode* node, const std::string& name) {
+    if (node == nullptr) return nullptr;
+    for (const YamlEntry& entry : node->entries) {
+      if (entry.key == name && entry.value.kind != YamlKind::kNull) return &entry.value;
+    }
+    return nullptr;
+  }
+
+  void RefuseUnknown(const TableNode& table, const YamlNode& node, const std::string& path) {
+    for (const YamlEntry& entry : node.entries) {
+      if (table.Find(entry.key) != nullptr) continue;
+      std::vector<std::string> names;
+      for (const TableNode& field : table.fields) names.push_back(field.name);
+      violations_->Add(entry.key_at, Joined(path, Shown(entry.key)), "unknown field" + DidYouMean(entry.key, names));
+    }
+  }
+
+  void Missing(const TableNode& field, const YamlNode* parent, const std::string& field_path, Json* object) {
+    const FieldSpec& spec = *field.spec;
+    const bool is_training = field_path == "spec.training";
+    if (spec.required || (is_training && NeedsTraining(parent))) {
+      violations_->Add(parent == nullptr ? Position{0, 1, 1} : parent->at, field_path,
+                       "is missing: expected " + DescribeExpected(spec) + (is_training ? OrProgram() : ""));
+      return;
+    }
+    if (HasDefault(spec)) {
+      Json value = Json::parse(spec.default_json);
+      // Without this conversion, defaults 0 and 0.0 would give different effective documents.
+      if (spec.type == FieldType::kNumber) value = value.get<double>();
+      (*object)[field.name] = std::move(value);
+    } else if (StandsForDefaults(field, [this](const FieldSpec& one) { return HasDefault(one); })) {
+      (*object)[field.name] = Object(field, nullptr, field_path);
+    }
+  }
+
+  // Returns whether a missing spec.training is an error in the object `spec`.
+  bool NeedsTraining(const YamlNode* spec) const {
+    if (training_ != SpecTraining::kUnlessProgram) return training_ == SpecTraining::kRequired;
+    return FindValue(FindValue(spec, "trainers"), "program") == nullptr;
+  }
+
+  // Returns the part of the error message that names the alternative to spec.training.
+  std::string OrProgram() const {
+    if (training_ != SpecTraining::kUnlessProgram) return "";
+    return std::string(", or a program of yours that trains: name it in spec.trainers.program") +
+           (runs_on_ == RunsOn::kCluster ? "" : ", or on the command line as -- PROGRAM");
+  }
+
+  // Cluster-only fields get their defaults only on a cluster. Elsewhere no component reads them, and the effective
+  // document, when it is parsed again, would report them as ignored.
+  bool HasDefault(const FieldSpec& spec) const {
+    return !spec.default_json.empty() &&
+           (runs_on_ == RunsOn::kCluster || spec.availability != Availability::kClusterOnly);
+  }
+
+  // Returns the checked value of a field in the document, discarded after a violation.
+  Json Given(const TableNode& field, const YamlNode& node, const std::string& path) {
+    const FieldSpec& spec = *field.spec;
+    document_->positions[path] = node.at;
+    if (spec.availability == Availability::kClusterOnly && runs_on_ != RunsOn::kCluster && !inside_cluster_only_) {
+      document_->ignored.push_back(path);
+      inside_cluster_only_ = true;
+      Json value = spec.is_list ? List(field, node, path) : One(field, node, path);
+      inside_cluster_only_ = false;
+      return value;
+    }
+    return spec.is_list ? List(field, node, path) : One(field, node, path);
+  }
+
+  Json List(const TableNode& field, const YamlNode& node, const std::string& path) {
+    const FieldSpec& spec = *field.spec;
+    if (node.kind != YamlKind::kList) {
+      violations_->Add(node.at, path, "expected " + DescribeExpected(spec) + ", found " + Found(node));
+      return Discarded();
+    }
+    if (node.items.size() < spec.minimum_items || node.items.size() > spec.maximum_items) {
+      violations_->Add(
+          node.at, path,
+          "expected " + DescribeExpected(spec) + ", found " + std::to_string(node.items.size()) + " items");
+      return Discarded();
+    }
+    Json list = Json::array();
+    std::set<std::string> keys;
+    for (size_t i = 0; i < node.items.size(); ++i) {
+      const std::string item_path = path + "[" + std::to_string(i) + "]";
+      document_->positions[item_path] = node.items[i].at;
+      Json item = One(field, node.items[i], item_path);
+      if (item.is_discarded()) continue;
+      if (!item.is_object() && !spec.may_repeat && std::find(list.begin(), list.end(), item) != list.end()) {
+        violations_->Add(node.items[i].at, item_path, Shown(node.items[i].text) + " stands in the list twice");
+      }
+      if (const std::string key = ToKey(spec, item); !key.empty() && !keys.insert(key).second) {
+        violations_->Add(node.items[i].at, item_path, "a second entry for " + Shown(key));
+      }
+      list.push_back(std::move(item));
+    }
+    return list;
+  }
+
+  // Returns the key of a list item, or "" if it has none, which is reported as a missing required field.
+  static std::string ToKey(const FieldSpec& list, const Json& item) {
+    const auto key = list.list_key.empty() ? item.end() : item.find(list.list_key);
+    return key == item.end() ? "" : key->get<std::string>();
+  }
+
+  Json One(const TableNode& field, const YamlNode& node, const std::string& path) {
+    switch (field.spec->type) {
+      case FieldType::kObject:
+      case FieldType::kFreeObject:
+        if (node.kind != YamlKind::kMap) {
+          violations_->Add(node.at, path, "expected an object, found " + Found(node));
+          return Discarded();
+        }
+        return field.spec->type == FieldType::kObject ? Object(field, &node, path) : Anything(node);
+      case FieldType::kStringMap:
+      case FieldType::kQuantities: return Map(*field.spec, node, path);
+      default: break;
+    }
+    std::optional<Json> value = CheckScalar(*field.spec, node, path, violations_);
+    return value.has_value() ? *std::move(value) : Discarded();
+  }
+
+  Json Map(const FieldSpec& spec, const YamlNode& node, const std::string& path) {
+    if (node.kind != YamlKind::kMap || node.entries.size() > spec.maximum_items) {
+      violations_->Add(node.at, path,
+                       "expected " + DescribeExpected(spec) + " with at most " + std::to_string(spec.maximum_items) +
+                           " fields, found " + Found(node));
+      return Discarded();
+    }
+    Json map = Json::object();
+    for (const YamlEntry& entry : node.entries) {
+      const std::string entry_path = Joined(path, Shown(entry.key));
+      const YamlNode& value = entry.value;
+      const bool quantity = spec.type == FieldType::kQuantities;
+      if (value.kind != YamlKind::kScalar || (quantity ? !IsQuantity(value) : value.text.size() > spec.max_length)) {
+        violations_->Add(
+            value.at, entry_path,
+            std::string("expected ") + (quantity ? "a quantity (250m, 2, 512Mi)" : "text") + ", found " + Found(value));
+        continue;
+      }
+      // A plain whole number is a valid quantity; other text must be text for all YAML readers.
+      if (!quantity && !CheckText(value, entry_path, violations_)) continue;
+      map[entry.key] = value.text;
+    }
+    return map;
+  }
+
+  // Converts an unchecked object as it is; plain scalars are read as in JSON.
+  static Json Anything(const YamlNode& node) {
+    switch (node.kind) {
+      case YamlKind::kNull: return nullptr;
+      case YamlKind::kScalar: {
+        if (!node.plain) return node.text;
+        if (const auto boolean = ReadBool(node.text); boolean.has_value()) return *boolean;
+        if (!IsJsonNumber(node.text)) return node.text;
+        Json number = Json::parse(node.text, nullptr, /*allow_exceptions=*/false);
+        return number.is_discarded() ? Json(node.text) : number;
+      }
+      case YamlKind::kList: {
+        Json list = Json::array();
+        for (const YamlNode& item : node.items) list.push_back(Anything(item));
+        return list;
+      }
+      case YamlKind::kMap: {
+        Json map = Json::object();
+        for (const YamlEntry& entry : node.entries) map[entry.key] = Anything(entry.value);
+        return map;
+      }
+    }
+    return nullptr;
+  }
+
+  static Json Discarded() { return Json(Json::value_t::discarded); }
+
+  const RunsOn runs_on_;
+  const SpecTraining training_;
+  CheckedDocument* const document_;
+  Violations* const violations_;
+  bool inside_cluster_only_ = false;
+};
+
+}  // namespace
+
+CheckedDocument CheckFields(const YamlNode& root, RunsOn runs_on, SpecTraining training, Violations* violations) {
+  CheckedDocument document;
+  if (root.kind != YamlKind::kMap) {
+    violations->Add(root.at, "", "expected a DistTraining document, found " + Found(root));
+    return document;
+  }
+  document.values = Checker(runs_on, training, &document, violations).Object(TableTree(), &root, "");
+  return document;
+}
+
+}  // namespace espalier::job

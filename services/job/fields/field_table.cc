@@ -1,0 +1,372 @@
+// The table is assembled once, from one list per part of the document, in the order of the document. An object precedes
+// its fields, which TableTree (field_tree.h) relies on. The fields of spec.training, of embeddings, of runs and those
+// that all roles share are in the files field_table_*.cc.
+#include "services/job/fields/field_table.h"
+
+#include <cmath>
+#include <sstream>
+
+#include "services/job/dist_training.h"
+
+namespace espalier::job {
+namespace {
+
+using enum FieldType;
+using enum Availability;
+
+constexpr size_t kMaxWordBytes = 4096;  // of one word of a program's command line
+constexpr size_t kSha256Digits = 64;
+
+std::vector<FieldSpec> HeaderFields() {
+  return {
+      {.path = "apiVersion",
+       .type = kEnum,
+       .required = true,
+       .values = {"espalier.io/v1alpha1"},
+       .meaning = "API version of the document"},
+      {.path = "kind", .type = kEnum, .required = true, .values = {"DistTraining"}, .meaning = "kind of the document"},
+      {.path = "metadata", .required = true, .meaning = "standard object metadata"},
+      {.path = "metadata.name", .type = kJobName, .required = true, .meaning = "name of the job"},
+      {.path = "metadata.namespace",
+       .type = kString,
+       .max_length = 63,
+       .availability = kClusterOnly,
+       .meaning = "namespace of the resource"},
+      {.path = "metadata.labels",
+       .type = kStringMap,
+       .maximum_items = 64,
+       .availability = kClusterOnly,
+       .meaning =
+           "labels of the resource; child objects inherit them, except those of tools such as `*.kubernetes.io`"},
+      {.path = "metadata.annotations",
+       .type = kStringMap,
+       .maximum_items = 64,
+       .max_length = 65536,
+       .availability = kClusterOnly,
+       .meaning = "annotations of the resource"},
+      {.path = "spec", .required = true, .meaning = "desired state of the job"},
+      {.path = "spec.storage", .meaning = "settings for s3:// URIs; credentials come from the environment"},
+      {.path = "spec.storage.s3", .meaning = "S3 or S3-compatible service"},
+      {.path = "spec.storage.s3.endpoint",
+       .type = kEndpoint,
+       .meaning = "endpoint URL of the service; by default AWS_ENDPOINT_URL_S3 of the environment, else AWS"},
+      {.path = "spec.storage.s3.region",
+       .type = kName,
+       .meaning = "region of the service; by default AWS_REGION of the environment, else us-east-1"},
+      {.path = "spec.storage.s3.credentials", .meaning = "credentials of the requests"},
+      {.path = "spec.storage.s3.credentials.secretName",
+       .type = kObjectName,
+       .required = true,
+       .availability = kClusterOnly,
+       .meaning = "Secret with the keys AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"},
+  };
+}
+
+std::vector<FieldSpec> GraphFields() {
+  return {
+      {.path = "spec.graph", .required = true, .meaning = "input graph, its preprocessing and its partitioning"},
+      {.path = "spec.graph.source", .required = true, .meaning = "location and format of the input graph"},
+      {.path = "spec.graph.source.uri",
+       .type = kUri,
+       .required = true,
+       .meaning = "folder with the files of the graph"},
+      {.path = "spec.graph.source.format",
+       .type = kEnum,
+       .required = true,
+       .values = {"OGB", "NPY", "Triples", "DGLChunked"},
+       .meaning = "file format: OGB's raw or binary layout, a folder of .npy arrays, tab-separated triples, or DGL's "
+                  "chunked graph format"},
+      {.path = "spec.graph.timeColumn",
+       .type = kName,
+       .meaning = "edge column with timestamps; the in-edges of a node are sorted by it, then by source node id; by "
+                  "default they are sorted by source node id"},
+      {.path = "spec.graph.preprocess",
+       .meaning = "preprocessing steps before partitioning, applied in the order of these fields"},
+      {.path = "spec.graph.preprocess.dropSelfLoops",
+       .type = kBool,
+       .default_json = "false",
+       .meaning = "remove self-loops"},
+      {.path = "spec.graph.preprocess.addReverseEdges",
+       .type = kBool,
+       .default_json = "false",
+       .meaning = "add reverse edges: to the same relation for a homogeneous graph, as a new relation `rev_<relation>` "
+                  "for each relation of a heterogeneous graph"},
+      {.path = "spec.graph.preprocess.dropDuplicateEdges",
+       .type = kBool,
+       .default_json = "false",
+       .meaning = "remove parallel edges; the edge with the smallest id stays"},
+      {.path = "spec.graph.preprocess.normalizeFeatures",
+       .type = kEnum,
+       .default_json = "\"None\"",
+       .values = {"None", "Row"},
+       .meaning = "feature normalization; Row divides the features of each node by their sum"},
+      {.path = "spec.graph.preprocess.featureDtype",
+       .type = kEnum,
+       .default_json = "\"Source\"",
+       .values = {"Source", "F32", "F16", "BF16"},
+       .meaning =
+           "data type in which partitions, graph servers and the network have node features, which trainers widen "
+           "to F32; Source keeps that of the source"},
+      {.path = "spec.graph.partitions", .meaning = "partitioning of the graph"},
+      {.path = "spec.graph.partitions.count",
+       .type = kInteger,
+       .default_json = "1",
+       .minimum_integer = 1,
+       .maximum_integer = 4096,
+       .meaning = "number of partitions; each partition has its own graph servers"},
+      {.path = "spec.graph.partitions.algorithm",
+       .type = kEnum,
+       .default_json = "\"METIS\"",
+       .values = {"METIS", "Random", "Streaming", "External"},
+       .meaning = "partitioning algorithm; METIS minimizes `objective`, Streaming needs less memory than METIS, "
+                  "External reads a given assignment"},
+      {.path = "spec.graph.partitions.objective",
+       .type = kEnum,
+       .default_json = "\"EdgeCut\"",
+       .values = {"EdgeCut", "CommunicationVolume"},
+       .meaning = "objective that METIS minimizes"},
+      {.path = "spec.graph.partitions.balance",
+       .type = kEnum,
+       .is_list = true,
+       .maximum_items = 3,
+       .default_json = "[]",
+       .values = {"NodeTypes", "TrainNodes", "Edges"},
+       .meaning = "quantities balanced over partitions, in addition to the number of nodes"},
+      {.path = "spec.graph.partitions.reuse",
+       .type = kEnum,
+       .default_json = "\"IfPresent\"",
+       .values = {"IfPresent", "Never"},
+       .meaning = "reuse of an existing partitioning; IfPresent reuses one of the same graph and options, Never "
+                  "partitions again"},
+      {.path = "spec.graph.partitions.uri",
+       .type = kUri,
+       .max_prefix = kMaxOutputPrefixBytes,
+       .meaning = "folder of partitionings; by default `<output.uri>/partitions`"},
+      {.path = "spec.graph.partitions.assignmentUri",
+       .type = kUri,
+       .meaning = "External: folder with the partition id of each node, one file `<node type>.npy` or `<node "
+                  "type>.txt` per node type"},
+      {.path = "spec.graph.partitions.sourceColumns",
+       .type = kName,
+       .is_list = true,
+       .maximum_items = 16,
+       .default_json = "[]",
+       .meaning =
+           "node columns that are copied from source nodes to their out-edges, as edge columns `source.<column>`, for "
+           "example masks for `sampling.weight`; `sampling.method: Labor` adds `original_id`"},
+  };
+}
+
+void AppendScriptFields(const std::string& path, std::vector<FieldSpec>* table) {
+  table->push_back({.path = path,
+                    .meaning =
+                        "file that the program runs, or archive with it, as `uri` or `configMapKeyRef`; its path "
+                        "follows the words of `command`"});
+  table->push_back({.path = path + ".uri",
+                    .type = kUri,
+                    .meaning =
+                        "one file, or an archive `*.tar`, `*.tar.gz`, `*.tgz` or `*.zip`; on a cluster an object "
+                        "of s3://"});
+  table->push_back({.path = path + ".configMapKeyRef",
+                    .meaning = "file or archive in a ConfigMap of the job's namespace; refused outside clusters"});
+  table->push_back({.path = path + ".configMapKeyRef.name",
+                    .type = kObjectName,
+                    .required = true,
+                    .meaning = "name of the ConfigMap"});
+  table->push_back({.path = path + ".configMapKeyRef.key",
+                    .type = kName,
+                    .required = true,
+                    .meaning = "key of the ConfigMap, which is also the name of the file"});
+  table->push_back({.path = path + ".sha256",
+                    .type = kString,
+                    .max_length = kSha256Digits,
+                    .meaning =
+                        "SHA-256 of the file or archive, as 64 lower-case hexadecimal digits; by default that of "
+                        "the first one read. Another file is never run"});
+  table->push_back({.path = path + ".entrypoint",
+                    .type = kString,
+                    .meaning = "file of the archive that is run, as a relative path; only for archives, and required "
+                               "for them"});
+}
+
+// `command` and `args` are like those of a Kubernetes container, except that $(NAME) is not expanded: the program
+// receives the words exactly as they are in the document.
+void AppendProgramFields(const std::string& role_path, std::vector<FieldSpec>* table) {
+  const std::string path = role_path + ".program";
+  table->push_back({.path = path,
+                    .meaning = "user program that runs instead of the built-in trainer; `spec.training` is optional "
+                               "then and configures partitioning and samplers"});
+  table->push_back({.path = path + ".command",
+                    .type = kString,
+                    .is_list = true,
+                    .minimum_items = 1,
+                    .maximum_items = 16,
+                    .may_repeat = true,
+                    .max_length = kMaxWordBytes,
+                    .meaning = "program, as a path or a name in PATH, and its first arguments; required without "
+                               "`script`, and by default `python3` for a script `*.py`"});
+  table->push_back({.path = path + ".args",
+                    .type = kString,
+                    .is_list = true,
+                    .maximum_items = 256,
+                    .may_repeat = true,
+                    .max_length = kMaxWordBytes,
+                    .meaning = "arguments after those of `command`, and after the path of `script`"});
+  AppendScriptFields(path + ".script", table);
+}
+
+std::vector<FieldSpec> RoleFields() {
+  std::vector<FieldSpec> table;
+  table.push_back({.path = "spec.partitioner", .meaning = "partitioner processes"});
+  table.push_back(
+      {.path = "spec.partitioner.replicas",
+       .type = kInteger,
+       .default_json = "1",
+       .minimum_integer = 1,
+       .maximum_integer = 1024,
+       .meaning = "number of processes that partition the graph together, for a graph that exceeds the memory of one"});
+  AppendRoleFields("spec.partitioner", &table);
+  table.push_back({.path = "spec.servers", .meaning = "graph server processes"});
+  table.push_back({.path = "spec.servers.replicasPerPartition",
+                   .type = kInteger,
+                   .default_json = "1",
+                   .minimum_integer = 1,
+                   .maximum_integer = 16,
+                   .meaning = "number of servers per partition, placed on different nodes where possible; reads of "
+                              "immutable data go to any replica, mutable tensors are on the first replica"});
+  table.push_back({.path = "spec.servers.containersPerPod",
+                   .type = kInteger,
+                   .default_json = "1",
+                   .minimum_integer = 1,
+                   .maximum_integer = kMostContainersPerPod,
+                   .meaning = "number of server processes per replica, as containers of one pod that share one copy of "
+                              "the partition; mutable tensors are in the first process of the first replica"});
+  table.push_back(
+      {.path = "spec.servers.cacheMedium",
+       .type = kEnum,
+       .default_json = "\"Disk\"",
+       .values = {"Disk", "Memory"},
+       .availability = kClusterOnly,
+       .meaning = "medium of a server's copy of its partition; Memory counts towards the memory limit of the pod"});
+  table.push_back(
+      {.path = "spec.servers.plugins",
+       .is_list = true,
+       .maximum_items = 16,
+       .list_key = "name",
+       .meaning =
+           "shared libraries that the servers load, with functions for programs and initializers for learnable rows"});
+  table.push_back({.path = "spec.servers.plugins[].name",
+                   .type = kName,
+                   .required = true,
+                   .meaning = "name of the plugin; its functions are called as `<name>/<function>`"});
+  table.push_back(
+      {.path = "spec.servers.plugins[].path",
+       .type = kString,
+       .required = true,
+       .max_length = 1024,
+       .meaning =
+           "path of the shared library on the servers; on a cluster, an absolute path in their image or on a volume"});
+  AppendRoleFields("spec.servers", &table);
+  table.push_back({.path = "spec.samplers", .meaning = "sampler processes"});
+  table.push_back({.path = "spec.samplers.replicas",
+                   .type = kInteger,
+                   .default_json = "0",
+                   .minimum_integer = 0,
+                   .maximum_integer = 1024,
+                   .meaning = "number of sampler processes; 0: the trainers sample in threads of their own"});
+  AppendRoleFields("spec.samplers", &table);
+  table.push_back({.path = "spec.trainers", .meaning = "trainer processes"});
+  table.push_back({.path = "spec.trainers.replicas",
+                   .type = kInteger,
+                   .default_json = "1",
+                   .minimum_integer = 1,
+                   .maximum_integer = 1024,
+                   .meaning = "number of trainer processes (the world size)"});
+  table.push_back({.path = "spec.trainers.minReplicas",
+                   .type = kInteger,
+                   .minimum_integer = 1,
+                   .maximum_integer = 1024,
+                   .availability = kClusterOnly,
+                   .meaning = "smallest number of trainers after scaling"});
+  table.push_back({.path = "spec.trainers.maxReplicas",
+                   .type = kInteger,
+                   .minimum_integer = 1,
+                   .maximum_integer = 1024,
+                   .availability = kClusterOnly,
+                   .meaning = "largest number of trainers after scaling"});
+  table.push_back(
+      {.path = "spec.trainers.threads",
+       .type = kInteger,
+       .default_json = "1",
+       .minimum_integer = 1,
+       .maximum_integer = 1024,
+       .meaning = "number of threads of a trainer's math library; runs are reproducible for the same number"});
+  AppendProgramFields("spec.trainers", &table);
+  AppendRoleFields("spec.trainers", &table);
+  return table;
+}
+
+std::vector<FieldSpec> MakeTable() {
+  std::vector<FieldSpec> table;
+  for (const std::vector<FieldSpec>& part :
+       {HeaderFields(), GraphFields(), TrainingFields(), RoleFields(), RunFields()}) {
+    table.insert(table.end(), part.begin(), part.end());
+  }
+  return table;
+}
+
+std::string NumberText(double value) {
+  std::ostringstream text;
+  text << value;
+  return text.str();
+}
+
+std::string FormatChoices(const std::vector<std::string>& values) {
+  std::string text;
+  for (const std::string& value : values) text += (text.empty() ? "" : " | ") + value;
+  return text;
+}
+
+std::string ExpectedNumber(const FieldSpec& field) {
+  return std::string("a number ") + (field.above_minimum ? "above " : "from ") + NumberText(field.minimum) +
+         (field.below_maximum ? " to below " : " to ") + NumberText(field.maximum);
+}
+
+std::string ExpectedOne(const FieldSpec& field) {
+  switch (field.type) {
+    case kObject: return "an object";
+    case kString: return "text of at most " + std::to_string(field.max_length) + " bytes";
+    case kName: return "a name ([A-Za-z0-9_][A-Za-z0-9_.-]{0,127})";
+    case kEdgeType: return "an edge type (source:relation:destination, or a relation)";
+    case kPluginItem: return "plugin/name, as in rows/sinusoids";
+    case kJobName: return "a name of lower-case letters, digits and '-' that starts with a letter (at most 40)";
+    case kUri: return "a path, a file: URI or s3://bucket/prefix";
+    case kEndpoint: return "http://host[:port][/path] or https://host[:port][/path]";
+    case kObjectName: return "a name of lower-case letters, digits, '-' and '.' (at most 253)";
+    case kEnum: return FormatChoices(field.values);
+    case kInteger:
+      return "an integer from " + std::to_string(field.minimum_integer) + " to " +
+             std::to_string(field.maximum_integer);
+    case kNumber: return ExpectedNumber(field);
+    case kBool: return "true or false";
+    case kStringMap: return "an object of text values";
+    case kQuantities: return "an object of quantities (250m, 2, 512Mi)";
+    case kFreeObject: return "an object, not looked into";
+  }
+  return "";
+}
+
+}  // namespace
+
+const std::vector<FieldSpec>& FieldTable() {
+  static const std::vector<FieldSpec>* const table = new std::vector<FieldSpec>(MakeTable());
+  return *table;
+}
+
+std::string DescribeExpected(const FieldSpec& field) {
+  if (!field.is_list) return ExpectedOne(field);
+  return "a list of " + std::to_string(field.minimum_items) + " to " + std::to_string(field.maximum_items) +
+         " items, each " + ExpectedOne(field);
+}
+
+}  // namespace espalier::job

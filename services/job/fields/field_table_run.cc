@@ -1,0 +1,117 @@
+// The fields of spec.checkpoint, spec.output, spec.tls and spec.runPolicy.
+#include "services/job/fields/field_table.h"
+
+namespace espalier::job {
+
+using enum FieldType;
+using enum Availability;
+
+std::vector<FieldSpec> RunFields() {
+  return {
+      {.path = "spec.checkpoint", .meaning = "checkpoints and resuming"},
+      {.path = "spec.checkpoint.every",
+       .meaning = "triggers of a checkpoint, joined by \"or\"; by default every 600 seconds; with only zeros, a "
+                  "checkpoint is written at SIGTERM alone"},
+      {.path = "spec.checkpoint.every.epochs",
+       .type = kInteger,
+       .minimum_integer = 0,
+       .maximum_integer = 1'000'000,
+       .meaning = "number of epochs between checkpoints; 0 disables this trigger"},
+      {.path = "spec.checkpoint.every.steps",
+       .type = kInteger,
+       .minimum_integer = 0,
+       .maximum_integer = 1'000'000'000,
+       .meaning = "number of steps between checkpoints; 0 disables this trigger"},
+      {.path = "spec.checkpoint.every.seconds",
+       .type = kInteger,
+       .minimum_integer = 0,
+       .maximum_integer = 1'000'000'000,
+       .meaning = "number of seconds after which the next step writes a checkpoint; 0 disables this trigger"},
+      {.path = "spec.checkpoint.keep",
+       .type = kInteger,
+       .default_json = "2",
+       .minimum_integer = 1,
+       .maximum_integer = 1000,
+       .meaning = "number of complete checkpoints to keep"},
+      {.path = "spec.checkpoint.resumeFrom",
+       .type = kUri,
+       .meaning = "checkpoint of another run, or folder of its checkpoints, to resume from; checkpoints of the same "
+                  "run take precedence"},
+      {.path = "spec.output", .meaning = "outputs of the run"},
+      {.path = "spec.output.uri",
+       .type = kUri,
+       .max_prefix = kMaxOutputPrefixBytes,
+       .meaning =
+           "folder of checkpoints and results; `espalier run` uses its --output instead unless this is an s3:// URI"},
+      {.path = "spec.output.save",
+       .type = kEnum,
+       .is_list = true,
+       .maximum_items = 4,
+       .default_json = R"(["Model","Embeddings","Predictions"])",
+       .values = {"Model", "Embeddings", "Predictions", "TorchScript"},
+       .meaning = "outputs to save in addition to result.json; TorchScript: the best model as a TorchScript program, "
+                  "which Model includes only of a model of type TorchScript"},
+      {.path = "spec.output.nodesUri",
+       .type = kUri,
+       .meaning = "folder with one `<node type>.npy` of original node ids per node type, to save embeddings and "
+                  "predictions of these nodes only; by default of all nodes"},
+      {.path = "spec.tls", .meaning = "transport security between the processes of the job"},
+      {.path = "spec.tls.mode",
+       .type = kEnum,
+       .values = {"Disabled", "Managed", "SecretRef"},
+       .meaning = "Disabled: plaintext, on loopback only under `espalier run`; Managed: mutual TLS with generated "
+                  "certificates; SecretRef (on a cluster): mutual TLS with the certificates of a Secret; by default "
+                  "Disabled under `espalier run`, else Managed"},
+      {.path = "spec.tls.secretName",
+       .type = kObjectName,
+       .availability = kClusterOnly,
+       .meaning = "SecretRef: Secret with the keys ca.crt, server.crt, server.key, trainer.crt, trainer.key and, with "
+                  "samplers, sampler.crt and sampler.key"},
+      {.path = "spec.runPolicy", .meaning = "deadline, retries and cleanup of the run"},
+      {.path = "spec.runPolicy.activeDeadlineSeconds",
+       .type = kInteger,
+       .minimum_integer = 1,
+       .maximum_integer = 1'000'000'000,
+       .meaning = "duration after which the run fails; by default there is no limit"},
+      {.path = "spec.runPolicy.suspend",
+       .type = kBool,
+       .default_json = "false",
+       .availability = kClusterOnly,
+       .meaning = "suspend the job: it writes a checkpoint and its pods are deleted"},
+      {.path = "spec.runPolicy.backoffLimit",
+       .type = kInteger,
+       .default_json = "3",
+       .minimum_integer = 0,
+       .maximum_integer = 1000,
+       .meaning = "number of failures that are retried, after failures of trainers from the newest checkpoint; the "
+                  "next failure fails the run"},
+      {.path = "spec.runPolicy.cleanPodPolicy",
+       .type = kEnum,
+       .default_json = "\"Running\"",
+       .values = {"All", "Running", "None"},
+       .availability = kClusterOnly,
+       .meaning = "pods that are deleted when the job finishes; All: every pod; Running: graph servers, samplers and "
+                  "every pod that still runs, so that logs of completed pods stay; None: only trainers and "
+                  "partitioners that still run"},
+      {.path = "spec.runPolicy.ttlSecondsAfterFinished",
+       .type = kInteger,
+       .minimum_integer = 0,
+       .maximum_integer = 1'000'000'000,
+       .availability = kClusterOnly,
+       .meaning = "seconds after which a finished job is deleted"},
+      {.path = "spec.runPolicy.managedBy",
+       .type = kString,
+       .max_length = 63,
+       .availability = kClusterOnly,
+       .meaning = "controller that manages the job instead of this operator, as `domain/name`"},
+      {.path = "spec.runPolicy.forceDeleteAfterSeconds",
+       .type = kInteger,
+       .default_json = "30",
+       .minimum_integer = 0,
+       .maximum_integer = 86400,
+       .availability = kClusterOnly,
+       .meaning = "seconds after which a terminating pod on an unreachable node is force-deleted"},
+  };
+}
+
+}  // namespace espalier::job

@@ -1,0 +1,12 @@
+// Defaults that the field table cannot express as constants.
+#pragma once
+
+#include "services/job/checks/check_fields.h"
+
+namespace espalier::job {
+
+// Adds the defaults that depend on other fields (evaluation.metric, checkpoint.every, the source column of LABOR) or on
+// where the job runs (tls.mode). `values` passed CheckFields without violations.
+void FillDependentDefaults(RunsOn runs_on, nlohmann::ordered_json* values);
+
+}  // namespace espalier::job

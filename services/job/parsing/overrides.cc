@@ -1,0 +1,87 @@
+#include "services/job/parsing/overrides.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <variant>
+
+namespace espalier::job {
+namespace {
+
+using Step = std::variant<std::string, size_t>;  // the name of a field, or an index in a list
+
+// Appends the indices of a text such as "[0][12]" to *steps; returns false for any other syntax.
+bool ReadIndices(std::string_view text, std::vector<Step>* steps) {
+  while (!text.empty()) {
+    const size_t close = text.find(']');
+    if (text[0] != '[' || close == std::string_view::npos) return false;
+    size_t index = 0;
+    const char* end = text.data() + close;
+    const auto parsed = std::from_chars(text.data() + 1, end, index);
+    if (parsed.ec != std::errc() || parsed.ptr != end) return false;
+    steps->push_back(index);
+    text.remove_prefix(close + 1);
+  }
+  return true;
+}
+
+// Returns the steps of `path`; empty if the path is malformed.
+std::vector<Step> ParseSteps(std::string_view path) {
+  std::vector<Step> steps;
+  while (true) {
+    const size_t dot = path.find('.');
+    const std::string_view part = path.substr(0, dot);
+    const size_t bracket = std::min(part.find('['), part.size());
+    if (bracket == 0) return {};
+    steps.push_back(std::string(part.substr(0, bracket)));
+    if (!ReadIndices(part.substr(bracket), &steps)) return {};
+    if (dot == std::string_view::npos) return steps;
+    path.remove_prefix(dot + 1);
+  }
+}
+
+bool NeedsSpec(const Step& first) {
+  const std::string& name = std::get<std::string>(first);
+  return name != "apiVersion" && name != "kind" && name != "metadata" && name != "spec";
+}
+
+YamlNode* FindField(YamlNode* node, const std::string& name, Position at) {
+  if (node->kind == YamlKind::kNull) *node = {.kind = YamlKind::kMap, .at = at};
+  if (node->kind != YamlKind::kMap) return nullptr;
+  for (YamlEntry& entry : node->entries) {
+    if (entry.key == name) return &entry.value;
+  }
+  node->entries.push_back({.key = name, .key_plain = true, .key_at = at, .value = {.at = at}});
+  return &node->entries.back().value;
+}
+
+YamlNode* FindItem(YamlNode* node, size_t index, Position at) {
+  if (node->kind == YamlKind::kNull) *node = {.kind = YamlKind::kList, .at = at};
+  if (node->kind != YamlKind::kList || index > node->items.size()) return nullptr;
+  if (index == node->items.size()) node->items.push_back({.at = at});
+  return &node->items[index];
+}
+
+}  // namespace
+
+void ApplyOverride(const std::string& path, YamlNode value, YamlNode* root, Violations* violations) {
+  std::vector<Step> steps = ParseSteps(path);
+  if (steps.empty()) {
+    violations->Add(value.at, "", "not a path such as spec.training.epochs or training.inputs[0].features");
+    return;
+  }
+  if (NeedsSpec(steps[0])) steps.insert(steps.begin(), std::string("spec"));
+  YamlNode* node = root;
+  for (const Step& step : steps) {
+    const auto* name = std::get_if<std::string>(&step);
+    node = name != nullptr ? FindField(node, *name, value.at) : FindItem(node, std::get<size_t>(step), value.at);
+    if (node != nullptr) continue;
+    violations->Add(value.at, "",
+                    name != nullptr ? "there is no object that could hold '" + *name + "'"
+                                    : "the list has no item " + std::to_string(std::get<size_t>(step)));
+    return;
+  }
+  *node = std::move(value);
+}
+
+}  // namespace espalier::job

@@ -1,0 +1,55 @@
+// Stages: text -> tree (yaml_tree) -> overrides -> typed values (check_fields) -> dependent_defaults -> DistTraining
+// (to_training) -> relations (cross_checks). Violations are collected, and returned before a stage that needs a valid
+// result of the stage before it.
+#include "services/job/parsing/parse.h"
+
+#include "services/job/checks/check_fields.h"
+#include "services/job/checks/cross_checks.h"
+#include "services/job/parsing/dependent_defaults.h"
+#include "services/job/parsing/overrides.h"
+#include "services/job/parsing/to_training.h"
+
+namespace espalier::job {
+namespace {
+
+std::vector<std::string> SourceNames(const std::string& file_name,
+                                     const std::vector<std::pair<std::string, std::string>>& overrides) {
+  std::vector<std::string> names = {file_name};
+  for (const auto& [path, value] : overrides) names.push_back("--set " + path);
+  return names;
+}
+
+// Returns the tree of `text`, which is incomplete if it added violations.
+YamlNode ReadTree(const std::string& text, int source, Violations* violations) {
+  std::vector<YamlError> errors;
+  YamlNode tree = ReadYaml(text, source, {}, &errors);
+  for (YamlError& error : errors) violations->Add(error.at, "", std::move(error.message));
+  return tree;
+}
+
+}  // namespace
+
+Result<ParsedJob> ParseJob(const std::string& file_name, const std::string& text,
+                           const std::vector<std::pair<std::string, std::string>>& overrides, RunsOn runs_on,
+                           SpecTraining spec_training) {
+  Violations violations(SourceNames(file_name, overrides));
+  YamlNode tree = ReadTree(text, 0, &violations);
+  RETURN_IF_ERROR(violations.ToStatus());  // an incomplete tree would cause spurious violations
+
+  for (size_t i = 0; i < overrides.size(); ++i) {
+    YamlNode value = ReadTree(overrides[i].second, static_cast<int>(i) + 1, &violations);
+    value.at = {static_cast<int>(i) + 1, 1, 1};
+    ApplyOverride(overrides[i].first, std::move(value), &tree, &violations);
+  }
+  CheckedDocument document = CheckFields(tree, runs_on, spec_training, &violations);
+  RETURN_IF_ERROR(violations.ToStatus());
+
+  FillDependentDefaults(runs_on, &document.values);
+  const DistTraining training = ToDistTraining(document.values);
+  CheckRelations(training, document, &violations);
+  RETURN_IF_ERROR(violations.ToStatus());
+  return ParsedJob{training, std::move(document.ignored), document.values.dump(2) + "\n",
+                   DocumentPlaces(SourceNames(file_name, overrides), std::move(document.positions))};
+}
+
+}  // namespace espalier::job

@@ -1,0 +1,39 @@
+// Collects the errors of a document, so that one message reports all of them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "services/base/status.h"
+#include "services/job/text/yaml_tree.h"
+
+namespace espalier::job {
+
+class Violations {
+ public:
+  // source_names[i] is the prefix of violations of source i: "job.yaml", "--set training.seed". With "", messages have
+  // neither a name nor a position.
+  explicit Violations(std::vector<std::string> source_names) : source_names_(std::move(source_names)) {}
+
+  // Adds an error of the field at `path`; an empty path means the document as a whole.
+  void Add(Position at, std::string path, std::string message);
+  bool empty() const { return violations_.empty(); }
+
+  // Returns InvalidArgument with one line per violation, sorted by position, at most 100; OK if there are none.
+  Status ToStatus() const;
+
+ private:
+  struct Violation {
+    Position at;
+    std::string path;
+    std::string message;
+  };
+
+  std::vector<std::string> source_names_;
+  std::vector<Violation> violations_;
+};
+
+// Returns a value for messages: in quotes, at most 60 bytes, with '?' for control characters.
+std::string Shown(const std::string& text);
+
+}  // namespace espalier::job
