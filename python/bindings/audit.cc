@@ -13,7 +13,7 @@
 #include "python/bindings/bindings.h"
 #include "python/bindings/loaded_batch.h"
 #include "python/bindings/waits.h"
-#include "services/client/dist_graph.h"
+#include "services/client/graph/dist_graph.h"
 #include "services/sampler/batches/audit.h"
 
 namespace nb = nanobind;

@@ -22,7 +22,7 @@
 #include "python/bindings/rows.h"
 #include "python/bindings/waits.h"
 #include "services/client/embedding/embedding_table.h"
-#include "services/client/saved_embeddings.h"
+#include "services/client/tensors/saved_embeddings.h"
 #include "services/collective/agreement.h"
 
 namespace nb = nanobind;

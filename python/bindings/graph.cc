@@ -19,9 +19,9 @@
 #include "python/bindings/bindings.h"
 #include "python/bindings/rows.h"
 #include "python/bindings/waits.h"
-#include "services/client/dist_graph.h"
-#include "services/client/edge_split.h"
-#include "services/client/node_split.h"
+#include "services/client/graph/dist_graph.h"
+#include "services/client/splits/edge_split.h"
+#include "services/client/splits/node_split.h"
 #include "services/graph/out_degree_column.h"
 
 namespace nb = nanobind;

@@ -21,8 +21,8 @@
 #include "python/bindings/loaded_batch.h"
 #include "python/bindings/rows.h"
 #include "python/bindings/waits.h"
-#include "services/client/edge_data_loader.h"
-#include "services/client/node_data_loader.h"
+#include "services/client/loaders/edge_data_loader.h"
+#include "services/client/loaders/node_data_loader.h"
 #include "services/sampler/batches/fanout_sampler.h"
 
 namespace nb = nanobind;

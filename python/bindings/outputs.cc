@@ -15,7 +15,7 @@
 #include "python/bindings/arrays.h"
 #include "python/bindings/bindings.h"
 #include "python/bindings/waits.h"
-#include "services/client/dist_graph.h"
+#include "services/client/graph/dist_graph.h"
 #include "services/format/results/node_results.h"
 #include "services/format/results/outputs_manifest.h"
 #include "services/storage/object_key.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "services/client/dist_tensor.h"
+#include "services/client/tensors/dist_tensor.h"
 
 namespace espalier::python {
 

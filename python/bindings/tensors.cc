@@ -13,7 +13,7 @@
 #include "python/bindings/bindings.h"
 #include "python/bindings/rows.h"
 #include "python/bindings/waits.h"
-#include "services/client/dist_tensor.h"
+#include "services/client/tensors/dist_tensor.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;

@@ -11,7 +11,7 @@
 
 #include "services/base/clock.h"
 #include "services/base/status.h"
-#include "services/client/dist_graph.h"
+#include "services/client/graph/dist_graph.h"
 
 namespace espalier::python {
 

@@ -19,7 +19,7 @@
 #include "services/benchmarks/bench_graph.h"
 #include "services/benchmarks/goal.h"
 #include "services/benchmarks/stopwatch.h"
-#include "services/client/session.h"
+#include "services/client/session/session.h"
 #include "services/graph/generators.h"
 #include "services/rpc/call.h"
 #include "services/sampler/batches/fanout_sampler.h"

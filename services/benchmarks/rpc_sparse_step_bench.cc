@@ -24,7 +24,7 @@
 #include "services/benchmarks/sparse_floor.h"
 #include "services/benchmarks/stopwatch.h"
 #include "services/client/remote/call_window.h"
-#include "services/client/session.h"
+#include "services/client/session/session.h"
 #include "services/rpc/server.h"
 #include "services/server/graph_server.h"
 

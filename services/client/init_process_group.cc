@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "services/base/backoff.h"
-#include "services/client/dist_tensor.h"
 #include "services/client/ring/ring_collective.h"
+#include "services/client/tensors/dist_tensor.h"
 #include "services/collective/self_collective.h"
 #include "services/rpc/address.h"
 

@@ -15,7 +15,7 @@
 
 #include <memory>
 
-#include "services/client/dist_graph.h"
+#include "services/client/graph/dist_graph.h"
 #include "services/collective/collective.h"
 
 namespace espalier::client {

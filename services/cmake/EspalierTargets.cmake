@@ -5,10 +5,10 @@
 # anything else fails configuration. PRIVATE_DEPS do not reach the library's users. TESTS become one
 # executable `espalier_<name>_test` whose tests carry the label `unit` (or TEST_LABEL). KERNELS: its loops decide how
 # fast training is, so a release build optimizes them as far as it can; and its tests are IN_RELEASE (espalier_test).
-# TESTS_WITH_TORCH: they are WITH_TORCH (espalier_test). PUBLIC_HEADERS: those that programs of other projects include
-# (PublicHeaders.cmake).
+# TESTS_WITH_TORCH: they are WITH_TORCH (espalier_test). PUBLIC_HEADERS: those that programs of other projects include,
+# in PUBLIC_FOLDER below espalier/ if it is not the folder below services/ (PublicHeaders.cmake).
 function(espalier_library)
-  cmake_parse_arguments(ARG "KERNELS;TESTS_WITH_TORCH" "NAME;LAYER;TEST_LABEL"
+  cmake_parse_arguments(ARG "KERNELS;TESTS_WITH_TORCH" "NAME;LAYER;TEST_LABEL;PUBLIC_FOLDER"
     "SOURCES;DEPS;PRIVATE_DEPS;TESTS;TEST_DEPS;PUBLIC_HEADERS" ${ARGN})
   espalier_refuse_words(${ARG_NAME} ${ARG_UNPARSED_ARGUMENTS})
   set(target espalier_${ARG_NAME})
@@ -27,7 +27,7 @@ function(espalier_library)
   target_compile_features(${target} ${scope} cxx_std_20)
   target_include_directories(${target} ${scope}
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-  espalier_declare_public_headers(${ARG_PUBLIC_HEADERS})
+  espalier_declare_public_headers("${ARG_PUBLIC_FOLDER}" ${ARG_PUBLIC_HEADERS})
   add_library(espalier::${ARG_NAME} ALIAS ${target})
   espalier_folder(folder)
   set_target_properties(${target} PROPERTIES ESPALIER_LAYER ${ARG_LAYER} ESPALIER_FOLDER "${folder}")

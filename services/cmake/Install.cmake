@@ -52,8 +52,10 @@ if(TARGET espalier_kernels)
 endif()
 
 get_property(headers GLOBAL PROPERTY ESPALIER_PUBLIC_HEADERS)
+get_property(names GLOBAL PROPERTY ESPALIER_PUBLIC_NAMES)
 install(CODE "
   set(espalier_headers \"${headers}\")
+  set(espalier_public_names \"${names}\")
   set(espalier_source_folder \"${PROJECT_SOURCE_DIR}\")
   set(espalier_include_folder \"\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_INCLUDEDIR}\")" COMPONENT development)
 install(SCRIPT ${PROJECT_SOURCE_DIR}/services/cmake/install-headers.cmake COMPONENT development)

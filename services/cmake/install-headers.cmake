@@ -1,5 +1,5 @@
 # Run by `cmake --install`: copies the public headers, and those that they include, from services/ to
-# include/espalier/. Their includes of each other say espalier/ there.
+# include/espalier/. Their includes of each other say espalier/ there, and the names of espalier_public_names.
 cmake_policy(VERSION 3.25)
 set(left ${espalier_headers})
 set(reached "")
@@ -14,7 +14,14 @@ while(left)
   list(TRANSFORM includes REPLACE "#include \"services/" "")
   list(APPEND left ${includes})
   string(REPLACE "#include \"services/" "#include \"espalier/" text "${text}")
-  set(installed ${espalier_include_folder}/espalier/${header})
+  set(name ${header})
+  foreach(public_header public_name IN ZIP_LISTS espalier_headers espalier_public_names)
+    string(REPLACE "#include \"espalier/${public_header}\"" "#include \"espalier/${public_name}\"" text "${text}")
+    if(header STREQUAL public_header)
+      set(name ${public_name})
+    endif()
+  endforeach()
+  set(installed ${espalier_include_folder}/espalier/${name})
   message(STATUS "Installing: $ENV{DESTDIR}${installed}")
   file(WRITE $ENV{DESTDIR}${installed} "${text}")
   list(APPEND CMAKE_INSTALL_MANIFEST_FILES ${installed})

@@ -11,7 +11,8 @@ from pathlib import Path
 SOURCE = Path(os.environ["ESPALIER_SOURCE"])
 CALL = re.compile(r"^\s*(espalier_\w+)\(\s*NAME\s+([\w-]+)([^()]*(?:\$<[^()]*>[^()]*)*)\)", re.MULTILINE)
 COMMENT = re.compile(r"#.*")
-KEYWORDS = {"LAYER", "TEST_LABEL", "SOURCES", "DEPS", "PRIVATE_DEPS", "TESTS", "TEST_DEPS", "PUBLIC_HEADERS"}
+KEYWORDS = {"LAYER", "TEST_LABEL", "SOURCES", "DEPS", "PRIVATE_DEPS", "TESTS", "TEST_DEPS", "PUBLIC_HEADERS",
+            "PUBLIC_FOLDER"}
 GENERATED = {"espalier::proto"}  # its headers lie in the build folder
 WITHOUT_LIBRARIES = {"espalier-trainer"}  # has numbers of base/exit_code.h, and links nothing, to be there at once
 INCLUDE = re.compile(r'^#include "((?:services|operator)/[^"]+)"', re.MULTILINE)

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "espalier/minibatch/v1/minibatch.grpc.pb.h"
-#include "services/client/node_data_loader.h"
+#include "services/client/loaders/node_data_loader.h"
 #include "services/client/testing/ranks.h"
 #include "services/messages/mini_batch_messages.h"
 #include "services/rpc/frame.h"

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "services/client/dist_graph.h"
+#include "services/client/graph/dist_graph.h"
 #include "services/client/testing/served_graph.h"
 
 namespace espalier::client::testing {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "services/base/check.h"
-#include "services/client/edge_data_loader.h"
+#include "services/client/loaders/edge_data_loader.h"
 #include "services/client/testing/served_graph.h"
 
 namespace espalier::client::testing {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "services/client/remote/remote_partition.h"
-#include "services/client/session.h"
+#include "services/client/session/session.h"
 #include "services/server/graph_server.h"
 #include "services/shard/testing/test_graph.h"
 

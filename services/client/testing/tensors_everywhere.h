@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "services/client/dist_tensor.h"
+#include "services/client/tensors/dist_tensor.h"
 #include "services/client/testing/served_graph.h"
 
 namespace espalier::client::testing {

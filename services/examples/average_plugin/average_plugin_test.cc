@@ -7,7 +7,7 @@
 #include <map>
 #include <sstream>
 
-#include "services/client/dist_tensor.h"
+#include "services/client/tensors/dist_tensor.h"
 #include "services/client/testing/open_served.h"
 
 namespace example {

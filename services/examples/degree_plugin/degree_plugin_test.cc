@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "merge_answers.h"
-#include "services/client/dist_graph.h"
+#include "services/client/graph/dist_graph.h"
 #include "services/client/testing/open_served.h"
 
 namespace example {

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "services/client/saved_tensors.h"
-#include "services/client/session.h"
+#include "services/client/session/session.h"
+#include "services/client/tensors/saved_tensors.h"
 #include "services/client/testing/served_graph.h"
 #include "services/collective/in_process_collective.h"
 #include "services/storage/testing/temporary_folder.h"

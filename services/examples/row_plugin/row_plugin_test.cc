@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "services/client/dist_tensor.h"
+#include "services/client/tensors/dist_tensor.h"
 #include "services/client/testing/open_served.h"
 
 namespace example {

@@ -2,7 +2,7 @@
 #include <optional>
 #include <utility>
 
-#include "services/client/session.h"
+#include "services/client/session/session.h"
 #include "services/daemon/certificate_metrics.h"
 #include "services/daemon/service_process.h"
 #include "services/job/parsing/parse.h"

@@ -9,7 +9,7 @@
 #include <iterator>
 
 #include "services/base/testing/soon.h"
-#include "services/client/session.h"
+#include "services/client/session/session.h"
 #include "services/client/testing/served_graph.h"
 #include "services/client/testing/written_partitions.h"
 #include "services/format/partition/partition_files.h"

@@ -5,7 +5,7 @@
 #include <functional>
 #include <thread>
 
-#include "services/client/saved_embeddings.h"
+#include "services/client/tensors/saved_embeddings.h"
 #include "services/client/testing/served_graph.h"
 #include "services/collective/in_process_collective.h"
 #include "services/storage/testing/temporary_folder.h"

@@ -1,6 +1,6 @@
 // Training of saved learnable rows resumes with another number of partitions or ranks as if it had not been
 // interrupted.
-#include "services/client/saved_embeddings.h"
+#include "services/client/tensors/saved_embeddings.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

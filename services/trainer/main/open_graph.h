@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "services/client/session.h"
+#include "services/client/session/session.h"
 #include "services/job/dist_training.h"
 #include "services/rpc/channel_settings.h"
 #include "services/sampler/batches/mini_batch_source.h"

@@ -1,0 +1,39 @@
+// Source of the mini-batches of a data loader: sampling threads in this process, or sampler processes.
+#pragma once
+
+#include <memory>
+
+#include "services/client/graph/dist_graph.h"
+#include "services/sampler/access/seed_source.h"
+#include "services/sampler/batches/mini_batch_source.h"
+#include "services/sampler/draws/sampling_spec.h"
+
+namespace espalier::client {
+
+// Where mini-batches are sampled.
+enum class SampledBy {
+  kThisProcess,  // on threads of the loader
+  // In the job's sampler processes (Context::samplers). Batches are identical to those of kThisProcess. Restricted to
+  // the training part of a split that all ranks share. Samplers serve one job: SessionOptions::job must be its name,
+  // and the seed, batch size, split, number of layers and the sampling of neighbors and negatives must be those of its
+  // spec.training. Otherwise the loader's Next returns FailedPrecondition and names the first difference.
+  kSamplers,
+};
+
+// Options of sampling for a loader.
+struct LoaderSampling {
+  SampledBy by = SampledBy::kThisProcess;
+  sampler::SamplingSpec sampling;
+  int threads = 1;             // kThisProcess: number of sampling threads
+  uint32_t batches_ahead = 2;  // number of prefetched batches; kSamplers: per sampler process
+  bool want_edge_ids = false;  // whether blocks contain edge ids
+};
+
+// Creates a source of mini-batches. `seeds` are the seeds of a list; null: seeds of the graph's splits. `graph` and
+// `seeds` must outlive the source. Errors of kSamplers: FailedPrecondition if the job has no sampler processes,
+// InvalidArgument if they do not sample batches of this kind.
+Result<std::unique_ptr<sampler::MiniBatchSource>> MakeLoaderBatches(const DistGraph& graph, sampler::SeedSource* seeds,
+                                                                    sampler::EpochPlan plan,
+                                                                    const LoaderSampling& draws);
+
+}  // namespace espalier::client

@@ -1,0 +1,57 @@
+// A partition whose files this process maps, as its server on the same host does. Queries of immutable data are
+// answered in this process; tensors, learnable rows and plugin functions are forwarded to the server.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "services/client/session/describe.h"
+#include "services/sampler/access/partition_access.h"
+
+namespace espalier::client {
+
+// Returns whether this process runs on the host of the server as the same user: it can read the file with the nonce
+// that the server wrote, and owns it.
+bool SharesFilesWith(const graph::v1::MappedFiles& files);
+
+// Maps the partition files that the server offers. Checksums are not verified, since the server has verified them when
+// it loaded the files; invariants of the arrays are checked again. FailedPrecondition: the files belong to another
+// partitioning than the server's. description.mapped_files must be set.
+Result<std::shared_ptr<sampler::PartitionAccess>> MapPartition(const ServerDescription& description);
+
+// Dispatches queries of immutable data to `mapped` and everything else to `server`. Thread-safe.
+class MappedPartition final : public sampler::PartitionAccess {
+ public:
+  MappedPartition(std::shared_ptr<sampler::PartitionAccess> mapped, std::shared_ptr<sampler::PartitionAccess> server);
+
+  PartitionId partition() const override { return mapped_->partition(); }
+  bool is_in_process() const override { return true; }
+
+  void SampleInEdges(sampler::PartitionHopQuery query, Deadline deadline,
+                     sampler::Done<sampler::PartitionHopSample> done) override;
+  void GatherRows(NodeTypeId type, const std::string& column, std::span<const LocalNodeId> nodes, sampler::RowSink sink,
+                  Deadline deadline, sampler::DoneStatus done) override;
+  void SeedsOfStep(const sampler::SeedQuery& query, Deadline deadline,
+                   sampler::Done<sampler::PartitionSeeds> done) override;
+  void ToGlobalIds(NodeTypeId type, std::span<const OriginalNodeId> nodes, Deadline deadline,
+                   sampler::Done<Tensor> done) override;
+  void InDegrees(EdgeTypeId type, std::span<const LocalNodeId> nodes, Deadline deadline,
+                 sampler::Done<Tensor> done) override;
+  void FindEdges(EdgeTypeId type, std::span<const GlobalEdgeId> edges, Deadline deadline,
+                 sampler::Done<Tensor> done) override;
+  void GatherEdgeRows(EdgeTypeId type, const std::string& column, std::span<const GlobalEdgeId> edges,
+                      Deadline deadline, sampler::Done<Tensor> done) override;
+  void CallFunction(const std::string& function, const Tensor& request, sampler::TensorEffect effect, Deadline deadline,
+                    sampler::Done<Tensor> done) override {
+    server_->CallFunction(function, request, effect, deadline, std::move(done));
+  }
+  sampler::PartitionTensors& tensors() override { return server_->tensors(); }
+  sampler::PartitionEmbeddings& embeddings() override { return server_->embeddings(); }
+
+ private:
+  const std::shared_ptr<sampler::PartitionAccess> mapped_;
+  const std::shared_ptr<sampler::PartitionAccess> server_;
+};
+
+}  // namespace espalier::client

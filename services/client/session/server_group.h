@@ -1,0 +1,31 @@
+// Discovery of the graph servers of each partition from their addresses.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "services/client/session/describe.h"
+#include "services/client/session/session.h"
+#include "services/rpc/callee.h"
+
+namespace espalier::client {
+
+// The replicas of one partition. All have its immutable data; only the first has writable data.
+struct ServerGroup {
+  std::vector<std::shared_ptr<rpc::Peer>> peers;
+  // By peer; absent if the server has not responded. FindServers returns groups with at least one description.
+  std::vector<std::optional<ServerDescription>> descriptions = {};
+
+  const ServerDescription& description() const;  // of the first peer that has responded; there must be one
+  // Returns the peers as replicas. Those that run on `machine` are marked as near; peers that have not responded are
+  // not.
+  std::shared_ptr<rpc::Replicas> ReplicasSeenFrom(const std::string& machine) const;
+};
+
+// Returns the server groups in partition order. Queries the descriptions of all servers until at least one server of
+// every partition has responded, and checks that the servers hold the same partitioning. Errors are those of Connect
+// (session.h).
+Result<std::vector<ServerGroup>> FindServers(const SessionOptions& options, Deadline deadline);
+
+}  // namespace espalier::client

@@ -1,0 +1,149 @@
+// A distributed tensor, whose rows are stored on the graph servers. The row of a node or edge is on the server that
+// owns the node or edge; own rows are divided equally among the servers. Counterpart of DGL's DistTensor.
+// docs/dist-tensors.md has the guarantees and an example.
+//
+//   ASSIGN_OR_RETURN(DistTensor visits, DistTensor::Create(graph, {.rows = RowSpace::Nodes(paper),
+//                                                                  .dtype = DType::kI64, .name = "visits"}));
+//   RETURN_IF_ERROR(visits.AddRows(ToRowIds(nodes), ones));
+//   ASSIGN_OR_RETURN(const uint64_t reached, visits.CountNonzero());
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "services/client/graph/dist_graph.h"
+#include "services/sampler/routing/partitioned_tensors.h"
+
+namespace espalier::client {
+
+using sampler::Initializer;
+using sampler::RowSpace;
+
+// How long the rows exist. In both cases they are dropped with the job's incarnation at the latest.
+enum class Lifetime {
+  // Until the handle that created them is destroyed; for temporary results. When another handle of the same tensor is
+  // assigned to that handle, the assigned handle keeps the rows and drops them at its own end.
+  kScoped,
+  // Until they are dropped by name; other processes can open them by name.
+  kPersistent,
+};
+
+struct DistTensorOptions {
+  RowSpace rows;
+  std::vector<int64_t> row_shape = {};  // without the first dimension; empty: one value per row
+  DType dtype = DType::kF32;
+  std::string name = {};  // valid for graph::CheckName; empty: a unique name is generated
+  Initializer initializer = {};
+  Lifetime lifetime = Lifetime::kScoped;
+};
+
+// A handle to a distributed tensor. Any number of handles, in any processes, may refer to one tensor. At most one
+// process at a time may assign a row (WriteRows); any number of processes may make accumulating writes concurrently.
+// Thread-safe except for moving, AttachAs and Detach. Calls with a deadline end at the deadline, by default the
+// context's call_timeout from now, or when its stop is requested. After DeadlineExceeded or Cancelled a write may or
+// may not have been applied. The handle holds a reference to the graph, whose destructor waits a few seconds for rows
+// that are being dropped.
+class DistTensor {
+ public:
+  // Creates the tensor, or opens the existing one of that name with its current values if dtype and shape are the same
+  // (AlreadyExists otherwise). Not a collective operation: no other process has to take part. NotFound: a tensor of
+  // that name exists and a server has lost its rows; after Drop it can be created again.
+  static Result<DistTensor> Create(const DistGraph& graph, const DistTensorOptions& options);
+  // Opens an existing tensor by name, whichever process created it. NotFound: there is none; the message lists the
+  // existing ones. RowSpace::Own(), without a number of rows, opens a tensor with own rows of any number.
+  static Result<DistTensor> Open(const DistGraph& graph, const RowSpace& rows, const std::string& name);
+  // Drops a tensor, whichever process created it. OK if it does not exist.
+  static Status Drop(const DistGraph& graph, const RowSpace& rows, const std::string& name);
+
+  // Drops the rows of a scoped tensor if this handle created them. They are dropped in the background; the destructor
+  // does not wait for other processes.
+  ~DistTensor();
+  DistTensor(DistTensor&&) noexcept;
+  DistTensor& operator=(DistTensor&&) noexcept;
+
+  const std::string& name() const { return tensor_.id.name; }
+  DType dtype() const { return tensor_.dtype; }
+  const RowSpace& rows() const { return tensor_.id.rows; }
+  uint64_t num_rows() const { return num_rows_; }
+  std::vector<int64_t> shape() const;  // [num_rows, row_shape...]
+  // True if Create created the rows, false if they already existed.
+  bool made_by_this() const { return tensor_.made_by_this; }
+  // Changes the lifetime of the rows to Lifetime::kPersistent.
+  void Keep() { drops_rows_ = false; }
+
+  // Returns rows in the order of `rows`, which may repeat: [rows.size(), row_shape...]. Row ids are global ids of
+  // nodes, edges or own rows (ToRowIds converts ids to them).
+  Result<Tensor> ReadRows(std::span<const GlobalRowId> rows, std::optional<Deadline> deadline = {}) const;
+  // Assigns rows, which must be distinct. This and all writes below are acknowledged: a read of any process that starts
+  // after the write has returned sees it. `values` has the tensor's dtype and shape [rows.size(), row_shape...]; there
+  // is no broadcasting. Each row is written exactly once, or at most once if a connection error or a timeout is
+  // returned, and never after a later write of this program.
+  Status WriteRows(std::span<const GlobalRowId> rows, const Tensor& values, std::optional<Deadline> deadline = {});
+  // Accumulating writes (RowWrite in tensor_spec.h): rows may repeat, and any number of processes may write to the same
+  // rows concurrently.
+  Status AddRows(std::span<const GlobalRowId> rows, const Tensor& values, std::optional<Deadline> deadline = {});
+  Status MinRows(std::span<const GlobalRowId> rows, const Tensor& values, std::optional<Deadline> deadline = {});
+  Status MaxRows(std::span<const GlobalRowId> rows, const Tensor& values, std::optional<Deadline> deadline = {});
+  // Replaces each row by its bitwise OR with the row of `other`: the union of two masks. For Bool and integer dtypes;
+  // both tensors must have the same row space, dtype and shape.
+  Status Or(const DistTensor& other, std::optional<Deadline> deadline = {});
+
+  // Returns the number of elements that are not 0.
+  Result<uint64_t> CountNonzero(std::optional<Deadline> deadline = {}) const;
+  // Returns the number of elements that are not 0 in each partition that holds rows: [partitions].
+  Result<std::vector<uint64_t>> CountNonzeroByPartition(std::optional<Deadline> deadline = {}) const;
+  // Return the elementwise reduction of all rows: [row_shape...], F64 for floating-point dtypes, I64 or U64 (wrapping
+  // around) for others. The result has the same bits under every partitioning: a floating-point sum is computed exactly
+  // and rounded once. FailedPrecondition: Min or Max of a tensor without rows.
+  Result<Tensor> Sum(std::optional<Deadline> deadline = {}) const;
+  Result<Tensor> Min(std::optional<Deadline> deadline = {}) const;
+  Result<Tensor> Max(std::optional<Deadline> deadline = {}) const;
+  // Returns Sum divided by the number of rows: F64 [row_shape...]; NaN without rows.
+  Result<Tensor> Mean(std::optional<Deadline> deadline = {}) const;
+
+  // Makes the tensor readable as a column of the graph's nodes or edges (DistGraph::GatherNodeRows and GatherEdgeRows,
+  // inputs of mini-batches of this DistGraph) until Detach or the end of this handle. Sampling does not read attached
+  // tensors: weights, masks and timestamps must be columns of the partition files (NotFound for a weight_column that is
+  // attached). AlreadyExists: a column of these nodes or edges has the name.
+  Status AttachAs(const std::string& column);
+  // Ends AttachAs; no effect if nothing is attached under that name.
+  void Detach(const std::string& column);
+
+ private:
+  DistTensor(const DistGraph& graph, sampler::TensorHandle tensor, Lifetime lifetime);
+  Status Put(sampler::RowWrite write, std::span<const GlobalRowId> rows, const Tensor& values,
+             std::optional<Deadline> deadline);
+  Result<Tensor> Reduce(sampler::Reduction reduction, std::optional<Deadline> deadline) const;
+  void End() noexcept;
+
+  std::shared_ptr<const DistGraph> graph_;  // null after a move
+  sampler::TensorHandle tensor_;
+  bool drops_rows_;  // whether the destructor drops the rows
+  uint64_t num_rows_;
+  std::vector<sampler::Attachment> attached_;
+};
+
+// Converts NotFound to Unavailable and returns any other status unchanged; for operations on a tensor that the program
+// created or opened before. NotFound then means that rows are lost, because their server, or the process whose scoped
+// tensor they were, has ended, and that the program must be restarted. A program that exits with the code of
+// Unavailable (74) is restarted; the code of NotFound (65, invalid input) ends a run. Do not use it for Open of a name
+// that may be wrong.
+Status RestartWhereLost(Status status);
+template <class T>
+Result<T> RestartWhereLost(Result<T> result) {
+  return result.ok() ? std::move(result) : Result<T>(RestartWhereLost(std::move(result).status()));
+}
+
+// Converts ids of nodes or edges to row ids of a tensor, in the same order.
+template <class GlobalId>
+std::vector<GlobalRowId> ToRowIds(const std::vector<GlobalId>& ids) {
+  std::vector<GlobalRowId> rows(ids.size());
+  for (size_t i = 0; i < ids.size(); ++i) rows[i] = GlobalRowId(ids[i].value);
+  return rows;
+}
+
+}  // namespace espalier::client

@@ -1,0 +1,52 @@
+// Enumerates the rows of a row space in an order that does not depend on the partitioning. Nodes are ordered by
+// original id, own rows by number. Edges are ordered by the original id of the destination and then in the stored order
+// of the in-edges of a node: by time if the partitioning has a time column, by the original id of the source, and by
+// the original id of the edge (docs/partition-format.md).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "services/base/tensor.h"
+#include "services/client/graph/dist_graph.h"
+#include "services/sampler/access/tensor_spec.h"
+
+namespace espalier::client {
+
+// Iterator over the rows of a row space. For one thread.
+class RowOrder {
+ public:
+  // `graph` must outlive the object. `rows` must have passed sampler::CheckRowSpace; own rows must have their number.
+  // Edges are queried `edges_per_request` at a time.
+  RowOrder(const DistGraph& graph, const sampler::RowSpace& rows, uint64_t edges_per_request = uint64_t{1} << 20);
+
+  // Returns the next `count` rows, fewer at the end, none after the last row.
+  Result<std::vector<GlobalRowId>> Next(uint64_t count);
+  // Returns a hash of the original endpoint ids of the edges that have been read, in order. After the last edge, equal
+  // values of two graphs mean the same edges in the same order. 0 for nodes and own rows.
+  uint64_t ends() const { return ends_; }
+
+ private:
+  Result<std::vector<GlobalNodeId>> NextNodes(NodeTypeId type, uint64_t count);
+  // Reads in-edges of the next destinations and appends them to edges_.
+  Status ReadEdges();
+  // Appends edges to edges_ and their endpoints to the hash. Internal: an edge has another destination than expected.
+  Status AddEdges(const std::vector<GlobalEdgeId>& edges, const std::vector<GlobalNodeId>& destinations,
+                  const std::vector<uint64_t>& original_destinations);
+  bool AllEdgesWereRead() const;
+
+  const DistGraph& graph_;
+  const sampler::RowSpace rows_;
+  const uint64_t edges_per_question_;
+  uint64_t next_original_ = 0;  // next original id of nodes or of edge destinations, or next own row
+  // The members below are used for edges only.
+  std::vector<GlobalNodeId> destinations_;  // current group of destinations, in the order of original ids
+  Tensor degrees_;                          // U32 [destinations_.size()]: their in-degrees
+  size_t next_destination_ = 0;             // index of the first destination whose in-edges are not all read
+  uint64_t edges_into_next_ = 0;            // number of in-edges of that destination that are read
+  std::vector<uint64_t> next_edges_;        // by partition: global id of the next edge to read
+  std::vector<GlobalRowId> edges_;          // edges that are read but not returned yet
+  uint64_t ends_ = 0;
+};
+
+}  // namespace espalier::client

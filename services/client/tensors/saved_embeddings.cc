@@ -1,0 +1,97 @@
+// A saved embedding is one or two entries of a manifest, the values and the optimizer state of the same rows in as many
+// files each. SavedRowsReader reads both together, file by file; RestoreSome writes one piece per call.
+#include "services/client/tensors/saved_embeddings.h"
+
+#include <utility>
+#include <vector>
+
+#include "services/client/tensors/saved_rows.h"
+
+namespace espalier::client {
+namespace {
+
+using EntriesOfRows = std::vector<format::SavedTensorEntry>;
+
+EntriesOfRows MakeEntries(const format::SavedEmbeddingEntry& saved) {
+  EntriesOfRows entries = {saved.values};
+  if (saved.state.has_value()) entries.push_back(*saved.state);
+  return entries;
+}
+
+// Returns a description such as "1000 F32 rows of nodes/author, 64 values and 128 of state, by Adam".
+std::string WhatItIs(const std::string& rows, uint64_t num_rows, DType dtype, int64_t width, int64_t state_width,
+                     const std::string& optimizer) {
+  return std::to_string(num_rows) + " " + ToString(dtype) + " rows of " + rows + ", " + std::to_string(width) +
+         " values and " + std::to_string(state_width) + " of state, by " + optimizer;
+}
+
+int64_t RowWidth(const format::SavedTensorEntry& entry) { return entry.row_shape.front(); }
+
+}  // namespace
+
+struct SavedEmbedding::Place {
+  const DistGraph& graph;
+  storage::StoreLocation at;
+  std::string uri;
+  format::SavedEmbeddingEntry saved;
+};
+
+SavedEmbedding::SavedEmbedding(std::unique_ptr<Place> place) : place_(std::move(place)) {}
+
+SavedEmbedding::~SavedEmbedding() = default;
+
+Result<std::unique_ptr<SavedEmbedding>> SavedEmbedding::Open(const DistGraph& graph, const std::string& uri,
+                                                             const TensorName& name,
+                                                             const storage::StoreSettings& stores) {
+  ASSIGN_OR_RETURN(storage::StoreLocation at, storage::OpenStore(uri, stores));
+  const std::string what = "loading the embedding '" + name.name + "' of " + uri;
+  ASSIGN_OR_RETURN(const format::SavedTensorsManifest manifest,
+                   format::ReadSavedTensors(*at.store, at.prefix).While(what));
+  RETURN_IF_ERROR(sampler::CheckRowSpace(name.rows, graph.book()).While(what));
+  const std::string rows = sampler::RowsName(name.rows, graph.book());
+  std::string others;
+  for (const format::SavedEmbeddingEntry& saved : manifest.embeddings) {
+    if (saved.values.name != name.name || saved.values.rows != rows) {
+      others += (others.empty() ? "'" : ", '") + saved.values.name + "' of " + saved.values.rows;
+      continue;
+    }
+    RETURN_IF_ERROR(SavedRowsReader::Open(graph, at, MakeEntries(saved)).status().While(what));
+    return std::unique_ptr<SavedEmbedding>(
+        new SavedEmbedding(std::unique_ptr<Place>(new Place{graph, std::move(at), uri, saved})));
+  }
+  return NotFound(what + ": it has none of " + rows + "; it has " + (others.empty() ? "none at all" : others));
+}
+
+uint64_t SavedEmbedding::version() const { return place_->saved.version; }
+
+Status SavedEmbedding::CheckFits(const sampler::EmbeddingSpec& spec) const {
+  const format::SavedEmbeddingEntry& saved = place_->saved;
+  const graph::PartitionBook& book = place_->graph.book();
+  RETURN_IF_ERROR(sampler::CheckRowSpace(spec.id.rows, book));
+  const int64_t state_width = saved.state.has_value() ? RowWidth(*saved.state) : 0;
+  const std::string has = WhatItIs(saved.values.rows, saved.values.num_rows, saved.values.dtype, RowWidth(saved.values),
+                                   state_width, saved.optimizer);
+  const std::string wants =
+      WhatItIs(sampler::RowsName(spec.id.rows, book), sampler::FirstRows(spec.id.rows, book).back(), spec.dtype,
+               spec.width, static_cast<int64_t>(sampler::StateRowWidth(spec)), ToString(spec.optimizer.type));
+  if (has == wants) return Status();
+  return FailedPrecondition("the embedding '" + saved.values.name + "' was saved as " + has + "; expected " + wants);
+}
+
+Result<bool> SavedEmbedding::RestoreSome(sampler::EmbeddingStore& store, const sampler::EmbeddingSpec& spec,
+                                         Deadline deadline) {
+  std::unique_ptr<SavedRowsReader> rows = std::move(rows_);  // after an error rows_ stays null
+  const std::string what = "loading the embedding '" + place_->saved.values.name + "' of " + place_->uri;
+  if (rows == nullptr) {
+    ASSIGN_OR_RETURN(rows, SavedRowsReader::Open(place_->graph, place_->at, MakeEntries(place_->saved)).While(what));
+  }
+  ASSIGN_OR_RETURN(const std::optional<SavedRowsReader::Piece> piece, rows->Next().While(what));
+  if (!piece.has_value()) return false;
+  const auto num_rows = static_cast<int64_t>(piece->rows.size());
+  const Tensor state = piece->columns.size() > 1 ? piece->columns[1] : Tensor::Zeros(DType::kF32, {num_rows, 0});
+  RETURN_IF_ERROR(RestartWhereLost(store.Restore(spec, piece->rows, piece->columns[0], state, deadline)).While(what));
+  rows_ = std::move(rows);
+  return true;
+}
+
+}  // namespace espalier::client

@@ -1,0 +1,54 @@
+// Embeddings that were saved with their optimizer state (SaveOptions::embeddings in saved_tensors.h). An EmbeddingTable
+// or a DistEmbedding can resume from them under any partitioning of the same graph and with any number of servers and
+// ranks.
+//
+//   RETURN_IF_ERROR(SaveTensors(*graph, {}, folder + "/000012", {.embeddings = {emb->Now()}}));  // rank 0
+//
+//   ASSIGN_OR_RETURN(const auto saved, SavedEmbedding::Open(*graph, folder + "/000012", {rows, "author"}));
+//   ASSIGN_OR_RETURN(const auto emb, DistEmbedding::Create(graph->embeddings(), *group, options,
+//                                                          saved.get()));  // all ranks
+//
+// The class is not in client/embedding/, because reading the files needs a store and the order of original ids.
+// EmbeddingTable depends only on the interfaces of sampler and uses a saved embedding as sampler::KeptRows.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "services/client/tensors/saved_tensors.h"
+#include "services/sampler/routing/embedding_store.h"
+
+namespace espalier::client {
+
+class SavedRowsReader;
+
+// A saved embedding. For one thread. The graph must outlive it.
+class SavedEmbedding final : public sampler::KeptRows {
+ public:
+  // Reads the manifest in the folder `uri`; RestoreSome reads the rows. NotFound: nothing was saved there, or no
+  // embedding with that name and row space; the message lists the saved ones. FailedPrecondition: it was saved for
+  // another graph.
+  static Result<std::unique_ptr<SavedEmbedding>> Open(const DistGraph& graph, const std::string& uri,
+                                                      const TensorName& name,
+                                                      const storage::StoreSettings& stores = {});
+  ~SavedEmbedding() override;
+
+  uint64_t version() const override;
+  Status CheckFits(const sampler::EmbeddingSpec& spec) const override;
+  // Restores the rows of one file per call. Returns false if no file was left. DataLoss: a file is missing or damaged.
+  // FailedPrecondition, after the last file: the edges of the graph differ from those at the time of the save. After an
+  // error the next call starts from the first file.
+  Result<bool> RestoreSome(sampler::EmbeddingStore& store, const sampler::EmbeddingSpec& spec,
+                           Deadline deadline) override;
+
+ private:
+  struct Place;
+
+  explicit SavedEmbedding(std::unique_ptr<Place> place);
+
+  const std::unique_ptr<Place> place_;
+  std::unique_ptr<SavedRowsReader> rows_;  // null: the next call starts from the first file
+};
+
+}  // namespace espalier::client
