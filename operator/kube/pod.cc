@@ -28,6 +28,7 @@ std::optional<ContainerEnd> EndAt(const Json& status, JsonPath path) {
                       .signal = IntAt(*terminated, {"signal"}),
                       .reason = StringAt(*terminated, {"reason"}),
                       .message = StringAt(*terminated, {"message"}),
+                      .started_at = TimeAt(*terminated, {"startedAt"}),
                       .finished_at = TimeAt(*terminated, {"finishedAt"}).value_or(WallTime())};
 }
 

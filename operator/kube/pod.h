@@ -16,6 +16,7 @@ struct ContainerEnd {
   int signal = 0;
   std::string reason;   // "OOMKilled", "Error"; "Unknown", "ContainerStatusUnknown": the end was not observed
   std::string message;  // termination log of the process
+  std::optional<WallTime> started_at = std::nullopt;  // nullopt: it did not start, or its start was not observed
   WallTime finished_at{};
   bool succeeded() const { return exit_code == 0 && signal == 0; }
   friend bool operator==(const ContainerEnd&, const ContainerEnd&) = default;

@@ -39,6 +39,7 @@ TEST(PodTest, ReadsARunningPod) {
   ASSERT_TRUE(pod.containers[0].last_ended.has_value());
   EXPECT_EQ(pod.containers[0].last_ended->exit_code, 74);
   EXPECT_EQ(pod.containers[0].last_ended->message, R"({"reason":"StoreUnavailable"})");
+  EXPECT_EQ(pod.containers[0].last_ended->started_at, std::nullopt);
 }
 
 TEST(PodTest, ReadsHowAPodEnded) {
@@ -47,7 +48,7 @@ TEST(PodTest, ReadsHowAPodEnded) {
     "conditions":[{"type":"DisruptionTarget","status":"True","lastTransitionTime":"2026-01-02T03:04:05Z"},
     {"type":"Ready","status":"False"}],
     "containerStatuses":[{"name":"trainer","state":{"terminated":{"exitCode":137,"signal":9,"reason":"OOMKilled",
-    "finishedAt":"2026-01-02T03:04:05Z"}}}]}})");
+    "startedAt":"2026-01-02T03:03:05Z","finishedAt":"2026-01-02T03:04:05Z"}}}]}})");
   EXPECT_EQ(pod.phase, PodPhase::kFailed);
   EXPECT_EQ(pod.reason, "Evicted");
   EXPECT_TRUE(pod.disruption_target);
@@ -55,8 +56,11 @@ TEST(PodTest, ReadsHowAPodEnded) {
   EXPECT_FALSE(pod.ready);
   EXPECT_EQ(pod.ready_since, std::nullopt);
   ASSERT_THAT(pod.containers, SizeIs(1));
-  const ContainerEnd expected{
-      .exit_code = 137, .signal = 9, .reason = "OOMKilled", .finished_at = *ParseTime("2026-01-02T03:04:05Z")};
+  const ContainerEnd expected{.exit_code = 137,
+                              .signal = 9,
+                              .reason = "OOMKilled",
+                              .started_at = *ParseTime("2026-01-02T03:03:05Z"),
+                              .finished_at = *ParseTime("2026-01-02T03:04:05Z")};
   EXPECT_EQ(pod.containers[0].ended, expected);
 }
 

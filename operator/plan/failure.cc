@@ -173,6 +173,7 @@ Failure FindFailure(const kube::Pod& pod, const kube::ContainerState& container,
   failure.message = SelectMessage(end);
   if (!IsProgramContainer(pod, container)) failure.message = "container " + container.name + ": " + failure.message;
   failure.exit_code = end.exit_code;
+  if (end.started_at) failure.ran_for = end.finished_at - *end.started_at;
   return failure;
 }
 

@@ -35,6 +35,8 @@ struct Failure {
   std::string message;
   std::optional<int> exit_code;
   std::string pod;
+  // From the start of the container to its end, by its node's clock; nullopt: not observed.
+  std::optional<kube::WallTime::duration> ran_for = std::nullopt;
 };
 
 // Returns the failure of a container that ended with an error. Exit codes have the meaning of docs/exit-codes.md in the

@@ -18,8 +18,11 @@ constexpr std::chrono::minutes kSoonAfterItsStart{10};
 constexpr char kObstacleBefore[] = "; held up before by ";
 constexpr char kReasonEnd[] = ": ";
 
+// The time since the Job's creation includes the time in which its pods wait for nodes, images and volumes, so it is
+// used only if the program's own start is not known.
 Failure Stopped(const PlanBuilder& builder, const kube::Job& job, Failure failure) {
-  if (!RunsAProgram(builder) || builder.now() - job.meta.created_at >= kSoonAfterItsStart) return failure;
+  const auto ran_for = failure.ran_for.value_or(builder.now() - job.meta.created_at);
+  if (!RunsAProgram(builder) || ran_for >= kSoonAfterItsStart) return failure;
   const std::string& before = builder.status().restart_reason;
   failure.reason = kStoppedSoon;
   if (before != kStoppedSoon && before != kStoppedAgain) return failure;

@@ -230,6 +230,41 @@ TEST(TrainerFailureTest, AProgramThatStopsSoonByItselfIsCountedFromTheSecondTime
   EXPECT_THAT(api::FindCondition(scene.status(), api::kFailed)->message, HasSubstr("soon after its start"));
 }
 
+// Trainers may wait for a node or a volume for hours, which is no work of the program.
+TEST(TrainerFailureTest, TimeBeforeAProgramStartsIsNotItsWork) {
+  Scene scene = WithAProgram(1);
+  scene.Training();
+  scene.cluster().set_mount_failure("no storage");
+  Stop(scene);
+  scene.SettleWithin(kSoon);
+  ASSERT_EQ(scene.restart_reason(), kStoppedSoon);
+  scene.SettleAfter(std::chrono::minutes(20));
+  scene.cluster().set_mount_failure({});
+  scene.Settle();
+  Stop(scene);
+  scene.Settle();
+  EXPECT_EQ(scene.restart_reason(), kStoppedAgain);
+  EXPECT_EQ(scene.status().attempts_counted, 1);
+}
+
+// A pod that the kubelet forgot has no start.
+TEST(TrainerFailureTest, AProgramWhoseStartIsNotKnownHasRunSinceItsJobWasCreated) {
+  for (const auto& [time, reason] : {std::pair(std::chrono::minutes(9), std::string(kStoppedSoon)),
+                                     std::pair(std::chrono::minutes(11), std::string("Stopped"))}) {
+    Scene scene = WithAProgram(1);
+    scene.Training();
+    scene.SettleAfter(time);
+    for (int rank = 0; rank < 2; ++rank) {
+      scene.TrainerPodEnded(rank, 75);
+      for (kube::ContainerState& container : scene.cluster().FindPod(scene.TrainerPod(rank))->containers) {
+        container.ended->started_at.reset();
+      }
+    }
+    scene.SettleWithin(kSoon);
+    EXPECT_EQ(scene.restart_reason(), reason);
+  }
+}
+
 TEST(TrainerFailureTest, AProgramThatWorkedForAWhileBeginsToBeCountedAnew) {
   Scene scene = WithAProgram(1);
   scene.Training();

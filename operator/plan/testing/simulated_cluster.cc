@@ -225,16 +225,14 @@ bool SimulatedCluster::EndPod(const std::string& name, const Ending& ending) {
   if (pod == nullptr || pod->phase != kube::PodPhase::kRunning || IsLost(pod->node)) return false;
   Changed();
   const std::string reason = !ending.reason.empty() ? ending.reason : ending.exit_code == 0 ? "Completed" : "Error";
-  const kube::ContainerEnd end{.exit_code = ending.exit_code,
-                               .signal = 0,
-                               .reason = reason,
-                               .message = ending.message,
-                               .finished_at = std::chrono::floor<std::chrono::seconds>(now_)};
+  SimulatedPod& simulated = pods_.at(name);
+  const kube::ContainerEnd end = EndNow(simulated, ending.exit_code, reason, ending.message);
   kube::ContainerState& container = ProgramOf(*pod);
   if (container.ended) return false;
   if (pod->meta.controller->kind == kube::kStatefulSets.kind) {  // restartPolicy: Always
     container.last_ended = end;
     ++container.restarts;
+    simulated.started_at = now_;
     return true;
   }
   container.ended = end;
@@ -243,17 +241,23 @@ bool SimulatedCluster::EndPod(const std::string& name, const Ending& ending) {
   return true;
 }
 
+kube::ContainerEnd SimulatedCluster::EndNow(const SimulatedPod& pod, int exit_code, const std::string& reason,
+                                            const std::string& message) const {
+  return {.exit_code = exit_code,
+          .signal = 0,
+          .reason = reason,
+          .message = message,
+          .started_at = std::chrono::floor<std::chrono::seconds>(pod.started_at),
+          .finished_at = std::chrono::floor<std::chrono::seconds>(now_)};
+}
+
 bool SimulatedCluster::EndSidecar(const std::string& name, int exit_code) {
   kube::Pod* pod = FindPod(name);
   if (pod == nullptr || pod->phase != kube::PodPhase::kRunning || pod->containers.size() < 2) return false;
   kube::ContainerState& container = pod->containers.front();
   if (container.ended) return false;
   Changed();
-  container.ended = kube::ContainerEnd{.exit_code = exit_code,
-                                       .signal = 0,
-                                       .reason = exit_code == 0 ? "Completed" : "Error",
-                                       .message = {},
-                                       .finished_at = std::chrono::floor<std::chrono::seconds>(now_)};
+  container.ended = EndNow(pods_.at(name), exit_code, exit_code == 0 ? "Completed" : "Error", /*message=*/"");
   container.ready = pod->ready = false;
   SetPhaseOfEndedContainers(pod);
   return true;

@@ -108,6 +108,7 @@ class SimulatedCluster {
     kube::Pod pod;
     bool counted = true;  // by the Job controller; until then the pod carries its finalizer
     int64_t index = 0;
+    kube::WallTime started_at{};  // of its containers; of the program: since its last restart
   };
   using Name = std::pair<std::string, std::string>;  // kind, name
 
@@ -121,7 +122,9 @@ class SimulatedCluster {
   void SyncJob(kube::Job* job);
   void SyncSet(kube::StatefulSet* set);
   void SyncPod(SimulatedPod* pod);
-  void EndDeletedPod(kube::Pod* pod) const;
+  void EndDeletedPod(SimulatedPod* pod) const;
+  kube::ContainerEnd EndNow(const SimulatedPod& pod, int exit_code, const std::string& reason,
+                            const std::string& message) const;
   bool IsLost(const std::string& node) const;
   bool IsOurs(const kube::ObjectMeta& meta) const { return plan::IsOurs(meta, training_); }
   std::vector<SimulatedPod*> PodsOfUid(const std::string& uid);

@@ -181,7 +181,7 @@ void SimulatedCluster::SyncPod(SimulatedPod* pod) {
   if (pod->pod.node.empty() || IsLost(pod->pod.node) || HasEnded(pod->pod)) return;
   if (pod->pod.meta.deletion_requested_at) {
     const kube::Pod before = pod->pod;
-    EndDeletedPod(&pod->pod);
+    EndDeletedPod(pod);
     if (pod->pod != before) Changed();
     return;
   }
@@ -189,6 +189,7 @@ void SimulatedCluster::SyncPod(SimulatedPod* pod) {
     if (!mount_failure_.empty()) return;
     Changed();
     pod->pod.phase = PodPhase::kRunning;
+    pod->started_at = now_;
     for (kube::ContainerState& container : pod->pod.containers) container.waiting_reason.clear();
   } else if (!pod->pod.ready) {
     const kube::Pod before = pod->pod;
@@ -201,18 +202,15 @@ void SimulatedCluster::SyncPod(SimulatedPod* pod) {
   }
 }
 
-void SimulatedCluster::EndDeletedPod(kube::Pod* pod) const {
+void SimulatedCluster::EndDeletedPod(SimulatedPod* simulated) const {
+  kube::Pod* const pod = &simulated->pod;
   pod->ready = false;
   if (pod->phase != PodPhase::kRunning) {
     pod->phase = PodPhase::kFailed;
     return;
   }
   const auto ended = [&](int exit_code, const std::string& message) {
-    return kube::ContainerEnd{.exit_code = exit_code,
-                              .signal = 0,
-                              .reason = "Error",
-                              .message = message,
-                              .finished_at = std::chrono::floor<std::chrono::seconds>(now_)};
+    return EndNow(*simulated, exit_code, "Error", message);
   };
   kube::ContainerState& program = ProgramOf(*pod);
   if (!program.ended) {
