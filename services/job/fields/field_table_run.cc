@@ -110,7 +110,8 @@ std::vector<FieldSpec> RunFields() {
        .minimum_integer = 0,
        .maximum_integer = 86400,
        .availability = kClusterOnly,
-       .meaning = "seconds after which a terminating pod on an unreachable node is force-deleted"},
+       .meaning = "seconds after which a pod that is still terminating is force-deleted, counted from the end of its "
+                  "grace period; of a pod evicted because its node is unreachable, from its eviction"},
   };
 }
 
