@@ -256,6 +256,7 @@ class TrainerRun {
         DecidingFields(job_, {book, parts_.data.seed_type(), parts_.data.num_outputs(), parts_.steps_per_epoch,
                               parts_.chunk_nodes, parts_.module == nullptr ? "" : parts_.module->sha256,
                               parts_.edges.has_value() ? parts_.edges->target.num_outputs : 0});
+    facts.edge_types = ListEdgeTypeSpellings(book.schema());
     facts.partition_key = options_.partition_key;
     facts.num_partitions = book.num_partitions();
     facts.num_trainers = collective_.size();

@@ -1,8 +1,10 @@
 // Each setting is converted to text by an overload of ToText. A field must have the same text in all versions, because
 // it is compared to the text in older checkpoints: new settings add a field only if they differ from their default, and
-// existing texts must not change.
+// existing texts must not change. Edge types are therefore written as the document spells them, and ToCanonicalText
+// converts the texts of both sides when they are compared.
 #include "services/trainer/checkpoint/checkpoint_fields.h"
 
+#include <algorithm>
 #include <charconv>
 #include <type_traits>
 
@@ -11,6 +13,11 @@
 
 namespace espalier::trainer {
 namespace {
+
+// The fields with names of edge types.
+constexpr char kEdgeTypeField[] = "training.task.edgeType";
+constexpr char kReverseEdgeTypeField[] = "training.task.reverseEdgeType";
+constexpr char kLayersField[] = "training.sampling.layers";
 
 std::string ToText(const std::string& value) { return value; }
 std::string ToText(const char* value) { return value; }
@@ -111,19 +118,19 @@ void AddDrawFields(const sampler::DrawSpec& draw, std::map<std::string, std::str
 
 void AddEdgeFields(const job::Task& task, int64_t num_edge_outputs, std::map<std::string, std::string>* fields) {
   (*fields)["graph.numEdgeOutputs"] = ToText(num_edge_outputs);
-  (*fields)["training.task.edgeType"] = ToText(task.edge_type);
-  (*fields)["training.task.reverseEdgeType"] = ToText(task.reverse_edge_type);
+  (*fields)[kEdgeTypeField] = ToText(task.edge_type);
+  (*fields)[kReverseEdgeTypeField] = ToText(task.reverse_edge_type);
   (*fields)["training.task.exclude"] = ToText(ToString(task.exclude));
 }
 
 void AddLinkFields(const job::Training& training, const graph::GraphSchema& schema,
                    std::map<std::string, std::string>* fields) {
   const job::Task& task = training.task;
-  (*fields)["training.task.edgeType"] = ToText(job::EdgeTypeNames(task));
+  (*fields)[kEdgeTypeField] = ToText(job::EdgeTypeNames(task));
   // If the graph lacks an edge type, MakeParts has failed before.
   const Result<std::vector<std::string>> edge_types = job::CanonicalNamesOfEdgeTypes(task, schema);
   if (edge_types.ok()) (*fields)[kCanonicalEdgeTypes] = ToText(*edge_types);
-  (*fields)["training.task.reverseEdgeType"] = ToText(task.reverse_edge_type);
+  (*fields)[kReverseEdgeTypeField] = ToText(task.reverse_edge_type);
   (*fields)["training.task.negatives.type"] = ToText(ToString(task.negatives));
   (*fields)["training.task.negatives.count"] = ToText(task.num_negatives);
   (*fields)["training.task.scorer"] = ToText(ToString(task.scorer));
@@ -133,7 +140,59 @@ void AddLinkFields(const job::Training& training, const graph::GraphSchema& sche
   (*fields)["training.evaluation.k"] = ToText(training.evaluation.k);
 }
 
+std::string ToCanonicalName(const std::string& name, const EdgeTypeSpellings& names) {
+  const auto found = names.find(name);
+  return found == names.end() ? name : found->second;
+}
+
+// Converts "cites,a:writes:p". The order is not significant (FindEdgeTypes sorts).
+std::string ToCanonicalList(const std::string& list, const EdgeTypeSpellings& names) {
+  if (list.empty()) return ToCanonicalName("", names);
+  std::vector<std::string> canonical;
+  for (size_t begin = 0; begin <= list.size();) {
+    const size_t end = std::min(list.find(',', begin), list.size());
+    canonical.push_back(ToCanonicalName(list.substr(begin, end - begin), names));
+    begin = end + 1;
+  }
+  std::sort(canonical.begin(), canonical.end());
+  return ToText(canonical);
+}
+
+// Converts "10;cites=5,none;a:writes:p=3": names are between ';' and '='.
+std::string ToCanonicalLayers(const std::string& layers, const EdgeTypeSpellings& names) {
+  std::string canonical;
+  size_t at = 0;
+  while (true) {
+    const size_t name = layers.find(';', at);
+    if (name == std::string::npos) return canonical + layers.substr(at);
+    const size_t end = std::min(layers.find('=', name), layers.size());
+    canonical += layers.substr(at, name + 1 - at) + ToCanonicalName(layers.substr(name + 1, end - name - 1), names);
+    at = end;
+  }
+}
+
 }  // namespace
+
+EdgeTypeSpellings ListEdgeTypeSpellings(const graph::GraphSchema& schema) {
+  EdgeTypeSpellings names;
+  std::vector<std::string> all;
+  for (const graph::CanonicalEdgeType& type : schema.edge_types()) {
+    all.push_back(type.Name());
+    names[type.Name()] = type.Name();
+    if (schema.FindEdgeType(type.relation).ok()) names[type.relation] = type.Name();
+  }
+  std::sort(all.begin(), all.end());
+  names[""] = ToText(all);
+  return names;
+}
+
+std::string ToCanonicalText(const std::string& path, const std::string& value, const EdgeTypeSpellings& names) {
+  if (path == kEdgeTypeField) return ToCanonicalList(value, names);
+  // Without the field, the reverse is what addReverseEdges made.
+  if (path == kReverseEdgeTypeField) return value.empty() ? value : ToCanonicalName(value, names);
+  if (path == kLayersField) return ToCanonicalLayers(value, names);
+  return value;
+}
 
 std::map<std::string, std::string> DecidingFields(const job::DistTraining& job, const GraphFacts& graph) {
   const job::Training& training = job.training;
@@ -161,7 +220,7 @@ std::map<std::string, std::string> DecidingFields(const job::DistTraining& job, 
       {"training.model.dropout", ToText(training.model.dropout)},
       {"training.model.normalization", ToText(ToString(training.model.normalization))},
       {"training.model.numBases", ToText(training.model.num_bases)},
-      {"training.sampling.layers", ToText(training.sampling.layers)},
+      {kLayersField, ToText(training.sampling.layers)},
       {"training.batchSize", ToText(training.batch_size)},
       {"training.seed", ToText(training.seed)},
       {"training.optimizer.type", ToText(ToString(training.optimizer.type))},

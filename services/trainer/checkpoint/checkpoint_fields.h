@@ -15,6 +15,16 @@ namespace espalier::trainer {
 // checkpoints lack it.
 inline constexpr char kCanonicalEdgeTypes[] = "training.task.edgeTypes";
 
+// The names by which a document may refer to edge types, each with its canonical name "source:relation:destination":
+// the canonical names, relations that are unique, and "" for all edge types, whose canonical names are joined by ",".
+using EdgeTypeSpellings = std::map<std::string, std::string>;
+EdgeTypeSpellings ListEdgeTypeSpellings(const graph::GraphSchema& schema);
+
+// Returns the value of field `path` with canonical names of edge types, for comparisons: two documents that refer to
+// the same edge types by different names have the same text. Fields without edge types, and names that are not in
+// `names`, are unchanged.
+std::string ToCanonicalText(const std::string& path, const std::string& value, const EdgeTypeSpellings& names);
+
 // The values of fields that are not in the document.
 struct GraphFacts {
   const graph::PartitionBook& book;

@@ -5,10 +5,10 @@
 #include "services/trainer/checkpoint/checkpoint_state.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "services/sampler/spec/draw_spec.h"
-#include "services/trainer/checkpoint/checkpoint_fields.h"
 #include "services/trainer/model/parameters.h"
 
 namespace espalier::trainer {
@@ -142,10 +142,16 @@ Result<LoopSnapshot> ToSnapshot(const format::LoadedCheckpoint& checkpoint) {
 }
 
 Status CheckFits(const CheckpointManifest& manifest, const CheckpointFacts& facts) {
-  const auto value_of = [](const std::map<std::string, std::string>& fields, const std::string& path) {
+  using Value = std::optional<std::string>;
+  const auto value_at = [](const std::map<std::string, std::string>& fields, const std::string& path) -> Value {
     const auto found = fields.find(path);
-    return found == fields.end() ? std::string("nothing") : "'" + found->second + "'";
+    return found == fields.end() ? Value() : Value(found->second);
   };
+  const auto is_same = [&](const std::string& path, const Value& a, const Value& b) {
+    if (a == b || !a || !b) return a == b;
+    return ToCanonicalText(path, *a, facts.edge_types) == ToCanonicalText(path, *b, facts.edge_types);
+  };
+  const auto describe = [](const Value& value) { return value ? "'" + *value + "'" : std::string("nothing"); };
   std::set<std::string> paths;
   for (const auto* fields : {&manifest.fields, &facts.fields}) {
     for (const auto& [path, value] : *fields) paths.insert(path);
@@ -153,11 +159,10 @@ Status CheckFits(const CheckpointManifest& manifest, const CheckpointFacts& fact
   std::string differences;
   for (const std::string& path : paths) {
     if (path == kCanonicalEdgeTypes && !manifest.fields.contains(path)) continue;
-    const std::string theirs = value_of(manifest.fields, path), ours = value_of(facts.fields, path);
-    if (theirs != ours) {
-      differences +=
-          (differences.empty() ? "" : "; ") + path + ": the checkpoint has " + theirs + ", this job has " + ours;
-    }
+    const Value theirs = value_at(manifest.fields, path), ours = value_at(facts.fields, path);
+    if (is_same(path, theirs, ours)) continue;
+    differences += (differences.empty() ? "" : "; ") + path + ": the checkpoint has " + describe(theirs) +
+                   ", this job has " + describe(ours);
   }
   if (!differences.empty()) return FailedPrecondition("it is of another job: " + differences);
   const uint32_t epochs_begun = manifest.epoch + (manifest.next_step > 0 ? 1 : 0);

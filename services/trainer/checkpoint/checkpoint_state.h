@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "services/format/checkpoint/checkpoint.h"
+#include "services/trainer/checkpoint/checkpoint_fields.h"
 #include "services/trainer/checkpoint/loop_snapshot.h"
 #include "services/trainer/ops/math_setup.h"
 
@@ -21,6 +22,7 @@ struct CheckpointFacts {
   bool schedule_needs_length = false;  // whether learning rates depend on num_epochs
   uint32_t steps_per_epoch = 0;
   std::map<std::string, std::string> fields;  // from DecidingFields
+  EdgeTypeSpellings edge_types;               // of the graph, from ListEdgeTypeSpellings
   std::string partition_key;
   uint32_t num_partitions = 0;
   uint32_t num_trainers = 0;
