@@ -1,6 +1,6 @@
 // A file is made under its partial name, which is locked exclusively, and renamed when it is complete; so a killed
 // process leaves no incomplete file under the final name. With kOncePerUse, an existing file is verified under the same
-// lock: of many processes that start at once, one verifies the file and the others find its voucher. A process that
+// lock: of many processes that start at once, one verifies the file and the others find its mark. A process that
 // waits longer than longest_look verifies the file without the lock, because the holder may hang.
 #include "services/storage/cache/local_cache.h"
 
@@ -95,9 +95,9 @@ Result<std::string> CacheEntry::GetOrMake(const CachedFileRequest& request, Dead
     return path.string();
   }
   RETURN_IF_ERROR(Make(request, *lock, partial, path, deadline));
-  // The rename took the locked file away from the partial name. Until the voucher is held, another process can lock
+  // The rename took the locked file away from the partial name. Until the mark is held, another process can lock
   // that name and verifies the file again.
-  if (request.look == Look::kOncePerUse) RETURN_IF_ERROR(VouchFor(request, path, deadline));
+  if (request.look == Look::kOncePerUse) RETURN_IF_ERROR(MarkVerified(request, path, deadline));
   return path.string();
 }
 
@@ -115,36 +115,36 @@ Result<std::optional<FileLock>> CacheEntry::LockUnlessGood(const CachedFileReque
     if (!HasItsSize(path, request)) continue;  // the other process still makes it
     may_look = false;
     if (!IsComplete(path, request)) continue;
-    RETURN_IF_ERROR(VouchFor(request, path, deadline));
+    RETURN_IF_ERROR(MarkVerified(request, path, deadline));
     return std::optional<FileLock>();
   }
 }
 
-// Holds a voucher for the file at `path` until this entry is destroyed.
-Status CacheEntry::VouchFor(const CachedFileRequest& request, const std::string& path, Deadline deadline) {
-  ASSIGN_OR_RETURN(Voucher voucher, Vouch(path, deadline, request.stop_requested));
-  Keep(request.name, std::move(voucher));
+// Marks the file at `path` as verified until this entry is destroyed.
+Status CacheEntry::MarkVerified(const CachedFileRequest& request, const std::string& path, Deadline deadline) {
+  ASSIGN_OR_RETURN(HeldMark mark, HoldMark(path, deadline, request.stop_requested));
+  Keep(request.name, std::move(mark));
   return Status();
 }
 
-// Returns whether the file exists and is good; with kOncePerUse, this entry then holds a voucher. The caller holds the
-// lock on the partial file, which serializes the calls of TakeWord.
+// Returns whether the file exists and is good; with kOncePerUse, this entry then holds its mark. The caller holds the
+// lock on the partial file, which serializes the calls of HoldMarkIfHeld.
 Result<bool> CacheEntry::IsThere(const CachedFileRequest& request, const std::string& path, Deadline deadline) {
   if (request.look == Look::kAlways) return IsComplete(path, request);
   if (!HasItsSize(path, request)) return false;
-  ASSIGN_OR_RETURN(std::optional<Voucher> voucher, TakeWord(path));
-  if (!voucher.has_value()) {
+  ASSIGN_OR_RETURN(std::optional<HeldMark> mark, HoldMarkIfHeld(path));
+  if (!mark.has_value()) {
     if (!IsComplete(path, request)) return false;
-    RETURN_IF_ERROR(VouchFor(request, path, deadline));
+    RETURN_IF_ERROR(MarkVerified(request, path, deadline));
     return true;
   }
-  Keep(request.name, *std::move(voucher));
+  Keep(request.name, *std::move(mark));
   return true;
 }
 
-void CacheEntry::Keep(const std::string& name, Voucher voucher) {
+void CacheEntry::Keep(const std::string& name, HeldMark mark) {
   MutexLock lock(&mutex_);
-  vouchers_.insert_or_assign(name, std::move(voucher));
+  marks_.insert_or_assign(name, std::move(mark));
 }
 
 Status CacheEntry::Make(const CachedFileRequest& request, const FileLock& lock, const std::string& partial,

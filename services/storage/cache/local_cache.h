@@ -5,7 +5,7 @@
 // - `<folder>/<entry>/.espalier-pin`: marks the folder as an entry.
 // - `<folder>/<entry>/a/graph.safetensors`: a complete file.
 // - `<folder>/<entry>/a/.espalier-partial-graph.safetensors`: an incomplete file, allocated at its full size.
-// - `<folder>/<entry>/a/.espalier-vouched-graph.safetensors-...`: the mark that the file is verified (vouched_file.h).
+// - `<folder>/<entry>/a/.espalier-vouched-graph.safetensors-...`: the mark that the file is verified (verified_file.h).
 //
 // Each user of an entry holds a shared lock on its pin; eviction requires an exclusive one, so an entry in use is never
 // evicted. Entries are evicted as a whole, the least recently used (mtime of the pin) first. Entries can be nested; a
@@ -21,7 +21,7 @@
 
 #include "services/base/mutex.h"
 #include "services/storage/cache/local_cache_options.h"
-#include "services/storage/cache/vouched_file.h"
+#include "services/storage/cache/verified_file.h"
 #include "services/storage/files/file_lock.h"
 
 namespace espalier::storage {
@@ -80,18 +80,18 @@ class CacheEntry {
   Result<std::optional<FileLock>> LockUnlessGood(const CachedFileRequest& request, const std::string& partial,
                                                  const std::string& path, Deadline deadline)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  Status VouchFor(const CachedFileRequest& request, const std::string& path, Deadline deadline)
+  Status MarkVerified(const CachedFileRequest& request, const std::string& path, Deadline deadline)
       ABSL_LOCKS_EXCLUDED(mutex_);
   Result<bool> IsThere(const CachedFileRequest& request, const std::string& path, Deadline deadline);
   Status Make(const CachedFileRequest& request, const FileLock& lock, const std::string& partial,
               const std::string& path, Deadline deadline) const;
-  void Keep(const std::string& name, Voucher voucher);
+  void Keep(const std::string& name, HeldMark mark);
 
   const LocalCacheOptions options_;  // the folder is absolute
   const std::string folder_;
   const FileLock pin_;
   Mutex mutex_;
-  std::map<std::string, Voucher> vouchers_ ABSL_GUARDED_BY(mutex_);  // by the file's name
+  std::map<std::string, HeldMark> marks_ ABSL_GUARDED_BY(mutex_);  // by the file's name
 };
 
 // Thread-safe.

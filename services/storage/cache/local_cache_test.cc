@@ -221,7 +221,7 @@ class LookOncePerUseTest : public LocalCacheTest {
   std::atomic<int> looks_{0}, fills_{0};
 };
 
-TEST_F(LookOncePerUseTest, WhoMadeAFileVouchesForItAndTheNextToBeginLooksAgain) {
+TEST_F(LookOncePerUseTest, AMadeFileIsVerifiedWhileItIsUsedAndVerifiedAgainLater) {
   {
     const auto maker = Use();
     const auto user = Use();

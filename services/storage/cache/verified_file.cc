@@ -1,4 +1,4 @@
-#include "services/storage/cache/vouched_file.h"
+#include "services/storage/cache/verified_file.h"
 
 #include <sys/stat.h>
 
@@ -17,7 +17,7 @@ std::string SecondsText(const timespec& time) {
 }
 
 // Returns the path of the mark for the current file at `path`. Does not create the mark.
-Result<std::string> MakeMark(const std::string& path) {
+Result<std::string> FormatMarkPath(const std::string& path) {
   struct stat about = {};
   if (stat(path.c_str(), &about) != 0) return FromErrno(errno, "looking at " + path);
   const std::filesystem::path file(path);
@@ -29,21 +29,21 @@ Result<std::string> MakeMark(const std::string& path) {
 
 }  // namespace
 
-Result<std::optional<Voucher>> TakeWord(const std::string& path) {
-  ASSIGN_OR_RETURN(const std::string mark, MakeMark(path));
+Result<std::optional<HeldMark>> HoldMarkIfHeld(const std::string& path) {
+  ASSIGN_OR_RETURN(const std::string mark, FormatMarkPath(path));
   {
     const Result<FileLock> alone = FileLock::TryAcquire(mark, LockMode::kExclusive);
-    if (alone.ok()) return std::optional<Voucher>();
+    if (alone.ok()) return std::optional<HeldMark>();
     if (alone.status().code() != StatusCode::kUnavailable) return alone.status();
   }
-  // The mark is locked, so a voucher is held. Even if its holder exits before the next line, the file has been
+  // Another caller holds the mark. Even if its holder exits before the next line, the file has been
   // verified, and a file with the same mark is unchanged.
-  ASSIGN_OR_RETURN(Voucher voucher, FileLock::TryAcquire(mark, LockMode::kShared));
-  return std::optional<Voucher>(std::move(voucher));
+  ASSIGN_OR_RETURN(HeldMark held, FileLock::TryAcquire(mark, LockMode::kShared));
+  return std::optional<HeldMark>(std::move(held));
 }
 
-Result<Voucher> Vouch(const std::string& path, Deadline deadline, const std::function<bool()>& stop_requested) {
-  ASSIGN_OR_RETURN(const std::string mark, MakeMark(path));
+Result<HeldMark> HoldMark(const std::string& path, Deadline deadline, const std::function<bool()>& stop_requested) {
+  ASSIGN_OR_RETURN(const std::string mark, FormatMarkPath(path));
   return FileLock::Acquire(mark, LockMode::kShared, deadline, stop_requested);
 }
 
