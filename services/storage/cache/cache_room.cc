@@ -40,8 +40,8 @@ bool IsEarlier(const Entry& a, const Entry& b) {
   return a.folder < b.folder;
 }
 
-// Returns the entry of the nearest folder with a pin, or end() for a file that belongs to no entry.
-std::map<fs::path, Entry>::iterator FindOrAddEntry(std::map<fs::path, Entry>& entries, fs::path folder,
+// Returns the entry of `folder` or of the nearest folder above it that has a pin; end(): there is none.
+std::map<fs::path, Entry>::iterator FindEntryAbove(std::map<fs::path, Entry>& entries, fs::path folder,
                                                    const fs::path& cache_folder) {
   while (folder != cache_folder && folder.has_relative_path()) {
     if (const auto found = entries.find(folder); found != entries.end()) return found;
@@ -71,7 +71,7 @@ Result<Content> ReadContent(const fs::path& cache_folder) {
   Content content;
   for (auto& [file, size_bytes] : files) {
     content.size_bytes += size_bytes;
-    const auto entry = FindOrAddEntry(entries, file.parent_path(), cache_folder);
+    const auto entry = FindEntryAbove(entries, file.parent_path(), cache_folder);
     if (entry == entries.end()) continue;
     entry->second.size_bytes += size_bytes;
     entry->second.files.push_back(std::move(file));
