@@ -130,10 +130,8 @@ Result<sampler::LinkPlan> DecodeLinkPlan(const minibatch::v1::StreamStart& start
     return ResourceExhausted("edges with rows of " + std::to_string(plan.edge_columns.size()) +
                              " columns, the limit is " + std::to_string(limits.max_edge_columns));
   }
-  if (plan.negatives.count == 0) {
-    if (plan.negatives.kind == sampler::NegativeKind::kUniform) return plan;
-    return InvalidArgument("each edge needs at least one negative of this kind");
-  }
+  RETURN_IF_ERROR(sampler::CheckNegatives(plan.negatives));
+  if (plan.negatives.count == 0) return plan;
   const bool of_whole_step = plan.negatives.kind == sampler::NegativeKind::kInDegree;
   const uint64_t ranks = of_whole_step ? 1 : start.num_trainers();
   const uint64_t edges = start.batch_size() / ranks + (start.batch_size() % ranks != 0 ? 1 : 0);

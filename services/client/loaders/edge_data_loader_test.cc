@@ -310,7 +310,7 @@ TEST_F(EdgeDataLoaderTest, SaysWhatDoesNotFit) {
   EXPECT_THAT(refusal(links, options).message(), HasSubstr("batch size"));
   options = LinkOptions(NegativeKind::kJoint);
   options.negatives.count = 0;
-  EXPECT_THAT(refusal(links, options).message(), HasSubstr("at least one negative"));
+  EXPECT_THAT(refusal(links, options).message(), HasSubstr("0 negatives for each edge of kind Joint"));
   options = LinkOptions();
   EXPECT_THAT(refusal(EdgesOfSplit{{}, "links"}, options).message(), HasSubstr("not an edge type of the loader"));
   EXPECT_THAT(refusal(EdgeList{.type = EdgeTypeId(0), .sources = {GlobalNodeId(0)}}, options).message(),

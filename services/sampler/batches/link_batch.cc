@@ -347,10 +347,7 @@ Status CheckLinkPlan(const EpochPlan& plan, const graph::GraphSchema& schema) {
       return InvalidArgument("the reverse edge type does not lead back along '" + name + "'");
     }
   }
-  if (links.negatives.count == 0 && links.negatives.kind != NegativeKind::kUniform) {
-    return InvalidArgument("each edge needs at least one negative of this kind; none are those of kUniform");
-  }
-  return {};
+  return CheckNegatives(links.negatives);
 }
 
 Result<MiniBatch> MakeLinkBatch(SeedSource& seeds, FanoutSampler& sampler, const graph::PartitionBook& book,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
 #include <utility>
 
 #include "services/base/philox.h"
@@ -18,6 +19,13 @@ uint64_t HighProduct(uint64_t a, uint64_t b) {
 }
 
 }  // namespace
+
+Status CheckNegatives(const NegativeSpec& negatives) {
+  if (negatives.count > 0 || negatives.kind == NegativeKind::kUniform) return {};
+  return InvalidArgument(std::string("0 negatives for each edge of kind ") + ToString(negatives.kind) +
+                         ": expected 1 or more, or the kind " + ToString(NegativeKind::kUniform) +
+                         ", with which edges may have none");
+}
 
 std::vector<uint64_t> DrawNodes(uint64_t key, uint64_t stream, uint64_t num_nodes, uint32_t count) {
   PhiloxStream words(key, stream);

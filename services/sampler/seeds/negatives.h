@@ -33,6 +33,8 @@ struct NegativeSpec {
   NegativeKind kind = NegativeKind::kUniform;
   uint32_t count = 1;  // per edge; 0 with kUniform: no negatives
 };
+// Returns InvalidArgument for a count of 0 with another kind than kUniform.
+Status CheckNegatives(const NegativeSpec& negatives);
 
 // The end of the edge that is drawn.
 enum class NegativeEnd : uint32_t { kDestination = 0, kSource = 1 };
