@@ -8,6 +8,7 @@
 
 #include "services/format/partition/partition_names.h"
 #include "services/graph/first_violation.h"
+#include "services/graph/id_values.h"
 #include "services/partition/partition_layout.h"
 
 namespace espalier::format {
@@ -40,16 +41,10 @@ Result<Tensor> TakeIds(TensorTable* file, const std::string& name, uint64_t coun
   return DataLoss(name + ": expected " + ToString(dtype) + ", found " + ids.ToString());
 }
 
-// Calls visit(span) with the ids as uint32_t or uint64_t.
-template <class Visit>
-auto VisitIds(const Tensor& ids, const Visit& visit) {
-  return ids.dtype() == DType::kU32 ? visit(ids.values<uint32_t>()) : visit(ids.values<uint64_t>());
-}
-
 Status CheckBelow(const std::string& name, const Tensor& ids, uint64_t limit, int threads) {
-  const std::optional<int64_t> bad = VisitIds(ids, [&](auto values) {
+  const std::optional<int64_t> bad = graph::VisitIds(ids, [&](auto values) {
     return graph::FirstViolation(threads, ids.num_rows(), kCheapGrain,
-                                 [&](int64_t i) { return values[static_cast<size_t>(i)] >= limit; });
+                                 [&](int64_t i) { return graph::ToId(values[static_cast<size_t>(i)]) >= limit; });
   });
   if (!bad) return Status();
   return DataLoss(name + ValueAt(ids, *bad) + ", expected less than " + std::to_string(limit));
@@ -58,7 +53,7 @@ Status CheckBelow(const std::string& name, const Tensor& ids, uint64_t limit, in
 enum class Order { kAscending, kStrictlyAscending };
 
 Status CheckOrder(const std::string& name, const Tensor& ids, Order order, int threads) {
-  const std::optional<int64_t> bad = VisitIds(ids, [&](auto values) {
+  const std::optional<int64_t> bad = graph::VisitIds(ids, [&](auto values) {
     return graph::FirstViolation(threads, ids.num_rows() - 1, kCheapGrain, [&](int64_t i) {
       const auto at = values[static_cast<size_t>(i)], next = values[static_cast<size_t>(i) + 1];
       return order == Order::kAscending ? at > next : at >= next;
