@@ -14,6 +14,7 @@
 #include <future>
 #include <thread>
 
+#include "services/base/pluralize.h"
 #include "services/job/checks/job_warnings.h"
 #include "services/job/start_files/start_files.h"
 #include "services/runner/run/job_file.h"
@@ -91,8 +92,7 @@ struct Beginning {
 };
 
 std::string CheckpointsText(const EarlierRun& earlier) {
-  const size_t count = earlier.num_complete();
-  return std::to_string(count) + " checkpoint" + (count == 1 ? "" : "s") + ", the newest at " + PositionText(earlier);
+  return Pluralize(earlier.num_complete(), "checkpoint") + ", the newest at " + PositionText(earlier);
 }
 
 // Returns the position from which trainers start if the run has no checkpoint of its own: that of

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "services/base/file.h"
+#include "services/base/pluralize.h"
 #include "services/job/checks/job_warnings.h"
 #include "services/rpc/address.h"
 #include "services/runner/run/admin_status.h"
@@ -32,10 +33,6 @@ constexpr milliseconds kRunningTick{200};
 constexpr size_t kLastLines = 15;          // lines of the log in a failure without a termination message
 constexpr size_t kLinesBesidesReason = 5;  // and in a failure with one
 constexpr size_t kMostAnswerBytes = 64 << 20;
-
-std::string Pluralize(uint32_t count, const std::string& noun) {
-  return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
-}
 
 PlanOptions MakePlanOptions(const RunContext& context, uint64_t first_incarnation) {
   const RunOptions& options = context.options;

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "services/base/check.h"
+#include "services/base/pluralize.h"
 
 namespace espalier::trainer {
 namespace {
@@ -21,10 +22,6 @@ constexpr const char* kPartWords[] = {"training", "validation", "test"};
 constexpr size_t kMostNamedClasses = 5;
 
 size_t ToIndex(graph::SplitPartName part) { return static_cast<size_t>(part); }
-
-std::string Pluralize(uint64_t count, const std::string& noun) {
-  return std::to_string(count) + " " + noun + (count == 1 ? "" : noun == "class" ? "es" : "s");
-}
 
 void SetBit(int64_t bit, std::vector<uint64_t>* words) {
   const auto word = static_cast<size_t>(bit) / 64;
