@@ -10,10 +10,10 @@ Result<std::string> ReadManifestText(storage::ObjectStore& store, const std::str
   return store.Get(key);
 }
 
-Status CheckManifestSize(const std::string& text) {
-  if (text.size() <= kMaxManifestBytes) return Status();
+Status CheckManifestSize(const std::string& text, uint64_t max_bytes) {
+  if (text.size() <= max_bytes) return Status();
   return ResourceExhausted("the manifest has " + std::to_string(text.size()) + " bytes, and at most " +
-                           std::to_string(kMaxManifestBytes) + " are read");
+                           std::to_string(max_bytes) + " are read");
 }
 
 }  // namespace espalier::format

@@ -232,9 +232,12 @@ Status CheckNothingIsSaved(storage::ObjectStore& store, const std::string& folde
   return manifest.status().code() == StatusCode::kNotFound ? Status() : manifest.status();
 }
 
-Status CommitSavedTensors(storage::ObjectStore& store, const std::string& folder,
-                          const SavedTensorsManifest& manifest) {
+Status CommitSavedTensors(storage::ObjectStore& store, const std::string& folder, const SavedTensorsManifest& manifest,
+                          uint64_t max_bytes) {
   const std::string text = SavedTensorsToJson(manifest);
+  if (const Status size = CheckManifestSize(text, max_bytes); !size.ok()) {
+    return InvalidArgument(size.message() + ": save fewer or shorter notes, or larger files");
+  }
   const Result<SavedTensorsManifest> back = SavedTensorsFromJson(text);
   if (!back.ok()) return back.status();
   if (*back != manifest) return InvalidArgument("names or notes are not UTF-8");

@@ -10,6 +10,8 @@
 
 #include "services/base/tensor.h"
 #include "services/format/files/file_entry.h"
+#include "services/format/files/manifest_text.h"
+#include "services/format/partition/manifest.h"
 #include "services/storage/object_store.h"
 
 namespace espalier::format {
@@ -73,9 +75,11 @@ Result<Tensor> ReadSavedRows(storage::ObjectStore& store, const std::string& fol
 // Returns AlreadyExists if the folder has a manifest.
 Status CheckNothingIsSaved(storage::ObjectStore& store, const std::string& folder);
 // Commits a save: writes the manifest of files that are already in the store. Returns AlreadyExists, without a change
-// to the store, if there is a manifest, and InvalidArgument if the manifest cannot be read back, for example because
-// names or notes are not UTF-8. After any other error the manifest may have been written; it is valid then.
-Status CommitSavedTensors(storage::ObjectStore& store, const std::string& folder, const SavedTensorsManifest& manifest);
+// to the store, if there is a manifest, and InvalidArgument if the manifest could not be read back, because names or
+// notes are not UTF-8 or because its text is larger than max_bytes (fewer only in tests). After any other error the
+// manifest may have been written; it is valid then.
+Status CommitSavedTensors(storage::ObjectStore& store, const std::string& folder, const SavedTensorsManifest& manifest,
+                          uint64_t max_bytes = kMaxManifestBytes);
 // Reads the manifest. Returns NotFound if there is none.
 Result<SavedTensorsManifest> ReadSavedTensors(storage::ObjectStore& store, const std::string& folder);
 // Returns the names of the folders directly below `prefix` that have a manifest of saved tensors, sorted; ignores other

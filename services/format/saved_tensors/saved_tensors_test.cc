@@ -100,6 +100,19 @@ TEST(SavedTensorsFormatTest, WhatIsCommittedStays) {
   EXPECT_TRUE(CheckNothingIsSaved(store, "job/000013").ok());
 }
 
+TEST(SavedTensorsFormatTest, AManifestThatIsTooLargeToBeReadIsNotWritten) {
+  storage::MemoryStore store;
+  const SavedTensorsManifest manifest = PutTinyTensors(store, kSavedFolder);
+  const uint64_t size_bytes = SavedTensorsToJson(manifest).size();
+  const Status refused = CommitSavedTensors(store, kSavedFolder, manifest, size_bytes - 1);
+  EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(refused.message(), "the manifest has " + std::to_string(size_bytes) + " bytes, and at most " +
+                                   std::to_string(size_bytes - 1) +
+                                   " are read: save fewer or shorter notes, or larger files");
+  EXPECT_TRUE(CheckNothingIsSaved(store, kSavedFolder).ok());
+  EXPECT_TRUE(CommitSavedTensors(store, kSavedFolder, manifest, size_bytes).ok());
+}
+
 TEST(SavedTensorsFormatTest, FoldersWithAManifestAreListedAndRemoved) {
   storage::MemoryStore store;
   for (const char* folder : {"job/000012", "job/000007", "job/000007/below", "other/000001"}) {
