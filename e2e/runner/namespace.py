@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import re
 import string
 
 from runner import chart, containers, here
@@ -17,6 +18,14 @@ OF_CORA = {"name": "cora", "epochs": "300", "server_replicas": "1", "server_cont
 # Libraries have room, and the parameters do not: a trainer ends in one step, and in each of its lives. With hardly more
 # than the libraries need, their pages would come and go for minutes before it does.
 TOO_LITTLE_MEMORY = {"trainer_memory": "256Mi", "hidden_size": "4096"}
+# Objects of a job whose Warning events are about the job. (Those of Endpoints are about the network of the cluster.)
+KINDS_OF_A_JOB = {"DistTraining", "Job", "StatefulSet", "Pod", "PodDisruptionBudget"}
+# The only warning that a job without faults may have. The kubelet waits one second for its copy of a Secret or ConfigMap
+# that a pod names, and tries again: on a busy machine the copy may come later. (A Secret that does not exist has another
+# message: the operator creates Secrets before the pods that use them.) All other warnings have a cause in the job: its
+# probes begin when its programs listen and end when they are ready, its nodes have room, and StatefulSets outlive their
+# pods.
+LATE_COPY = re.compile(r"failed to sync (secret|configmap) cache: timed out waiting for the condition")
 ADMIN_PORT = 9090  # of a pod's first container; where it has several servers, the next ones follow
 
 
@@ -82,11 +91,19 @@ class Namespace:
         selector = ",".join([f"espalier.io/job={job}"] + [f"{key}={value}" for key, value in labels.items()])
         return json.loads(self.kubectl("get", kinds, "--selector", selector, "--output=json"))["items"]
 
+    def _warning_events(self):
+        return json.loads(self.kubectl("get", "events", "--field-selector=type=Warning", "--output=json"))["items"]
+
     def warnings(self):
         """Warning events of the namespace, one line each."""
-        found = json.loads(self.kubectl("get", "events", "--field-selector=type=Warning", "--output=json"))["items"]
-        return [f"{event['involvedObject']['kind']} {event['involvedObject']['name']}: {event['reason']}: "
-                f"{event.get('message')}" for event in found]
+        return [_described(event) for event in self._warning_events()]
+
+    def unexpected_warnings(self, reasons=None):
+        """Warning events about the namespace's jobs and their children that a job without faults does not have, one line
+        each; with `reasons`, only events with one of these."""
+        return [_described(event) for event in self._warning_events()
+                if event["involvedObject"]["kind"] in KINDS_OF_A_JOB and not LATE_COPY.search(event.get("message") or "")
+                and (reasons is None or event["reason"] in reasons)]
 
     def condition(self, job, kind):
         """The condition of a job; None where it has none of this type."""
@@ -237,6 +254,11 @@ class Namespace:
         if set(found) != {"best.safetensors", "last.safetensors"}:
             raise Failure(f"{job} has the models {sorted(found)}")
         return found
+
+
+def _described(event):
+    about = event["involvedObject"]
+    return f"{about['kind']} {about['name']}: {event['reason']}: {event.get('message')}"
 
 
 def _status(job):

@@ -1,5 +1,7 @@
-"""Checkpoints that were on their way before something happened to a job are no sign that it goes on."""
+"""Checkpoints that were on their way before something happened to a job are no sign that it goes on. Warning events of a
+job without faults."""
 
+import json
 import types
 import unittest
 from unittest import mock
@@ -50,6 +52,37 @@ class WaitUntilItTrainsTest(unittest.TestCase):
     def test_a_job_that_is_over_fails(self):
         with self.assertRaisesRegex(Failure, "over too early"):
             self.namespace(FakeBucket([1]), "Succeeded").wait_until_it_trains("cora", 10)
+
+
+class UnexpectedWarningsTest(unittest.TestCase):
+    @staticmethod
+    def namespace(*events):
+        namespace = Namespace("none", FakeBucket([]))
+        namespace.kubectl = lambda *arguments: json.dumps({"items": [
+            {"involvedObject": {"kind": kind, "name": "cora-x"}, "reason": reason, "message": message}
+            for kind, reason, message in events]})
+        return namespace
+
+    def test_each_is_named_whatever_child_of_the_job_it_is_about(self):
+        namespace = self.namespace(
+            ("Pod", "Unhealthy", "Startup probe failed: connection refused"),
+            ("PodDisruptionBudget", "CalculateExpectedPodCountFailed", "no controller"), ("Job", "FailedCreate", "a"),
+            ("StatefulSet", "FailedCreate", "b"), ("DistTraining", "TrainedWithWarnings", "c"),
+            ("Pod", "FailedMount", 'MountVolume.SetUp failed for volume "tls" : secret "cora-tls-server" not found'))
+        self.assertEqual(namespace.unexpected_warnings(), [
+            "Pod cora-x: Unhealthy: Startup probe failed: connection refused",
+            "PodDisruptionBudget cora-x: CalculateExpectedPodCountFailed: no controller", "Job cora-x: FailedCreate: a",
+            "StatefulSet cora-x: FailedCreate: b", "DistTraining cora-x: TrainedWithWarnings: c",
+            'Pod cora-x: FailedMount: MountVolume.SetUp failed for volume "tls" : secret "cora-tls-server" not found'])
+        self.assertEqual(namespace.unexpected_warnings(("FailedCreate",)),
+                         ["Job cora-x: FailedCreate: a", "StatefulSet cora-x: FailedCreate: b"])
+
+    def test_a_late_copy_of_a_secret_and_the_cluster_s_endpoints_are_no_fault_of_a_job(self):
+        late = 'MountVolume.SetUp failed for volume "tls" : failed to sync secret cache: timed out waiting for the condition'
+        namespace = self.namespace(
+            ("Pod", "FailedMount", late), ("Endpoints", "FailedToUpdateEndpoint", "conflict"))
+        self.assertEqual(namespace.unexpected_warnings(), [])
+        self.assertEqual(len(namespace.warnings()), 2)
 
 
 if __name__ == "__main__":
