@@ -7,6 +7,7 @@
 
 #include "services/base/parallel.h"
 #include "services/graph/id_values.h"
+#include "services/graph/pair_set.h"
 
 namespace espalier::graph {
 namespace {
@@ -116,10 +117,10 @@ void EdgeFilter::DropDuplicates(uint64_t num_destinations) {
 
 void EdgeFilter::DropPairs(std::span<const std::pair<uint64_t, uint64_t>> pairs) {
   if (pairs.empty()) return;
+  const PairSet dropped(pairs);
   VisitCandidates(sources_, destinations_, [&](const auto& candidates) {
     ForEach(threads_, keep_.size(), [&](size_t c) {
-      const std::pair<uint64_t, uint64_t> ends(candidates.source(c), candidates.destination(c));
-      if (std::binary_search(pairs.begin(), pairs.end(), ends)) keep_[c] = 0;
+      if (dropped.Contains(candidates.source(c), candidates.destination(c))) keep_[c] = 0;
     });
   });
 }

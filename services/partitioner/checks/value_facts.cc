@@ -1,7 +1,7 @@
 // Every column is scanned in parallel for the first value that violates a rule; the row in the record is that of the
 // user's file. Records of an edge column are stored for the edge type and for the reverse relation that addReverseEdges
-// creates, which has the same columns. Splits that name edges by endpoints are converted to rows by a binary search of
-// each edge among the sorted pairs of the split.
+// creates, which has the same columns. Splits that name edges by endpoints are converted to rows by a look-up of each
+// edge in a set of the split's pairs (graph::PairSet).
 #include "services/partitioner/checks/value_facts.h"
 
 #include <algorithm>
@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "services/base/parallel.h"
+#include "services/graph/pair_set.h"
 #include "services/partitioner/checks/column_values.h"
 #include "services/partitioner/checks/label_facts.h"
 #include "services/partitioner/checks/value_errors.h"
@@ -29,7 +30,7 @@ bool HasRowFor(const Tensor& values, uint64_t count) {
 }
 
 // Returns the ascending rows of the edges whose endpoints are a pair of `part`; with `adds_reverses`, also the rows of
-// edges whose reverse is such a pair. Each thread looks up a range of edges in the sorted pairs.
+// edges whose reverse is such a pair. Each thread looks up a range of edges.
 std::vector<uint64_t> FindRowsByEndpoints(const graph::EdgeSet& edges, const graph::EdgePairs& part, bool adds_reverses,
                                           int threads) {
   const std::span<const uint64_t> sources = part.sources.ids(), destinations = part.destinations.ids();
@@ -38,7 +39,9 @@ std::vector<uint64_t> FindRowsByEndpoints(const graph::EdgeSet& edges, const gra
   for (size_t i = 0; i < std::min(sources.size(), destinations.size()); ++i) {
     pairs.emplace_back(sources[i], destinations[i]);
   }
+  if (pairs.empty()) return {};
   std::sort(pairs.begin(), pairs.end());
+  const graph::PairSet named(pairs);
 
   std::mutex mutex;
   std::vector<uint64_t> rows;
@@ -47,8 +50,7 @@ std::vector<uint64_t> FindRowsByEndpoints(const graph::EdgeSet& edges, const gra
     for (int64_t row = begin; row < end; ++row) {
       const auto source = static_cast<uint64_t>(edges.sources.ValueAsInt(row));
       const auto destination = static_cast<uint64_t>(edges.destinations.ValueAsInt(row));
-      if (std::binary_search(pairs.begin(), pairs.end(), std::pair(source, destination)) ||
-          (adds_reverses && std::binary_search(pairs.begin(), pairs.end(), std::pair(destination, source)))) {
+      if (named.Contains(source, destination) || (adds_reverses && named.Contains(destination, source))) {
         found.push_back(static_cast<uint64_t>(row));
       }
     }

@@ -1,0 +1,44 @@
+// A set of node pairs for the question which edges of a large graph are among them. Most edges are not: one access to
+// an array of bits, which is far smaller than the pairs and mostly stays in the cache, answers for these. Only an edge
+// whose bit is set is searched for among the sorted pairs.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "services/base/hash.h"
+
+namespace espalier::graph {
+
+// Immutable; thread-safe.
+class PairSet {
+ public:
+  using Pair = std::pair<uint64_t, uint64_t>;
+
+  // `pairs` are sorted, may repeat, and outlive this. Uses about 2 to 4 bytes for each pair.
+  explicit PairSet(std::span<const Pair> pairs)
+      : pairs_(pairs), bits_(std::bit_ceil(std::max<uint64_t>(1, pairs.size() * kBitsPerPair / 64))) {
+    for (const auto& [source, destination] : pairs_) {
+      const uint64_t bit = HashCombine(source, destination);
+      bits_[bit / 64 & (bits_.size() - 1)] |= uint64_t{1} << (bit % 64);
+    }
+  }
+
+  bool Contains(uint64_t source, uint64_t destination) const {
+    const uint64_t bit = HashCombine(source, destination);
+    if ((bits_[bit / 64 & (bits_.size() - 1)] >> (bit % 64) & 1) == 0) return false;
+    return std::binary_search(pairs_.begin(), pairs_.end(), Pair(source, destination));
+  }
+
+ private:
+  static constexpr uint64_t kBitsPerPair = 16;  // about one of 16 other edges is searched for, at most
+
+  const std::span<const Pair> pairs_;
+  std::vector<uint64_t> bits_;  // the number of words is a power of 2
+};
+
+}  // namespace espalier::graph
