@@ -167,7 +167,7 @@ Failure FindFailure(const kube::Pod& pod, const kube::ContainerState& container,
   Failure failure = Classify(pod, container, end);
   failure.pod = pod.meta.key.name;
   if (failure.reason == kNodeLost) {  // the exit code is not the program's
-    failure.message = "the node lost the container, and nobody saw it end (" + end.reason + ")";
+    failure.message = "the node lost the container, and its end was not observed (" + end.reason + ")";
     return failure;
   }
   failure.message = SelectMessage(end);

@@ -47,7 +47,7 @@ bool IsPassingTrouble(StatusCode code) {
 
 EventBook::EventBook(std::string controller, std::string instance)
     : controller_(std::move(controller)), instance_(Cut(instance, kMaxInstanceBytes)), jitter_(Hash64(instance_), 0) {
-  ESPALIER_CHECK(!controller_.empty() && !instance_.empty()) << "who reports?";
+  ESPALIER_CHECK(!controller_.empty() && !instance_.empty()) << "an event needs a controller and an instance";
 }
 
 kube::Json EventBook::MakeEvent(const kube::Resource& resource, const kube::ObjectMeta& about, const EventNote& note,

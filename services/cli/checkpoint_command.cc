@@ -228,7 +228,7 @@ void AddCheckpointCommand(CLI::App* app, Command* chosen) {
   CLI::App* command = app->add_subcommand("checkpoint", "List, look into and verify a run's checkpoints");
   command->require_subcommand(1);
   AddSubcommand(command, "ls", "One line for each checkpoint, oldest first", List, chosen);
-  AddSubcommand(command, "inspect", "Where a checkpoint goes on, who wrote it, what decided its numbers", Inspect,
+  AddSubcommand(command, "inspect", "Position of a checkpoint, the run that wrote it, settings of results", Inspect,
                 chosen);
   AddSubcommand(command, "verify", "Read all files and check all checksums", Verify, chosen);
   command->footer(kCheckpointFooter);  // set last: subcommands that are added later would inherit it

@@ -171,7 +171,8 @@ Status StatusOfCurl(CURLcode code, const Exchange& exchange, const std::string& 
   if (exchange.has_overflown) {
     const std::string message = origin + " answers with more bytes than were asked for";
     const bool is_range = exchange.options.into.data() != nullptr;
-    return is_range ? Unimplemented(message + ": it knows no ranges, or is no S3 service") : Internal(message);
+    return is_range ? Unimplemented(message + ": the service does not support ranges, or is not an S3 service")
+                    : Internal(message);
   }
   const std::string message = origin + ": " + (details[0] != '\0' ? details : curl_easy_strerror(code));
   if (IsPlainPort(code, details)) {

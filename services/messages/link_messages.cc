@@ -71,7 +71,7 @@ Status TakeIdsAndRows(const minibatch::v1::LinkSeeds& header, std::span<const Te
     return Unimplemented("the sampler sends no ids of a batch's edges: it is of another version");
   }
   if (header.has_edge_ids()) {
-    if (!plan.want_pair_ids) return InvalidArgument("ids of edges that nobody has asked for");
+    if (!plan.want_pair_ids) return InvalidArgument("ids of edges, which the plan does not request");
     RETURN_IF_ERROR(CheckIds(tensors.front(), pairs, num_edges, "ids of edges"));
     for (size_t i = 0; i < pairs; ++i) {
       const Tensor& ids = tensors.front();

@@ -30,7 +30,7 @@ std::string WithArticle(PeerRole role) {
 std::string JoinNames(std::span<const PeerRole> roles) {
   std::string names;
   for (const PeerRole role : roles) names += names.empty() ? WithArticle(role) : " or " + std::string(ToString(role));
-  return names.empty() ? "nobody" : names;
+  return names.empty() ? "no peer" : names;
 }
 
 }  // namespace

@@ -278,7 +278,7 @@ class Context {
   bool should_stop() const { return host_->should_stop(call_) != 0; }
   // Throws ESPALIER_DEADLINE_EXCEEDED if the caller has gone away. Long-running functions call it in their loops.
   void StopWhereNobodyWaits() const {
-    if (should_stop()) throw Error(ESPALIER_DEADLINE_EXCEEDED, "nobody waits for the answer any more");
+    if (should_stop()) throw Error(ESPALIER_DEADLINE_EXCEEDED, "the caller no longer waits for the answer");
   }
 
  private:

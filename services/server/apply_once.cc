@@ -24,7 +24,7 @@ Status ApplyOnce(AppliedWrites& applied, const tensor::v1::Change& change, Deadl
     case AppliedWrites::Claim::kFull:
       return Unavailable("no room for the changes of one more client before those of another cannot come again");
     case AppliedWrites::Claim::kOver:
-      return Aborted("change " + std::to_string(number.sequence) + " comes after its client was told how it ended");
+      return Aborted("change " + std::to_string(number.sequence) + " arrived after its client had received the result");
   }
   apply([&applied, number, answer = std::move(answer)](const Status& status) {
     status.ok() ? applied.Applied(number) : applied.Failed(number);

@@ -179,7 +179,7 @@ Status MutableTensors::CheckInitializerExists(const sampler::Initializer& initia
   if (initializer.kind != sampler::Initializer::Kind::kPlugin) return Status();
   if (initializers_ != nullptr) return initializers_->CheckExists(initializer.plugin);
   return Unimplemented("no initializer '" + initializer.plugin +
-                       "'; who holds this partition has no plugins (spec.servers.plugins)");
+                       "'; the server of this partition has no plugins (spec.servers.plugins)");
 }
 
 Status MutableTensors::FillNew(const sampler::TensorSpec& spec, const std::function<uint64_t(uint64_t)>& original_ids,

@@ -108,7 +108,7 @@ Deadline VersionWaits::NearestDeadline() const {
       if (!nearest.has_value() || wait.deadline.time() < nearest->time()) nearest = wait.deadline;
     }
   }
-  ESPALIER_CHECK(nearest.has_value()) << "nobody waits";
+  ESPALIER_CHECK(nearest.has_value()) << "no request waits";
   return *nearest;
 }
 

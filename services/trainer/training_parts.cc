@@ -74,7 +74,7 @@ Status BeginWith(const ModelFile& file, const RunFacts& facts, collective::Colle
   for (size_t at = 0; at < all.size(); at += own.size()) {
     if (std::memcmp(all.data() + at, own.data(), own.size()) == 0) continue;
     return InvalidArgument("spec.training.model.uri: trainers read different models from " + file.where +
-                           ", expected one file that nobody writes while a job starts");
+                           ", expected one file that does not change while a job starts");
   }
   return Status();
 }

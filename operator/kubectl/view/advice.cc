@@ -35,7 +35,9 @@ const std::map<std::string, std::string>& AdviceByReason() {
       {plan::kSecretKeyMissing, "Add the key to the Secret; the job goes on by itself."},
       {plan::kFailedMount, "Make the volume, Secret or ConfigMap that spec.<role>.template mounts; it is tried again."},
       {plan::kNameTaken, "Delete or rename the object that has the name, or give the job another name."},
-      {plan::kRefused, "Mend what the API server refuses, or ask whoever set up its policies; it is tried again."},
+      {plan::kRefused,
+       "Mend what the API server refuses, or ask the cluster's administrator to change its policies; the operator "
+       "tries again."},
       {plan::kFailedCreate, "Raise the quota or mend the policy that the message names; it is tried again."},
       {plan::kUnschedulable,
        "Give the cluster nodes that fit, or ask for less in spec.<role>.resources.requests; mend nodeSelector and "

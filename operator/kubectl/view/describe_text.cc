@@ -165,7 +165,7 @@ std::string HeadText(const Explanation& explanation, const Page& page, kube::Wal
                              kMessageRows);
   }
   if (!training.spec) {
-    text += page.FormatField("Spec", "not valid, as this program knows it:\n" + training.violations, kSpecRows);
+    text += page.FormatField("Spec", "not valid for this version of the program:\n" + training.violations, kSpecRows);
   }
   const std::string progress = ProgressText(training, WithBar::kNo, std::nullopt, now);
   if (!progress.empty()) text += page.FormatField("Progress", progress, kFieldRows);

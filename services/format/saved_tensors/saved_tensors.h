@@ -11,7 +11,6 @@
 #include "services/base/tensor.h"
 #include "services/format/files/file_entry.h"
 #include "services/format/files/manifest_text.h"
-#include "services/format/partition/manifest.h"
 #include "services/storage/object_store.h"
 
 namespace espalier::format {

@@ -235,7 +235,7 @@ void ProcessGroup::Fail(const Status& status) {
   if (is_over_ || (MayPass(status.code()) && !found_silence_)) return;
   const std::string text = std::to_string(static_cast<int>(status.code())) + "\n" + status.message();
   const Status told = PutOnce(store_, place_.folder + "/failed/" + RankName(rank()), text);
-  if (!told.ok()) Log(Level::kWarning, "the other processes could not be told", {{"error", told}});
+  if (!told.ok()) Log(Level::kWarning, "the other processes could not be notified", {{"error", told}});
 }
 
 }  // namespace espalier::partitioner

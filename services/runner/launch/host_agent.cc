@@ -150,7 +150,7 @@ class HostAgent {
     } else if (what == "block") {
       done = TakeBlock(message);
     } else {
-      return InvalidArgument("the launcher asks for '" + what + "', which nobody knows");
+      return InvalidArgument("the launcher's request '" + what + "' is unknown");
     }
     return done.ok() ? done : Fail(done, message);
   }
@@ -203,7 +203,9 @@ class HostAgent {
 
   Status Start(const Message& message) {
     const std::optional<ChildId> child = run::ChildOfName(message.Text("child"));
-    if (!child.has_value() || !folder_.has_value()) return InvalidArgument("a start of nobody");
+    if (!child.has_value() || !folder_.has_value()) {
+      return InvalidArgument("a request to start a process before its run has begun, or without the name of a process");
+    }
     const std::string name = ToString(*child);
     const std::string listen = message.Text("listen");
     RETURN_IF_ERROR(CheckPortIsFree(listen, name));

@@ -65,7 +65,7 @@ Status SshFailure(const std::string& host, const std::string& program, const pro
                     "--bin" + why);
   }
   if (exit.code == kUnknownCommand) {
-    return FailedPrecondition(host + " has another version of " + program + ", which knows no `host`" + why);
+    return FailedPrecondition(host + " has another version of " + program + ", which has no command `host`" + why);
   }
   if (exit.code == kSshFailed && (Says(said, "Permission denied") || Says(said, "Host key verification failed") ||
                                   Says(said, "REMOTE HOST IDENTIFICATION"))) {

@@ -261,7 +261,7 @@ std::optional<Stop> RunInProgress::Do(const action::GiveUp& give_up) {
 // The message names the store first: the failed process may only have lost a peer that failed because of the store.
 std::optional<Stop> RunInProgress::Do(const action::GiveUpOnStores& give_up) {
   return Stop{ExitCode::kUnavailable,
-              "the store stays out of reach, so that nobody is started again (--resume goes on once it is back): " +
+              "the store stays unreachable, so that no process is restarted (--resume continues once it responds): " +
                   stores_.message() + "\n" + FailureText(give_up.failure)};
 }
 

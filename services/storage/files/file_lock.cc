@@ -30,7 +30,7 @@ Result<FileLock> FileLock::TryAcquire(const std::string& path, LockMode mode) {
   const int operation = (mode == LockMode::kShared ? LOCK_SH : LOCK_EX) | LOCK_NB;
   while (flock(lock.file_.get(), operation) != 0) {
     if (errno == EINTR) continue;
-    if (errno == EWOULDBLOCK) return Unavailable(path + " is locked by somebody else");
+    if (errno == EWOULDBLOCK) return Unavailable(path + " is locked by another process or thread");
     return FromErrno(errno, "locking " + path);
   }
   if (!HasName(lock.file_.get(), path)) return Unavailable(path + " was replaced while it was locked");

@@ -175,7 +175,7 @@ class BucketRecovery(RecoveryScenario):
         output, _ = process.communicate(timeout=240)
         self.assertEqual(process.returncode, 74, output)
         self.assertRegex(output, rf"s3://bucket/jobs/one.*127\.0\.0\.1:{self.port}.*, no answer for \d+ s")
-        self.assertIn("the store stays out of reach, so that nobody is started again", output)
+        self.assertIn("the store stays unreachable, so that no process is restarted", output)
         self.assertEqual(output.count("restarting trainers"), 1, output)  # announced, and not done
         self.assertEqual(json.loads((self.dir / "run/run/state.json").read_text())["incarnation"], 1)
 

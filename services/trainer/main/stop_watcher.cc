@@ -65,7 +65,7 @@ void StopWatcher::WatchBatchAhead(const std::stop_token& ended) {
   const Deadline stall = Deadline::After(longest_stall_);
   while (!ended.stop_requested() && !is_meeting_ && progress_ == progress_when_saved_) {
     if (stall.HasPassed()) {
-      Log(Level::kWarning, "a server does not answer: ending without the mini-batch that nobody needs");
+      Log(Level::kWarning, "a server does not answer: ending without the next mini-batch, which is not needed");
       return GiveUpServers();
     }
     Clock::Real().SleepFor(kTick);

@@ -21,7 +21,7 @@ Status CheckThatAllReadTheSame(const ModuleFile& module, collective::Collective&
     if (other == own) continue;
     return InvalidArgument("trainers read different modules from " + module.where + ": SHA-256 " +
                            std::min(own, other) + " and " + std::max(own, other) +
-                           ", expected one file that nobody writes while a job starts");
+                           ", expected one file that does not change while a job starts");
   }
   return Status();
 }
