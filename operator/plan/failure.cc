@@ -1,4 +1,4 @@
-// Classify maps the end of one container to a strength and a retry rule. FindFailure applies what is known of the whole
+// Classify maps the end of one container to a rank and a retry rule. FindFailure applies what is known of the whole
 // pod: a disruption or lost node first, then its strongest container, unless the pod's deletion was requested earlier
 // and SIGTERM may have caused the failure. StrongestFailure compares the pods of a group.
 #include "operator/plan/failure.h"
@@ -15,9 +15,12 @@
 namespace espalier::ctl::plan {
 namespace {
 
-constexpr int kHopeless = 9, kMemory = 8, kCrash = 7, kCredentials = 6, kDisruption = 5, kAsked = 4, kPeer = 3,
-              kOther = 2, kConsequence = 1;
 constexpr int kSignalBase = 128;  // how shells and the kubelet write "killed by a signal"
+
+constexpr FailureRule kByMemory{CauseRank::kMemory, Retry::kCounted}, kByError{CauseRank::kError, Retry::kCounted},
+    kByCredentials{CauseRank::kCredentials, Retry::kCounted}, kByDisruption{CauseRank::kDisruption, Retry::kNotCounted},
+    kByPeer{CauseRank::kPeer, Retry::kCounted}, kByOther{CauseRank::kOtherProcess, Retry::kCounted},
+    kByDeletion{CauseRank::kConsequence, Retry::kNotCounted};
 
 // containerd's reason for a container that ran when containerd itself last ran, as before a reboot, and does not now. A
 // program that exits with 255 has the reason "Error".
@@ -28,10 +31,10 @@ constexpr char kStatusUnknown[] = "ContainerStatusUnknown";
 
 std::string ToReason(ExitCode code) { return telemetry::TerminationReason(code); }
 
-Failure Of(int strength, Retry retry, std::string reason) {
+Failure Of(FailureRule rule, std::string reason) {
   Failure failure;
-  failure.strength = strength;
-  failure.retry = retry;
+  failure.rank = rule.rank;
+  failure.retry = rule.retry;
   failure.reason = std::move(reason);
   return failure;
 }
@@ -47,27 +50,19 @@ bool WentWithItsNode(const kube::Pod& pod, const kube::ContainerState& container
 }
 
 Failure Classify(const kube::Pod& pod, const kube::ContainerState& container, const kube::ContainerEnd& end) {
-  if (end.reason == kOutOfMemory) return Of(kMemory, Retry::kCounted, kOutOfMemory);
-  if (WentWithItsNode(pod, container, end)) return Of(kDisruption, Retry::kNotCounted, kNodeLost);
-  if (end.signal != 0 || end.exit_code > kSignalBase) return Of(kCrash, Retry::kCounted, kSignal);
+  if (end.reason == kOutOfMemory) return Of(kByMemory, kOutOfMemory);
+  if (WentWithItsNode(pod, container, end)) return Of(kByDisruption, kNodeLost);
+  const FailureRule rule = RuleForEnd(end.exit_code, end.signal);
+  if (rule.rank == CauseRank::kSignal) return Of(rule, kSignal);
   if (!IsProgramContainer(pod, container)) {
     const std::optional<Termination> said =
         container.name == api::kScriptContainer ? ParseTermination(end.message) : std::nullopt;
-    if (!said) return Of(kCrash, Retry::kCounted, kOtherExit);
+    if (!said) return Of(kByError, kOtherExit);
     // The container read a script, and it is not the one that the job runs.
-    if (!said->script_sha256.empty()) return Of(kCredentials, Retry::kCounted, kScriptChanged);
+    if (!said->script_sha256.empty()) return Of(kByCredentials, kScriptChanged);
   }
   const ExitCode code{end.exit_code};
-  switch (code) {
-    case ExitCode::kBadDocument:
-    case ExitCode::kBadInput: return Of(kHopeless, Retry::kNever, ToReason(code));
-    case ExitCode::kBug: return Of(kCrash, Retry::kCounted, ToReason(code));
-    case ExitCode::kBadCredentials: return Of(kCredentials, Retry::kCounted, ToReason(code));
-    case ExitCode::kAskedToStop: return Of(kAsked, Retry::kNotCounted, ToReason(code));
-    case ExitCode::kUnavailable: return Of(kPeer, Retry::kCounted, ToReason(code));
-    case ExitCode::kDone: break;
-  }
-  return Of(kCrash, Retry::kCounted, kOtherExit);
+  return Of(rule, code != ExitCode::kDone && MeaningOfExitCode(end.exit_code) != nullptr ? ToReason(code) : kOtherExit);
 }
 
 // Returns whether the container runtime reports that it could not start the program.
@@ -85,7 +80,7 @@ std::string SelectMessage(const kube::ContainerEnd& end) {
 }
 
 bool IsStronger(const std::optional<Failure>& a, const std::optional<Failure>& b) {
-  return a && (!b || a->strength > b->strength);
+  return a && (!b || a->rank > b->rank);
 }
 
 // Returns the strongest failure of a container. If a program container has failed, other containers do not count: they
@@ -104,19 +99,19 @@ std::optional<Failure> StrongestContainer(const kube::Pod& pod) {
   return strongest;
 }
 
-Failure OfPod(int strength, const char* reason, std::string message, const kube::Pod& pod) {
-  Failure failure = Of(strength, Retry::kNotCounted, reason);
+Failure OfPod(FailureRule rule, const char* reason, std::string message, const kube::Pod& pod) {
+  Failure failure = Of(rule, reason);
   failure.message = std::move(message);
   failure.pod = pod.meta.key.name;
   return failure;
 }
 
 Failure ToldToEnd(const kube::Pod& pod) {
-  return OfPod(kConsequence, telemetry::TerminationReason(ExitCode::kAskedToStop), "the pod was deleted", pod);
+  return OfPod(kByDeletion, telemetry::TerminationReason(ExitCode::kAskedToStop), "the pod was deleted", pod);
 }
 
 Failure Evicted(const kube::Pod& pod) {
-  return OfPod(kDisruption, kDisrupted, pod.message.empty() ? "the pod was evicted" : pod.message, pod);
+  return OfPod(kByDisruption, kDisrupted, pod.message.empty() ? "the pod was evicted" : pod.message, pod);
 }
 
 // Returns the failure of a pod whose program ended with 0 and that the Job controller counts as failed. Containers end
@@ -128,7 +123,7 @@ std::optional<Failure> FailureByAnotherContainer(const kube::Pod& pod) {
   for (const kube::ContainerState& container : pod.containers) {
     if (!container.ended || container.ended->succeeded()) continue;
     if (deleted_at && container.ended->finished_at >= *deleted_at) continue;
-    Failure failure = Of(kOther, Retry::kCounted, kSidecarFailed);
+    Failure failure = Of(kByOther, kSidecarFailed);
     failure.message = "container " + container.name + " ended with exit code " +
                       std::to_string(container.ended->exit_code) +
                       " in a pod whose program had succeeded, which makes the Job fail";
@@ -185,19 +180,17 @@ std::optional<Failure> FindFailure(const kube::Pod& pod) {
     return Evicted(pod);
   }
   if (pod.phase == kube::PodPhase::kUnknown || pod.reason == kNodeLost) {
-    return OfPod(kDisruption, kNodeLost, pod.message.empty() ? "the pod's node does not answer" : pod.message, pod);
+    return OfPod(kByDisruption, kNodeLost, pod.message.empty() ? "the pod's node does not answer" : pod.message, pod);
   }
   if (!has_failed) return std::nullopt;
 
   std::optional<Failure> failure = StrongestContainer(pod);
-  const bool sigterm_causes_it = !failure || (failure->strength < kMemory && failure->reason != kNodeLost);
+  const bool sigterm_causes_it = !failure || (failure->rank < CauseRank::kMemory && failure->reason != kNodeLost);
   if (sigterm_causes_it && !EndedBeforeItsDeletion(pod)) {
     return ToldToEnd(pod);
   }
   if (failure) return failure;
-  failure = OfPod(kCrash, kPodRejected, pod.message.empty() ? pod.reason : pod.message, pod);
-  failure->retry = Retry::kCounted;
-  return failure;
+  return OfPod(kByError, kPodRejected, pod.message.empty() ? pod.reason : pod.message, pod);
 }
 
 std::optional<Failure> StrongestFailure(std::span<const kube::Pod* const> pods, BadInputOnTheWayOut bad_input) {
@@ -225,7 +218,7 @@ std::optional<Failure> HopelessFailure(std::span<const kube::Pod* const> pods) {
   return std::nullopt;
 }
 
-bool IsAConsequence(const Failure& failure) { return failure.strength <= kPeer; }
+bool IsAConsequence(const Failure& failure) { return failure.rank <= CauseRank::kPeer; }
 
 bool IsAboutCertificates(const std::string& reason, const std::string& message) {
   if (reason != ToReason(ExitCode::kBadCredentials)) return false;
@@ -240,22 +233,20 @@ std::optional<Failure> PickStronger(std::optional<Failure> a, std::optional<Fail
 }
 
 Failure FailureOfAGonePod(const std::string& reason) {
-  const auto of = [&reason](int strength, Retry retry, const char* message) {
-    Failure failure = Of(strength, retry, reason);
+  const auto of = [&reason](FailureRule rule, const char* message) {
+    Failure failure = Of(rule, reason);
     failure.message = message;
     return failure;
   };
-  if (reason == ToReason(ExitCode::kAskedToStop)) return of(kConsequence, Retry::kNotCounted, "a pod was deleted");
-  if (reason == kDisrupted || reason == kNodeLost) {
-    return of(kDisruption, Retry::kNotCounted, "a pod was evicted, or went with its node");
-  }
+  if (reason == ToReason(ExitCode::kAskedToStop)) return of(kByDeletion, "a pod was deleted");
+  if (reason == kDisrupted || reason == kNodeLost) return of(kByDisruption, "a pod was evicted, or went with its node");
   constexpr const char* kGone = "a pod failed and is gone";
-  if (reason == kSidecarFailed) return of(kOther, Retry::kCounted, kGone);
-  if (reason == ToReason(ExitCode::kUnavailable)) return of(kPeer, Retry::kCounted, kGone);
-  const bool is_script = reason == kScriptChanged;
-  if (is_script || reason == ToReason(ExitCode::kBadCredentials)) return of(kCredentials, Retry::kCounted, kGone);
-  if (reason == kOutOfMemory) return of(kMemory, Retry::kCounted, kGone);
-  return of(kCrash, Retry::kCounted, kGone);
+  if (reason == kSidecarFailed) return of(kByOther, kGone);
+  if (reason == ToReason(ExitCode::kUnavailable)) return of(kByPeer, kGone);
+  if (reason == kScriptChanged || reason == ToReason(ExitCode::kBadCredentials)) return of(kByCredentials, kGone);
+  if (reason == kOutOfMemory) return of(kByMemory, kGone);
+  if (reason == kSignal) return of({CauseRank::kSignal, Retry::kCounted}, kGone);
+  return of(kByError, kGone);
 }
 
 api::LastError ToLastError(const Failure& failure, const std::string& role) {

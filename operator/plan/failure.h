@@ -1,7 +1,8 @@
 // Finds why a group of pods failed. One pod fails for a cause of its own; its peers fail because of it within 70 ms,
-// and the Job controller deletes the rest. The cause is the strongest reason among the pods that ended by themselves.
+// and the Job controller deletes the rest. The cause is the end with the highest rank (base/failure_policy.h) among the
+// pods that ended by themselves.
 //
-//   64, 65 > OOMKilled > 70, a signal, any other code > 77, ScriptChanged > disrupted, node lost > 75 > 74 >
+//   64, 65 > OOMKilled > a signal > 70, any other code > 77, ScriptChanged > disrupted, node lost > 75 > 74 >
 //   SidecarFailed
 //
 // The program's containers decide (program_pod.h), even if another container keeps the pod running. A pod whose program
@@ -23,13 +24,12 @@
 
 #include "operator/api/status.h"
 #include "operator/kube/pod.h"
+#include "services/base/failure_policy.h"
 
 namespace espalier::ctl::plan {
 
-enum class Retry { kNever, kCounted, kNotCounted };
-
 struct Failure {
-  int strength = 0;  // a larger value is more likely the cause
+  CauseRank rank = CauseRank::kNone;
   Retry retry = Retry::kCounted;
   std::string reason;  // one of reasons.h, or telemetry::TerminationReason's
   std::string message;

@@ -119,7 +119,7 @@ TEST(FailureTest, WhatIsRememberedOfAPodCountsAsThePodDid) {
     const std::optional<Failure> seen = FindFailure(pod);
     ASSERT_TRUE(seen.has_value());
     const Failure remembered = FailureOfAGonePod(seen->reason);
-    EXPECT_EQ(remembered.strength, seen->strength) << seen->reason;
+    EXPECT_EQ(remembered.rank, seen->rank) << seen->reason;
     EXPECT_EQ(remembered.retry, seen->retry) << seen->reason;
     EXPECT_EQ(remembered.reason, seen->reason);
   }

@@ -5,18 +5,13 @@
 
 #include "operator/plan/reasons.h"
 #include "services/base/exit_code.h"
+#include "services/base/failure_policy.h"
 #include "services/telemetry/termination.h"
 
 namespace espalier::ctl::plan {
 namespace {
 
 bool IsOnPurpose(std::string_view reason) { return reason.empty() || reason == kResumed || reason == kScaled; }
-
-std::chrono::seconds BackoffAfter(int64_t counted_failures) {
-  std::chrono::seconds delay = kFirstBackoff;
-  for (int64_t failure = 1; failure < counted_failures && delay < kLongestBackoff; ++failure) delay *= 2;
-  return std::min(delay, kLongestBackoff);
-}
 
 }  // namespace
 
@@ -34,7 +29,8 @@ std::optional<kube::WallTime> EarliestStart(const api::Status& status, kube::Wal
   if (restarting == nullptr || restarting->status != api::ConditionStatus::kTrue) return std::nullopt;
   const bool counted = IsCountedRestart(status.restart_reason);
   const kube::WallTime since = std::min(restarting->last_transition, now);  // the clock may have been set back
-  return since + (counted ? BackoffAfter(status.attempts_counted) : kShortBackoff);
+  return since +
+         (counted ? DelayAfterFailures(status.attempts_counted, kFirstBackoff, kLongestBackoff) : kShortBackoff);
 }
 
 bool IsExhausted(const api::Status& status, int64_t backoff_limit) { return status.attempts_counted > backoff_limit; }

@@ -63,12 +63,12 @@ std::optional<FailedPod> FindFailedPod(const api::DistTraining& training, const 
     return std::nullopt;  // it is gone; another pod would not explain this error
   }
   const JobPod* strongest = nullptr;
-  int strength = 0;
+  CauseRank highest = CauseRank::kNone;
   for (const JobPod& member : members) {
     const std::optional<plan::Failure> failure = plan::FindFailure(member.pod);
-    if (!failure || failure->strength <= strength) continue;
+    if (!failure || failure->rank <= highest) continue;
     strongest = &member;
-    strength = failure->strength;
+    highest = failure->rank;
   }
   if (strongest != nullptr) return Describe(*strongest);
   const auto stuck = std::find_if(members.begin(), members.end(), IsWorthTelling);

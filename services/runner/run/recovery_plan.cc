@@ -12,30 +12,16 @@
 #include <algorithm>
 #include <utility>
 
+#include "services/base/failure_policy.h"
+
 namespace espalier::run {
 namespace {
 
 using std::chrono::milliseconds;
 
-bool IsBadInput(const process::ExitState& exit) { return exit.signal == 0 && (exit.code == 64 || exit.code == 65); }
-// Whether a store or a peer was unavailable. The process that ended cannot always tell which of the two.
-bool MissedSomething(const process::ExitState& exit) { return exit.signal == 0 && exit.code == 74; }
-bool WasAskedToStop(const process::ExitState& exit) { return exit.signal == 0 && exit.code == 75; }
+FailureRule RuleFor(const process::ExitState& exit) { return RuleForEnd(exit.code, exit.signal); }
 
-// Returns how likely the exit state is the cause of a failure rather than its consequence: a crash is more likely than
-// an error because of a lost peer.
-int Weight(const process::ExitState& exit) {
-  if (exit.signal != 0) return 5;
-  switch (exit.code) {
-    case 64:
-    case 65: return 4;
-    case 77: return 3;
-    case 74:
-    case 75: return 1;
-    case 0: return 2;  // a server that exited without being asked to
-    default: return 4;
-  }
-}
+bool IsCounted(const process::ExitState& exit) { return RuleFor(exit).retry == Retry::kCounted; }
 
 }  // namespace
 
@@ -180,7 +166,7 @@ void RecoveryPlan::ReplaceServices(SteadyTime now) {
 
 // Schedules the restart of a failed service, or gives up if it has died too often.
 void RecoveryPlan::RecoverService(ChildId id, Child& child) {
-  bool counted = !WasAskedToStop(child.exit);
+  bool counted = IsCounted(child.exit);
   milliseconds delay = DelayAfter(child.deaths_in_a_row + (counted ? 1 : 0));
   if (counted && ++child.deaths_in_a_row > options_.backoff_limit) {
     if (!IsSpare(id)) {
@@ -272,15 +258,8 @@ void RecoveryPlan::SignalTrainers(int signal_number) {
 // All trainers of a failed group have ended: schedules the next group or gives up.
 void RecoveryPlan::DecideGroup(SteadyTime now) {
   if (hopeless_since_.has_value()) return;
-  Failure cause;
-  int heaviest = -1;
-  bool counted = false;
-  for (const auto& [id, child] : children_) {
-    if (id.role != Role::kTrainer || child.asked_to_end || !HasFailed(id, child)) continue;
-    counted = counted || !WasAskedToStop(child.exit);
-    if (Weight(child.exit) > heaviest) cause = {id, child.exit};
-    heaviest = std::max(heaviest, Weight(child.exit));
-  }
+  const Failure cause = Cause([](ChildId id) { return id.role == Role::kTrainer; });
+  bool counted = IsCounted(cause.exit);
   if (counted) {
     stopped_soon_ = false;
   } else {
@@ -312,7 +291,7 @@ bool RecoveryPlan::StopsTooOften(SteadyTime ended_at) {
 
 // Requires a probe of the stores before the next restart if the failure may be due to a store.
 void RecoveryPlan::DoubtStores(const Failure& failure) {
-  if (MissedSomething(failure.exit) && !store_doubt_.has_value()) store_doubt_ = failure;
+  if (RuleFor(failure.exit).rank == CauseRank::kPeer && !store_doubt_.has_value()) store_doubt_ = failure;
 }
 
 // Returns whether processes may be restarted now: not before a required probe has succeeded. Requests a probe if one is
@@ -338,7 +317,7 @@ bool RecoveryPlan::GiveUpOnStores() {
 
 bool RecoveryPlan::GiveUpOnBadInput() {
   for (const auto& [id, child] : children_) {
-    if (!HasFailed(id, child) || !IsBadInput(child.exit)) continue;
+    if (!HasFailed(id, child) || RuleFor(child.exit).retry != Retry::kNever) continue;
     // A program that is being ended may fail because its peers' tensors are gone. A real input error will occur again.
     if (child.asked_to_end && options_.trainer_kind == TrainerKind::kProgram) continue;
     over_ = true;
@@ -353,25 +332,24 @@ void RecoveryPlan::GiveUpWhenSettled(SteadyTime now) {
   const SteadyTime settled = *hopeless_since_ + options_.consequences;
   if (now < settled) return WakeBy(settled);
   over_ = true;
-  actions_.push_back(action::GiveUp{Cause()});
+  actions_.push_back(action::GiveUp{Cause([](ChildId) { return true; })});
 }
 
-// Returns the failure with the largest weight among all children.
-Failure RecoveryPlan::Cause() const {
+Failure RecoveryPlan::Cause(const std::function<bool(ChildId)>& includes) const {
   Failure cause;
-  int heaviest = -1;
+  CauseRank highest = CauseRank::kNone;
   for (const auto& [id, child] : children_) {
-    if (child.asked_to_end || !HasFailed(id, child) || Weight(child.exit) <= heaviest) continue;
-    heaviest = Weight(child.exit);
+    if (!includes(id) || child.asked_to_end || !HasFailed(id, child)) continue;
+    const CauseRank rank = RuleFor(child.exit).rank;
+    if (rank <= highest) continue;
+    highest = rank;
     cause = {id, child.exit};
   }
   return cause;
 }
 
 milliseconds RecoveryPlan::DelayAfter(int64_t failures) const {
-  milliseconds delay = options_.first_delay;
-  for (int64_t i = 1; i < failures && delay < options_.longest_delay; ++i) delay *= 2;
-  return std::min(delay, options_.longest_delay);
+  return DelayAfterFailures(failures, options_.first_delay, options_.longest_delay);
 }
 
 void RecoveryPlan::WakeBy(SteadyTime time) {

@@ -13,11 +13,14 @@
 // - Exit code 75 is a stop from outside and not counted as a failure. A program may also exit with it to be retried
 //   later (EX_TEMPFAIL). Therefore, if groups of a program repeatedly end with 75 soon after their start, all such ends
 //   but the first are counted.
+// - Which of several ends is the cause, and which are counted, is the policy that the operator has, too
+//   (base/failure_policy.h).
 // - After exit code 74, the job's stores are probed before anything is restarted. While a store is unreachable, nothing
 //   is restarted; if it stays unreachable, the run ends.
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -163,7 +166,9 @@ class RecoveryPlan {
   bool GiveUpOnBadInput();
   bool GiveUpOnStores();
   void GiveUpWhenSettled(SteadyTime now);
-  Failure Cause() const;
+  // Returns the failure of the children that `includes` holds for whose end is most likely the cause; of equal ones the
+  // first.
+  Failure Cause(const std::function<bool(ChildId)>& includes) const;
   std::chrono::milliseconds DelayAfter(int64_t failures) const;
   void WakeBy(SteadyTime time);
 

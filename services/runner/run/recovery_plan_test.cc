@@ -209,6 +209,14 @@ TEST_F(RecoveryPlanTest, AStopFromOutsideIsRetriedAndNotCounted) {
   EXPECT_EQ(plan_->attempts().total, 10);
 }
 
+TEST_F(RecoveryPlanTest, AnErrorBecauseAPeerWasStoppedIsNotCounted) {
+  StartServices();
+  StartGroup();
+  End(kTrainer0, Code(74));
+  End(kTrainer1, Code(75));
+  EXPECT_THAT(Next(), ElementsAre("recover trainer-1 0/3"));
+}
+
 TEST_F(RecoveryPlanTest, BadInputFromAnybodyEndsTheRunAtOnce) {
   for (const int code : {64, 65}) {
     for (const ChildId child : {kServer1, kSampler0, kTrainer1}) {
