@@ -11,7 +11,7 @@ import unittest
 BUILD = pathlib.Path(__file__).resolve().parent / "build"
 VERSION = re.search(r"^project\(Espalier VERSION ([0-9.]+)", (BUILD.parents[1] / "CMakeLists.txt").read_text(),
                     re.MULTILINE).group(1)
-NEEDED = ("bash", "cat", "dirname", "head", "mkdir", "sed")
+NEEDED = ("bash", "cat", "date", "dirname", "head", "mkdir", "sed")
 TOOLS = ("docker", "podman", "buildah")
 
 # Writes down its words, one call a line; of what was built last it knows the labels.
@@ -30,7 +30,9 @@ case "$1" in
       case "$word" in VERSION=* | REVISION=*) echo "${word#*=}" ;; esac
     done >"$FOLDER/labels"
     echo "espalier-$3" >"$FOLDER/title" ;;
-  inspect | image) echo "$IMAGE_USER" $(cat "$FOLDER/title") Apache-2.0 $(cat "$FOLDER/labels") ;;
+  inspect | image)
+    case "$*" in *Digest*) echo "sha256:0123abcd"; exit ;; esac
+    echo "$IMAGE_USER" $(cat "$FOLDER/title") Apache-2.0 $(cat "$FOLDER/labels") ;;
   images) echo 123 MB ;;
 esac
 """
@@ -43,14 +45,14 @@ class BuildTest(unittest.TestCase):
         (self.folder / "bin").mkdir()
         for name in NEEDED:
             (self.folder / "bin" / name).symlink_to(shutil.which(name))
-        self.write("git", "#!/bin/sh\necho 0123abc\n")
+        self.write("git", '#!/bin/sh\ncase "$1" in rev-parse) echo 0123abc ;; status) printf "$GIT_STATUS" ;; esac\n')
 
     def write(self, name, text):
         path = self.folder / "bin" / name
         path.write_text(text)
         path.chmod(0o755)
 
-    def build(self, *words, tools=TOOLS, docker_info=0, user="65532:65532", script=BUILD):
+    def build(self, *words, tools=TOOLS, docker_info=0, user="65532:65532", script=BUILD, git_status=""):
         """The process that has ended."""
         (self.folder / "calls").write_text("")
         for name in TOOLS:
@@ -60,7 +62,7 @@ class BuildTest(unittest.TestCase):
         return subprocess.run(
             [shutil.which("bash"), script, *words], capture_output=True, text=True, timeout=60,
             env={"PATH": str(self.folder / "bin"), "FOLDER": str(self.folder), "DOCKER_INFO": str(docker_info),
-                 "IMAGE_USER": user})
+                 "IMAGE_USER": user, "GIT_STATUS": git_status})
 
     def calls(self, *verbs):
         """[words] of each call whose first word is one of these."""
@@ -117,6 +119,21 @@ class BuildTest(unittest.TestCase):
                 [tool, "push", "reg/espalier-core:1.2.3",
                  f"oci-archive:{archives}/espalier-core.tar:reg/espalier-core:1.2.3"]])
             self.assertTrue(archives.is_dir())
+
+    def test_an_archive_has_a_record_of_its_build(self):
+        archives = self.folder / "archives"
+        for tool, git_status, changed in (("podman", "", "no"), ("buildah", " M images/build", "yes")):
+            done = self.build("core", "--tool", tool, "--archive", archives, "--base", "localhost/debian",
+                              git_status=git_status)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            record = dict(line.split("=", 1) for line in (archives / "espalier-core.build").read_text().splitlines())
+            for name in ("started", "finished"):
+                self.assertRegex(record.pop(name), r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")
+            self.assertEqual(record, {
+                "image": "core", "reference": f"espalier-core:{VERSION}", "base": "localhost/debian",
+                "base-digest": "sha256:0123abcd", "binaries": "compiled", "tag": VERSION, "tool": tool,
+                "revision": "0123abc", "changed": changed})
+            self.assertIn("localhost/debian", self.calls("inspect", "image")[-1])
 
     def test_the_image_with_torch_is_built_when_it_is_named(self):
         self.assertEqual(self.build("python-torch").returncode, 0)

@@ -4,6 +4,8 @@
 # what is compiled in, and the certificate authorities into ROOTFS, and nothing else. Fails where that is more than LIMIT MB.
 # With /images/python, also Python (packages-python.txt), the package espalier and the wheels that are unpacked there, all
 # compiled to bytecode: the root of a container cannot be written.
+# usr/share/doc/espalier has packages.txt, all of these with their versions, and files.txt, which Debian package each copied
+# file comes from, for inventories (images/attest).
 set -eu
 rootfs=$1 limit=$2
 shift 2
@@ -19,6 +21,7 @@ is_in_base() { version_of "$1" | grep -qxFf - /images/base-packages; }
 
 mkdir -p "$rootfs/usr/share/doc/espalier" "$rootfs/etc/ssl/certs"
 : >/tmp/packages
+: >/tmp/files
 if [ -d /images/torch ]; then
   mkdir -p "$rootfs/usr/lib/espalier"
   find /images/torch/ -name 'lib*.so*' -type f | while read -r library; do
@@ -33,6 +36,7 @@ if [ -d /images/python ]; then
       if [ -d "$file" ] && [ ! -L "$file" ]; then continue; fi
       mkdir -p "$rootfs$(dirname "$file")"
       cp -P "$file" "$rootfs$file"
+      printf '%s\t%s\n' "$package" "$file" >>/tmp/files
     done
     echo "$package"
   done >/tmp/packages
@@ -75,6 +79,7 @@ sed -n 's/.*=> \(\/[^ ]*\) .*/\1/p' /tmp/ldd | grep -vF "$rootfs/" | sort -u | w
   esac
   mkdir -p "$rootfs$(dirname "$target")"
   cp -L "$library" "$rootfs$target"
+  printf '%s\t%s\n' "$package" "$target" >>/tmp/files
   echo "$package"
 done >>/tmp/packages
 echo ca-certificates >>/tmp/packages
@@ -111,6 +116,7 @@ if [ -d /images/python ]; then
   done >>"$rootfs/usr/share/doc/espalier/packages.txt"
   python3.11 -m compileall -q -j 0 --invalidation-mode unchecked-hash -s "$rootfs" -p / "$rootfs/usr"
 fi
+sort -u /tmp/files >"$rootfs/usr/share/doc/espalier/files.txt"
 cp /images/LICENSE "$rootfs/usr/share/doc/espalier/copyright"
 cp -L /etc/ssl/certs/ca-certificates.crt "$rootfs/etc/ssl/certs/ca-certificates.crt"
 

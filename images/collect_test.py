@@ -85,6 +85,8 @@ class CollectTest(unittest.TestCase):
         self.assertEqual(self.libraries(), ["libnew.so.1", "libold.so.1"])
         self.assertEqual((self.root / "rootfs/usr/share/doc/espalier/packages.txt").read_text().splitlines(),
                          ["ca-certificates=1", "libnew=1", "libold=2", "headers=1 (compiled in)"])
+        self.assertEqual((self.root / "rootfs/usr/share/doc/espalier/files.txt").read_text().splitlines(),
+                         [f"{name}\t/usr{self.root}/lib/{name}.so.1" for name in ("libnew", "libold")])
         for package in ("libnew", "libold", "headers"):
             self.assertTrue((self.root / f"rootfs/usr/share/doc/{package}/copyright").exists(), package)
 
@@ -134,6 +136,8 @@ class CollectTest(unittest.TestCase):
         self.assertEqual({path.name for path in (packages / "espalier").iterdir()}, {"__init__.py", "_core.abi3.so"})
         [python] = rootfs.rglob("python3.11-minimal/os.py")
         self.assertEqual(python.with_name("link").readlink(), pathlib.Path("os.py"))
+        self.assertIn(f"python3.11-minimal\t{self.root}/usr/lib/python3.11-minimal/os.py",
+                      (rootfs / "usr/share/doc/espalier/files.txt").read_text().splitlines())
         for name in ("python", "python3"):
             self.assertEqual((rootfs / "usr/bin" / name).readlink().name, "python3.11")
         self.assertEqual((rootfs / "usr/share/doc/numpy/LICENSE.txt").read_text(), "NumPy's")
