@@ -47,6 +47,18 @@ class ValuesTest(unittest.TestCase):
         chosen = set(of_schema(json.loads((CHART / "values.schema.json").read_text()))) - others
         self.assertEqual(sorted(chosen - {path for path, _, _ in keys()}), [])
 
+    def test_annotations_of_artifact_hub_show_the_definition_and_an_example(self):
+        """Without a parser of YAML: the example is the file's lines as the only item of a list."""
+        chart = (CHART / "Chart.yaml").read_text()
+        lines = [line for line in (CHART.parents[1] / "crds/examples/minimal.yaml").read_text().splitlines()
+                 if not line.startswith("#")]
+        example = "".join(("    - " if number == 0 else "      ") + line + "\n" for number, line in enumerate(lines))
+        self.assertIn("  artifacthub.io/crdsExamples: |\n" + example, chart)
+        definition = (CHART / "files/disttrainings.yaml").read_text()
+        for name, pattern in (("name", r"^  name: (\S+)$"), ("kind", r"^    kind: (\S+)$"), ("version", r"^  - name: (\S+)$")):
+            [value] = re.findall(pattern, definition, re.MULTILINE)
+            self.assertRegex(chart, rf"(?m)^    (- |  ){name}: {re.escape(value)}$")
+
     def test_what_it_has_from_elsewhere_is_the_same(self):
         """Files, for links do not come through every way in which charts are brought to a cluster."""
         for name, origin in {"disttrainings.yaml": "crds/disttrainings.yaml", "role.yaml": "operator/rbac/role.yaml"}.items():
