@@ -8,8 +8,7 @@
 
 using namespace espalier::plugin;
 
-// What a request says in its first line, and the bytes behind it: global ids (U64, ascending), then what is said of
-// each.
+// A request: its first line, and the bytes after it: global ids (U64, ascending), then the values of each id.
 struct Asked {
   uint32_t node_type = 0;
   std::string tensor;
@@ -29,7 +28,7 @@ Asked Parse(const Context& context, std::string_view request) {
   return asked;
 }
 
-// Of the ids those that this partition owns: local rows, and where each stands among the ids.
+// The requested ids that this partition owns: their local rows, and their positions in the request.
 struct Owned {
   std::vector<uint64_t> rows;
   std::vector<size_t> positions;
@@ -51,14 +50,14 @@ Owned CollectOwned(const Context& context, const Asked& asked, size_t bytes_per_
   return owned;
 }
 
-// "NODETYPE TENSOR SHARE", ids and a row (F32) for each: of the tensor every row r of an id becomes r + SHARE (row -
-// r). Answers with how many rows that were here.
+// Request: "NODETYPE TENSOR SHARE", ids, and a row (F32) for each id. The tensor's row r of an id becomes
+// r + SHARE * (row - r). Returns the number of rows that this partition has changed.
 std::string Push(const Context& context, std::string_view request) {
   const Asked asked = Parse(context, request);
   const Tensor averages = context.node_tensor(asked.node_type, asked.tensor);
   const size_t width = averages.row_size();
   const Owned owned = CollectOwned(context, asked, sizeof(uint64_t) + width * sizeof(float));
-  std::vector<float> rows = averages.Read<float>(owned.rows);  // throws where the tensor is not F32
+  std::vector<float> rows = averages.Read<float>(owned.rows);  // throws if the tensor is not F32
   std::vector<float> given(width);
   for (size_t i = 0; i < owned.rows.size(); ++i) {
     std::memcpy(given.data(),
@@ -69,11 +68,12 @@ std::string Push(const Context& context, std::string_view request) {
       value += static_cast<float>(asked.share) * (given[c] - value);
     }
   }
-  averages.Assign<float>(owned.rows, rows);  // once this has returned
+  averages.Assign<float>(owned.rows, rows);  // takes effect when this function has returned
   return std::to_string(owned.rows.size());
 }
 
-// "NODETYPE TENSOR 0" and ids: a line "id norm" for each that is here, with its row's Euclidean norm. The rows stay.
+// Request: "NODETYPE TENSOR 0" and ids. Returns a line "id norm" for each id that this partition owns, with the
+// Euclidean norm of its row. Changes no rows.
 std::string Norms(const Context& context, std::string_view request) {
   const Asked asked = Parse(context, request);
   const Tensor tensor = context.node_tensor(asked.node_type, asked.tensor);

@@ -11,7 +11,7 @@
 
 using namespace espalier::plugin;
 
-// "RELATION": a line "degree nodes" for each in-degree that owned nodes have.
+// Request: "RELATION". Returns a line "degree nodes" for each in-degree of owned nodes.
 std::string InDegrees(const Context& context, std::string_view request) {
   const Array indptr = context.in_edges(context.FindEdgeType(request)).indptr;
   std::map<uint64_t, uint64_t> nodes_by_degree;
@@ -24,8 +24,8 @@ std::string InDegrees(const Context& context, std::string_view request) {
   return lines.str();
 }
 
-// "NODETYPE COLUMN ELEMENT COUNT": a line "value id" for each of the owned nodes whose rows have the largest values
-// there, the largest first, and of equal ones that with the smallest original id.
+// Request: "NODETYPE COLUMN ELEMENT COUNT". Returns a line "value id" for each of the COUNT owned nodes with the
+// largest values in this element of the column: largest first, equal values by original id.
 std::string TopRows(const Context& context, std::string_view request) {
   std::istringstream words{std::string(request)};
   std::string node_type, column;
@@ -36,9 +36,9 @@ std::string TopRows(const Context& context, std::string_view request) {
   const Array ids = context.nodes(type).original_ids;
   const Array rows = context.node_column(type, column);
   if (element >= rows.row_size()) throw BadRequest("rows have " + std::to_string(rows.row_size()) + " elements");
-  const std::span<const float> values = rows.values<float>();  // throws where the column is not F32
+  const std::span<const float> values = rows.values<float>();  // throws if the column is not F32
 
-  std::priority_queue<std::pair<float, uint64_t>> best;  // (-value, id): the worst of them on top
+  std::priority_queue<std::pair<float, uint64_t>> best;  // (-value, id): the smallest value is on top
   for (size_t node = 0; node < ids.size(); ++node) {
     if (node % 65536 == 0) context.StopWhereNobodyWaits();
     const float value = values[node * rows.row_size() + element];

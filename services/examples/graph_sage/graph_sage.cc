@@ -98,7 +98,7 @@ Status AddUpGradients(const torch::nn::Module& model, collective::Collective& gr
 }
 
 // [example]
-// Batches of all ranks together, each its share: 1000 seeds where they are equal.
+// Makes a loader; a global batch has 1000 seeds per rank.
 Result<std::unique_ptr<Loader>> MakeLoader(const DistGraph& graph, std::vector<GlobalNodeId> nodes,
                                            int32_t first_fanout, int32_t second_fanout) {
   NodeLoaderOptions options{.seed_type = kNode, .batch_size = 1000 * graph.world_size()};
@@ -115,7 +115,8 @@ Result<std::unique_ptr<Loader>> MakeLoader(const DistGraph& graph, std::vector<G
   return Loader::Make(graph, std::move(nodes), options, collate);
 }
 
-// The loss and how many were right, over all seeds of an epoch; without an optimizer nothing is learned.
+// Runs one epoch; without an optimizer it only evaluates. Returns the sum of losses and the number of correct seeds,
+// over all ranks.
 Result<std::array<double, 2>> Epoch(const DistGraph& graph, Loader& loader, uint32_t epoch, Sage& model,
                                     collective::Collective& group, torch::optim::Optimizer* optimizer) {
   model.train(optimizer != nullptr);
@@ -124,7 +125,7 @@ Result<std::array<double, 2>> Epoch(const DistGraph& graph, Loader& loader, uint
   RETURN_IF_ERROR(loader.StartEpoch(epoch));
   for (;;) {
     ASSIGN_OR_RETURN(const std::optional<Batch> batch, loader.Next());
-    if (!batch) break;  // after the same number on every rank: there is no model.join()
+    if (!batch) break;  // all ranks have the same number of batches: no model.join() is needed
     if (optimizer != nullptr) optimizer->zero_grad();
     if (batch->blocks.num_seeds > 0) {
       const torch::Tensor logits = model.forward(batch->blocks, batch->features);

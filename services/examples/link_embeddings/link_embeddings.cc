@@ -32,7 +32,7 @@ adapters::DistEmbeddingOptions OptionsOfRows() {
           .initializer = sampler::Initializer::Uniform(-0.5, 0.5, 1)};
 }
 
-// How often each node was at an end of a link.
+// A counter per node: the number of sampled links that it was an endpoint of.
 DistTensorOptions OptionsOfCounts() {
   return {.rows = RowSpace::Nodes(kNode), .dtype = DType::kI64, .name = "ends", .lifetime = Lifetime::kPersistent};
 }
@@ -44,7 +44,7 @@ torch::Tensor ToIndices(const std::vector<uint32_t>& rows) {
 
 Result<std::unique_ptr<DistEdgeDataLoader>> MakeLoader(const DistGraph& graph, const std::string& split) {
   EdgeLoaderOptions options;
-  options.batch_size = 64;  // links of all ranks together
+  options.batch_size = 64;  // links, over all ranks
   options.negatives = {sampler::NegativeKind::kUniform, 1};
   options.reverse_types = {{kLink, kLink}};
   options.sampling.layers = {{{0}}};  // no neighbors
@@ -53,46 +53,47 @@ Result<std::unique_ptr<DistEdgeDataLoader>> MakeLoader(const DistGraph& graph, c
   return DistEdgeDataLoader::Make(graph, links, options, as_drawn);
 }
 
-// So that rows of linked nodes point the same way: the sum over a share's links, of which there may be none.
+// Returns the sum of the losses of this rank's links (0 if it has none). A small loss means that rows of linked nodes
+// point in the same direction.
 torch::Tensor ComputeLoss(const sampler::LinkSeeds& links, const torch::Tensor& rows) {
   const torch::Tensor sources = rows.index_select(0, ToIndices(links.sources));
   const torch::Tensor ends = rows.index_select(0, ToIndices(links.destinations));
   const torch::Tensor others = rows.index_select(0, ToIndices(links.negative_destinations));
-  const std::vector<uint8_t>& weights = links.negative_weights;  // 0: an edge of the batch after all
+  const std::vector<uint8_t>& weights = links.negative_weights;  // 0: it is a true edge of the batch
   const torch::Tensor weigh = torch::tensor(std::vector<float>(weights.begin(), weights.end()));
   return torch::softplus(-(sources * ends).sum(1)).sum() + (torch::softplus((sources * others).sum(1)) * weigh).sum();
 }
 
-// All ranks add to the counts.
+// Adds 1 to the counter of each endpoint in the batch. All ranks add to the same counters.
 Status CountEnds(const sampler::MiniBatch& batch, DistTensor& counts) {
   std::vector<GlobalRowId> ends;
   for (const std::vector<uint32_t>* side : {&batch.links->sources, &batch.links->destinations}) {
     for (const uint32_t row : *side) ends.emplace_back(batch.nodes[kNode.value][row].value);
   }
   const Tensor ones = Tensor::FromVector(std::vector<int64_t>(ends.size(), 1));
-  return RestartWhereLost(counts.AddRows(ends, ones));  // ends the program with exit code 74 then
+  return RestartWhereLost(counts.AddRows(ends, ones));  // if the rows were lost: ends with 74
 }
 
-// The mean loss of an epoch.
+// Trains for one epoch and returns its mean loss.
 Result<double> Epoch(const DistGraph& graph, collective::Collective& group, DistEdgeDataLoader& loader, uint32_t epoch,
                      DistEmbedding& emb, DistTensor& counts) {
   RETURN_IF_ERROR(loader.StartEpoch(epoch));
-  double sums[] = {0, 0};  // of losses, of links
+  double sums[] = {0, 0};  // sum of losses, number of links
   for (;;) {
     ASSIGN_OR_RETURN(const std::optional<sampler::MiniBatch> batch, loader.Next());
-    if (!batch) return sums[0] / sums[1];  // after the same number on every rank
+    if (!batch) return sums[0] / sums[1];  // all ranks have the same number of batches
     ASSIGN_OR_RETURN(const torch::Tensor rows, emb(batch->nodes[kNode.value]));
     const torch::Tensor loss = ComputeLoss(*batch->links, rows);
     (loss / static_cast<double>(batch->global_num_seeds)).backward();  // an empty share has no gradient
-    RETURN_IF_ERROR(emb.Step(/*learning_rate=*/0.1));                  // Adagrad, on the rows' owners
+    RETURN_IF_ERROR(emb.Step(/*learning_rate=*/0.1));                  // Adagrad, on the owners of the rows
     RETURN_IF_ERROR(CountEnds(*batch, counts));
     double of_step[] = {loss.item<double>(), static_cast<double>(batch->links->sources.size())};
-    RETURN_IF_ERROR(group.AllReduceSum(std::span<double>(of_step), graph.CallDeadline()));  // where ranks meet
+    RETURN_IF_ERROR(group.AllReduceSum(std::span<double>(of_step), graph.CallDeadline()));  // waits for all ranks
     for (int i : {0, 1}) sums[i] += of_step[i];
   }
 }
 
-// Where an earlier run has saved last; empty: nowhere. Who begins anew removes what there is.
+// Returns the newest saved state, or an empty string. A run that does not resume removes all of them.
 Result<std::string> NewestSaved(const LinkOptions& options) {
   if (options.folder.empty()) return std::string();
   ASSIGN_OR_RETURN(const std::vector<std::string> saved, ListSavedTensors(options.folder, options.stores));
@@ -103,17 +104,17 @@ Result<std::string> NewestSaved(const LinkOptions& options) {
   return std::string();
 }
 
-// What an earlier run has left.
+// The saved state of an earlier run.
 struct Kept {
-  std::unique_ptr<SavedEmbedding> rows;  // null: they begin with first values
-  std::vector<double> losses;            // of the epochs that are done
+  std::unique_ptr<SavedEmbedding> rows;  // null: rows get their initial values
+  std::vector<double> losses;            // of the completed epochs
 };
 
-// By rank 0, which makes the counts as well, where they were saved.
+// Called by rank 0. Also creates the counters from the saved state.
 Result<Kept> Restore(const DistGraph& graph, const LinkOptions& options) {
   const adapters::DistEmbeddingOptions rows = OptionsOfRows();
   const DistTensorOptions counts = OptionsOfCounts();
-  RETURN_IF_ERROR(DistTensor::Drop(graph, counts.rows, counts.name));  // of a run by hand, on servers that went on
+  RETURN_IF_ERROR(DistTensor::Drop(graph, counts.rows, counts.name));  // left by an earlier run on these servers
   Kept kept;
   ASSIGN_OR_RETURN(const std::string saved, NewestSaved(options));
   if (saved.empty()) return kept;
@@ -123,17 +124,17 @@ Result<Kept> Restore(const DistGraph& graph, const LinkOptions& options) {
   return kept;
 }
 
-// By rank 0, while nobody adds to the counts.
+// Called by rank 0 while no rank changes the counters.
 Status Save(const DistGraph& graph, const LinkOptions& options, const DistEmbedding& emb,
             const std::vector<double>& losses) {
   const DistTensorOptions counts = OptionsOfCounts();
-  const std::string name = "epochs-" + std::to_string(1000 + losses.size());  // sorted by name is sorted by epoch
+  const std::string name = "epochs-" + std::to_string(1000 + losses.size());  // names sort by epoch
   const SaveOptions saving{
       .notes = {{"losses", nlohmann::json(losses).dump()}}, .embeddings = {emb.Now()}, .stores = options.stores};
   return RestartWhereLost(SaveTensors(graph, {{counts.rows, counts.name}}, options.folder + "/" + name, saving));
 }
 
-// Rank 0's numbers to all.
+// Broadcasts the numbers of rank 0.
 Status Share(std::vector<double>& numbers, collective::Collective& group, Deadline deadline) {
   uint64_t count = numbers.size();
   RETURN_IF_ERROR(group.Broadcast(std::as_writable_bytes(std::span(&count, 1)), Rank(0), deadline));
@@ -142,7 +143,7 @@ Status Share(std::vector<double>& numbers, collective::Collective& group, Deadli
   return group.Broadcast(std::as_writable_bytes(std::span(numbers)), Rank(0), deadline);
 }
 
-// The learned rows in the order of original ids, which no partitioning changes.
+// Returns the learned rows in the order of original ids, which does not depend on the partitioning.
 Result<torch::Tensor> RowsInOrder(const DistGraph& graph, DistEmbedding& emb) {
   std::vector<OriginalNodeId> originals;
   for (uint64_t id = 0; id < graph.num_nodes(kNode); ++id) originals.emplace_back(id);
@@ -162,21 +163,21 @@ Result<LinkResult> LearnLinks(const DistGraph& graph, collective::Collective& gr
   result.losses = std::move(kept.losses);
   RETURN_IF_ERROR(Share(result.losses, group, graph.CallDeadline()));
   ASSIGN_OR_RETURN(const auto emb, DistEmbedding::Create(graph.embeddings(), group, OptionsOfRows(), kept.rows.get()));
-  ASSIGN_OR_RETURN(DistTensor counts, RestartWhereLost(DistTensor::Create(graph, OptionsOfCounts())));  // or finds it
+  ASSIGN_OR_RETURN(DistTensor counts, RestartWhereLost(DistTensor::Create(graph, OptionsOfCounts())));  // or opens it
 
   while (result.losses.size() < options.epochs) {
     const auto epoch = static_cast<uint32_t>(result.losses.size());
     ASSIGN_OR_RETURN(const double loss, Epoch(graph, group, *loader, epoch, *emb, counts));
     result.losses.push_back(loss);
     if (is_first && !options.folder.empty()) RETURN_IF_ERROR(Save(graph, options, *emb, result.losses));
-    RETURN_IF_ERROR(group.Barrier(graph.CallDeadline()));  // until rank 0 has saved
+    RETURN_IF_ERROR(group.Barrier(graph.CallDeadline()));  // until rank 0 has saved the state
   }
 
   ASSIGN_OR_RETURN(const torch::Tensor rows, RowsInOrder(graph, *emb));
   result.rows.assign(rows.data_ptr<float>(), rows.data_ptr<float>() + rows.numel());
   ASSIGN_OR_RETURN(const Tensor total, RestartWhereLost(counts.Sum()));
   result.ends_counted = total.ValueAsInt(0);
-  RETURN_IF_ERROR(emb->Drop());  // when all have read them
+  RETURN_IF_ERROR(emb->Drop());  // after all ranks have read them
   if (is_first) RETURN_IF_ERROR(DistTensor::Drop(graph, counts.rows(), counts.name()));
   return result;
 }

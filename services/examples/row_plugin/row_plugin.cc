@@ -16,7 +16,7 @@ void Sinusoids(const Context& context, const Rows& rows) {
   if (error != std::errc() || end != text.data() + text.size() || !(longest > 1)) {
     throw BadRequest("expected a number above 1, found '" + std::string(text) + "'");
   }
-  const std::span<float> values = rows.values<float>();  // throws where the tensor is not F32
+  const std::span<float> values = rows.values<float>();  // throws if the tensor is not F32
   const size_t width = rows.row_size();
   for (size_t row = 0; row < rows.original_ids().size(); ++row) {
     context.StopWhereNobodyWaits();

@@ -20,7 +20,8 @@ using namespace espalier::client;
 constexpr NodeTypeId kNode(0);  // a graph of one node type and one relation
 using Loader = NodeDataLoader<Batch>;
 
-// Batches over a part of the split, of all ranks together. Samplers, where the job has any, draw those to train on.
+// Makes a loader of batches over a part of the split; the batch size is over all ranks. If the job has samplers, they
+// sample the training batches.
 Result<std::unique_ptr<Loader>> MakeLoader(const DistGraph& graph, graph::SplitPartName part) {
   NodeLoaderOptions options{.seed_type = kNode, .batch_size = 256};
   options.sampling.layers = {{{10}}};
@@ -38,23 +39,24 @@ Result<std::unique_ptr<Loader>> MakeLoader(const DistGraph& graph, graph::SplitP
   return Loader::Make(graph, nodes, options, collate);
 }
 
-// One epoch, with `learning_rate` 0 of looking on; the loss and how many were right, over all seeds.
+// Runs one epoch; a `learning_rate` of 0 only evaluates. Returns the sum of losses and the number of correct seeds,
+// over all ranks.
 Result<Sums> Epoch(const DistGraph& graph, Loader& loader, uint32_t epoch, double learning_rate,
                    SoftmaxRegression& model, collective::Collective& group) {
   Sums all{std::vector<double>(2)};
   RETURN_IF_ERROR(loader.StartEpoch(epoch));
   for (;;) {
     ASSIGN_OR_RETURN(const std::optional<Batch> batch, loader.Next());
-    if (!batch) return all;  // after the same number on every rank
+    if (!batch) return all;  // all ranks have the same number of batches
     Sums sums = model.Look(*batch);
-    RETURN_IF_ERROR(group.AllReduceSum(std::span<double>(sums.values), graph.CallDeadline()));  // a deadline a step
+    RETURN_IF_ERROR(group.AllReduceSum(std::span<double>(sums.values), graph.CallDeadline()));  // one deadline per step
     model.Step(sums, batch->blocks.global_num_seeds, learning_rate);
     all.values[0] += sums.loss();
     all.values[1] += sums.right();
   }
 }
 
-// What has been learned: how many epochs, then the weights. Rank 0 alone has the file.
+// Restores the state: the number of completed epochs, then the weights. Rank 0 reads the file and broadcasts it.
 Result<uint32_t> Restore(const LoopOptions& options, SoftmaxRegression& model, collective::Collective& group,
                          Deadline deadline) {
   std::vector<double> state(1 + model.weights().size());
