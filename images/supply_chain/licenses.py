@@ -14,7 +14,8 @@ KNOWN = {
     "bsd-2-clause": "BSD-2-Clause", "bsd-3-clause": "BSD-3-Clause", "bsd-4-clause": "BSD-4-Clause",
     "bsl-1.0": "BSL-1.0", "cc0-1.0": "CC0-1.0", "curl": "curl", "expat": "MIT", "mit": "MIT", "mit license": "MIT",
     "isc": "ISC", "mpl-2.0": "MPL-2.0", "openldap-2.8": "OLDAP-2.8", "x11": "X11", "zlib": "Zlib", "unlicense": "Unlicense",
-    "psf-2.0": "PSF-2.0", "fsfullr": "FSFULLR", "fsfap": "FSFAP", "ftl": "FTL", "openssl": "OpenSSL"}
+    "psf-2.0": "PSF-2.0", "fsfullr": "FSFULLR", "fsfap": "FSFAP", "ftl": "FTL", "openssl": "OpenSSL",
+    "0bsd": "0BSD", "ms-pl": "MS-PL", "oldap-2.8": "OLDAP-2.8", "bsd-4-clause-uc": "BSD-4-Clause-UC"}
 GNU = re.compile(r"(l?gpl)-?v?([123](?:\.1)?)(?:\.0)?(\+?)")
 CLASSIFIERS = {"MIT License": "MIT", "Apache Software License": "Apache-2.0", "ISC License (ISCL)": "ISC",
                "Mozilla Public License 2.0 (MPL 2.0)": "MPL-2.0"}
@@ -46,10 +47,20 @@ def debian_license(copyright_text, package):
     for name in sorted(names - {""}):
         expression = _expression(name)
         if expression is None:
-            expression = "LicenseRef-" + re.sub(r"[^A-Za-z0-9.-]+", "-", f"{package}-{name}").strip("-")[:120]
+            expression = _reference(f"{package}-{name}", references)
             references[expression] = bodies.get(name, f"{name}: see /usr/share/doc/{package}/copyright")
         parts.add(expression)
     return (" AND ".join(sorted(parts)) or None), references
+
+
+def _reference(name, taken):
+    """A LicenseRef for a name, with a number where two names differ only in characters that SPDX does not allow."""
+    base = "LicenseRef-" + re.sub(r"[^A-Za-z0-9.-]+", "-", name).strip("-")[:120]
+    found, number = base, 1
+    while found in taken:
+        number += 1
+        found = f"{base}-{number}"
+    return found
 
 
 def _paragraphs(text):
