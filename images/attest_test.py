@@ -5,6 +5,7 @@ import base64
 import gzip
 import hashlib
 import json
+import os
 import pathlib
 import re
 import shutil
@@ -17,6 +18,7 @@ import unittest
 from supply_chain import inventory
 from supply_chain.testing import LAYER, ArchiveMaker, digest_of, make_key, tar_of
 
+HELM = os.environ.get("ESPALIER_HELM")
 IMAGES = pathlib.Path(__file__).resolve().parent
 REPOSITORY = IMAGES.parent
 VERSION = re.search(r"^project\(Espalier VERSION ([0-9.]+)", (REPOSITORY / "CMakeLists.txt").read_text(), re.MULTILINE)[1]
@@ -417,6 +419,15 @@ class AttestTest(unittest.TestCase):
             "sha256": digest_of(path.read_bytes()).removeprefix("sha256:")}}])
         self.assertEqual(statement["predicate"]["buildDefinition"]["resolvedDependencies"][0]["digest"], {"gitCommit": commit})
         self.assertIn("needs --revision", self.provenance(path, status=1))
+
+    @unittest.skipUnless(HELM, "ESPALIER_HELM is not set")
+    def test_a_chart_that_helm_has_packaged_is_that_of_its_revision(self):
+        subprocess.run([pathlib.Path(HELM) / "helm", "package", REPOSITORY / "helm/espalier", "--destination", self.folder],
+                       check=True, capture_output=True, timeout=60)
+        path = self.folder / f"espalier-{VERSION}.tgz"
+        self.check_spdx(json.loads(self.attest("sbom", path)))
+        _, statement = self.chart_provenance(path)
+        self.assertEqual(statement["subject"][0]["name"], path.name)
 
     def test_provenance_of_a_changed_chart_is_refused(self):
         _, message = self.chart_provenance(self.chart(**{"espalier/values.yaml": b"other: values\n"}), status=1)
