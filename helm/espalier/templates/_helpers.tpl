@@ -1,4 +1,4 @@
-{{- /* 63 characters are a Service's name at most; "-operator-metrics" is the longest thing that follows. */ -}}
+{{- /* A Service's name has at most 63 characters, and "-operator-metrics" is the longest suffix. */ -}}
 {{- define "espalier.fullname" -}}
 {{- default (ternary .Release.Name (printf "%s-espalier" .Release.Name) (contains "espalier" .Release.Name)) .Values.fullnameOverride | trunc 46 | trimSuffix "-" -}}
 {{- end -}}
@@ -20,7 +20,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end -}}
 
-{{- /* (list CONTEXT LABELS...): the chart's own, then each of LABELS, then extraLabels. Of a key that comes twice the first counts. */ -}}
+{{- /* (list CONTEXT LABELS...): the chart's own labels, then each of LABELS, then extraLabels. The first value of a key is used. */ -}}
 {{- define "espalier.labelsWith" -}}
 {{- $context := first . -}}
 {{- $labels := include "espalier.ownLabels" $context | fromYaml -}}
