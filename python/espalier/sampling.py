@@ -48,7 +48,7 @@ class Frontier:
         """Returns {node type: the distinct nodes with edges, ascending}."""
         found = {}
         for number in self._relations:
-            _, ends = self.edges(self._schema.edge_types[number])
+            _, ends = Frontier.edges(self, self._schema.edge_types[number])  # arrays, also of a subclass
             found.setdefault(self._schema.edge_types[number][2], []).append(ends)
         return {ntype: np.unique(np.concatenate(ends)) for ntype, ends in found.items()}
 

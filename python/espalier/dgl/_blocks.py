@@ -9,6 +9,7 @@ import espalier as ep
 from espalier.block import EID, NID
 from espalier.dgl._absent import refuse
 from espalier.dgl._arrays import to_numpy, to_torch
+from espalier.dgl._edges import list_edges
 from espalier.dgl._messages import Frame, MessagePassing, TypedFrames, _Type, _View
 from espalier.types import Schema
 from espalier.typing import EdgeType, NodeIds
@@ -23,11 +24,13 @@ _NOT_OF_FRONTIERS = {name: "to_block(frontier, nodes) first; a frontier has edge
 
 
 class Frontier(ep.Frontier):
-    """The in-edges that were sampled, with global ids. Counterpart of the graph that DGL's sample_neighbors returns."""
+    """The in-edges that were sampled, with global ids. Counterpart of the graph that DGL's sample_neighbors returns.
+    device: of the tensors that it returns, and of those of its block; None: the CPU."""
 
-    def __init__(self, graph: "DistGraph", frontier: ep.Frontier) -> None:
+    def __init__(self, graph: "DistGraph", frontier: ep.Frontier,
+                 device: "str | torch.device | None" = None) -> None:
         self.__dict__.update(vars(frontier))
-        self._graph = graph
+        self._graph, self.device = graph, device
 
     def __getattr__(self, name):
         if name in _NOT_OF_FRONTIERS:
@@ -51,15 +54,19 @@ class Frontier(ep.Frontier):
     def number_of_edges(self, etype: EdgeType | None = None) -> int:
         return self.num_edges(etype)
 
-    def edges(self, etype: EdgeType | None = None) -> "tuple[torch.Tensor, torch.Tensor]":
-        return tuple(map(to_torch, super().edges(etype)))
+    def edges(self, form: EdgeType | None = "uv", order: str = "eid", etype: EdgeType | None = None) -> Any:
+        """Returns the edges of a type: (sources, destinations), global ids, or as list_edges."""
+        return list_edges(self._ends, form, order, etype)
 
-    def all_edges(self, etype: EdgeType | None = None) -> "tuple[torch.Tensor, torch.Tensor]":
-        return self.edges(etype)
+    all_edges = edges
+
+    def _ends(self, etype):
+        return tuple(to_torch(ends, self.device) for ends in ep.Frontier.edges(self, etype))
 
     @property
     def edata(self) -> TypedFrames:
-        return TypedFrames({names: Frame({EID: to_torch(self.edge_ids(names))}) for names in self.canonical_etypes})
+        return TypedFrames({names: Frame({EID: to_torch(self.edge_ids(names), self.device)})
+                            for names in self.canonical_etypes})
 
 
 class Block(MessagePassing, ep.Block):
@@ -70,24 +77,25 @@ class Block(MessagePassing, ep.Block):
     _remedies = {name: "layers of espalier.nn take blocks as they are" for name in
                  ("adj", "formats", "create_formats_", "add_edges", "remove_edges")}
 
-    def __init__(self, block: ep.Block, device: "str | torch.device | None" = None) -> None:
+    def __init__(self, block: ep.Block, device: "str | torch.device | None" = None, **options: Any) -> None:
         self.__dict__.update(vars(block))
         self.device = device
         names = self._schema.node_types
         for end in ("srcdata", "dstdata"):
             frames = getattr(block, end)
             by_type = frames._frames.values() if isinstance(frames, TypedFrames) else frames._by_type
-            setattr(self, end, TypedFrames({name: Frame(to_torch_columns(columns, device))
+            setattr(self, end, TypedFrames({name: Frame(to_torch_columns(columns, device, **options))
                                             for name, columns in zip(names, by_type)}))
         kept = getattr(block, "_edge_frames", None)
         self._edge_frames = {
-            etype: Frame(to_torch_columns(kept[etype] if kept else {EID: self.edge_ids(etype)}, device))
+            etype: Frame(to_torch_columns(kept[etype] if kept else {EID: self.edge_ids(etype)}, device, **options))
             for etype in self._schema.edge_types}
         self._ends = {}
 
     def to(self, device: "str | torch.device", **options: Any) -> "Block":
-        """Returns the block with its columns, and the rows of `edges()`, on a device."""
-        return Block(self, device)
+        """Returns the block with its columns, and the rows of `edges()`, on a device. options: of `tensor.to`, as
+        non_blocking=True."""
+        return Block(self, device, **options)
 
     def _source_frame(self, etype):
         return self.srcdata._frames[etype[0]]
@@ -129,7 +137,8 @@ class Block(MessagePassing, ep.Block):
 
     @property
     def edges(self) -> "_Edges":
-        """`edges(etype)` returns (sources, destinations) as rows, int64 [edges] each; `edges[etype].data` columns."""
+        """`edges(etype=)` returns (sources, destinations) as rows, int64 [edges] each, or as list_edges;
+        `edges[etype].data` columns."""
         return _Edges(self)
 
     def edge_index(self, etype: EdgeType | None = None) -> np.ndarray:
@@ -152,7 +161,7 @@ class Block(MessagePassing, ep.Block):
     def adj_tensors(self, fmt: str, etype: EdgeType | None = None) -> "tuple[torch.Tensor, ...]":
         """Returns ("csc") (indptr, sources, numbers of the edges) or ("coo") (sources, destinations), int64 each."""
         if fmt == "coo":
-            return self.edges(etype)
+            return self.edges(etype=etype)
         if fmt != "csc":
             refuse(f"adj_tensors({fmt!r})", "it gives 'csc' and 'coo'")
         import torch
@@ -161,20 +170,21 @@ class Block(MessagePassing, ep.Block):
         return indptr, indices, torch.arange(len(indices), device=self.device)
 
 
-def to_torch_columns(columns: Mapping[str, Any], device: "str | torch.device | None") -> "dict[str, torch.Tensor]":
-    """Returns columns, arrays or tensors, as tensors on a device."""
-    return {name: values if device is None and hasattr(values, "detach") else
-            values.to(device) if hasattr(values, "detach") else to_torch(values, device)
-            for name, values in columns.items()}
+def to_torch_columns(columns: Mapping[str, Any], device: "str | torch.device | None",
+                     **options: Any) -> "dict[str, torch.Tensor]":
+    """Returns columns, arrays or tensors, as tensors on a device. options: of `tensor.to`."""
+    tensors = {name: values if hasattr(values, "detach") else to_torch(values) for name, values in columns.items()}
+    return tensors if device is None else {name: values.to(device, **options) for name, values in tensors.items()}
 
 
 class _Edges:
     def __init__(self, block):
         self._block = block
 
-    def __call__(self, etype: EdgeType | None = None, form: str = "uv") -> "tuple[torch.Tensor, torch.Tensor]":
-        if form != "uv":
-            refuse(f"edges(form={form!r})", "edges are numbered in the order of edges(); edata[EID] has their ids")
+    def __call__(self, form: EdgeType | None = "uv", order: str = "eid", etype: EdgeType | None = None) -> Any:
+        return list_edges(self._ends, form, order, etype)
+
+    def _ends(self, etype):
         block = self._block
         number = block._schema.edge_type(etype)
         if number not in block._ends:
@@ -204,12 +214,12 @@ class PairGraph(MessagePassing):
         self.srcdata = self.dstdata = self.ndata
 
     def to(self, device: "str | torch.device", **options: Any) -> "PairGraph":
-        """Returns the graph with its columns and rows on a device."""
+        """Returns the graph with its columns and rows on a device. options: of `tensor.to`."""
         moved = PairGraph(self._schema, {name: frame[NID] for name, frame in self._node_frames.items()}, {}, device)
         for mine, other in zip(self._node_frames.values(), moved._node_frames.values()):
-            other.update(to_torch_columns(mine, device))
-        moved._ends = {etype: tuple(rows.to(device) for rows in ends) for etype, ends in self._ends.items()}
-        moved._edge_frames.update({etype: Frame(to_torch_columns(frame, device))
+            other.update(to_torch_columns(mine, device, **options))
+        moved._ends = {etype: tuple(rows.to(device, **options) for rows in ends) for etype, ends in self._ends.items()}
+        moved._edge_frames.update({etype: Frame(to_torch_columns(frame, device, **options))
                                    for etype, frame in self._edge_frames.items()})
         return moved
 
@@ -230,12 +240,12 @@ class PairGraph(MessagePassing):
             return next(iter(self._ends))
         return super()._etype(etype)
 
-    def edges(self, etype: EdgeType | None = None) -> "tuple[torch.Tensor, torch.Tensor]":
-        """Returns (sources, destinations) as rows: int64 [edges] each."""
-        return self._ends[self._etype(etype)]
+    def edges(self, form: EdgeType | None = "uv", order: str = "eid", etype: EdgeType | None = None) -> Any:
+        """Returns (sources, destinations) as rows, int64 [edges] each, or as list_edges."""
+        return list_edges(lambda of: self._ends[self._etype(of)], form, order, etype)
 
     def num_edges(self, etype: EdgeType | None = None) -> int:
-        return len(self.edges(etype)[0])
+        return len(self._ends[self._etype(etype)][0])
 
     def num_nodes(self, ntype: str | None = None) -> int:
         return sum(self._num_nodes.values()) if ntype is None else self._num_nodes[ntype]
@@ -268,4 +278,4 @@ def to_block(g: Frontier, dst_nodes: NodeIds | None = None, include_dst_in_src: 
         raise ep.InvalidArgument(f"to_block takes what sample_neighbors and in_subgraph return, not {type(g).__name__}")
     if not include_dst_in_src or src_nodes is not None:
         refuse("to_block with other sources", "the sources of a block are its destinations and then the other ends")
-    return Block(ep.to_block(g._graph, g, to_numpy(dst_nodes)))
+    return Block(ep.to_block(g._graph, g, to_numpy(dst_nodes)), g.device)

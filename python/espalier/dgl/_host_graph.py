@@ -1,18 +1,16 @@
 """Graphs in this process's memory: what `partition_graph` takes and `load_partition` returns."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
 import espalier as ep
 from espalier.dgl._absent import Remedies
 from espalier.dgl._arrays import to_numpy, to_torch
+from espalier.dgl._edges import list_edges
 from espalier.dgl._messages import Frame, TypedFrames, _Type, _View
-from espalier.typing import Ids
-
-if TYPE_CHECKING:
-    import torch
+from espalier.typing import EdgeType, Ids
 
 
 class HostGraph(Remedies):
@@ -65,7 +63,7 @@ class HostGraph(Remedies):
 
     @property
     def edges(self) -> "_EdgesOfHost":
-        """`edges(etype=)` returns (sources, destinations), `edges[etype].data` columns."""
+        """`edges(etype=)` returns (sources, destinations), or as list_edges; `edges[etype].data` columns."""
         return _EdgesOfHost(self)
 
     def __repr__(self):
@@ -76,9 +74,9 @@ class _EdgesOfHost:
     def __init__(self, graph):
         self._graph = graph
 
-    def __call__(self, form: str = "uv", order: str = "eid",
-                 etype: str | tuple[str, str, str] | None = None) -> "tuple[torch.Tensor, torch.Tensor]":
-        return tuple(map(to_torch, self._graph._ends[self._graph.to_canonical_etype(etype)]))
+    def __call__(self, form: EdgeType | None = "uv", order: str = "eid", etype: EdgeType | None = None) -> Any:
+        graph = self._graph
+        return list_edges(lambda of: tuple(map(to_torch, graph._ends[graph.to_canonical_etype(of)])), form, order, etype)
 
     def __getitem__(self, etype: str | tuple[str, str, str]) -> _Type:
         return _View(self._graph._edge_frames.__getitem__)[self._graph.to_canonical_etype(etype)]

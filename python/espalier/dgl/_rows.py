@@ -183,8 +183,8 @@ class DistTensor(Column):
     shape: [rows, ...]. With as many rows as one node or edge type of the newest DistGraph (or with `part_policy`), it
     has a row for each of them and can be one of its columns; otherwise rows of its own. Every rank makes the same
     tensors in the same order, with init_func all ranks together: init_func(shape, dtype) -> tensor is called for pieces
-    of rows, on rank 0. Without it rows are 0. persistent: the rows stay after this object. is_gdata and attach are not
-    read: an assignment, `g.ndata[name] = tensor`, makes it a column.
+    of rows, on rank 0. Without it rows are 0. persistent: the rows stay after this object. is_gdata and attach have no
+    effect: an assignment, `g.ndata[name] = tensor`, makes it a column.
     """
 
     def __init__(self, shape: int | Sequence[int], dtype: "npt.DTypeLike | torch.dtype | None" = None,

@@ -39,11 +39,11 @@ def sample_neighbors(g: DistGraph, nodes: NodeIds, fanout: int | dict[Any, int],
 
     nodes: ids or {node type: ids}, which may repeat: a node's edges are sampled once. fanout: number of in-edges of
     each node and edge type, -1 for all, or {edge type: number}. prob: an edge column with weights, or a mask. The same
-    program with the same `dgl.seed` samples the same edges, under every partitioning. etype_sorted and use_graphbolt
-    are not read.
+    program with the same `dgl.seed` samples the same edges, under every partitioning. output_device: of the frontier's
+    tensors, and of those of its block. etype_sorted and use_graphbolt have no effect: they say how DGL stores edges.
     """
     return Frontier(g, ep.sample_neighbors(g, _distinct(nodes), fanout_of(fanout), edge_dir, prob, replace,
-                                           seed=_session.next_seed(g)))
+                                           seed=_session.next_seed(g)), output_device)
 
 
 def sample_etype_neighbors(g: DistGraph, nodes: NodeIds, fanout: Ids | dict[Any, int], edge_dir: str = "in",
@@ -58,7 +58,7 @@ def sample_etype_neighbors(g: DistGraph, nodes: NodeIds, fanout: Ids | dict[Any,
         fanout = dict(zip(g.canonical_etypes, numbers))
     if isinstance(prob, (list, tuple)):
         refuse("prob for each edge type", "name one column, which edge types without it sample uniformly")
-    return sample_neighbors(g, nodes, fanout, edge_dir, prob, replace)
+    return sample_neighbors(g, nodes, fanout, edge_dir, prob, replace, output_device=output_device)
 
 
 def in_subgraph(g: DistGraph, nodes: NodeIds) -> Frontier:
@@ -72,19 +72,31 @@ def find_edges(g: DistGraph, edge_ids: Ids,
     return g.find_edges(edge_ids, etype)
 
 
-def _items(items, partition_book, name, total_of):
-    """Returns (graph, source for espalier's splits, type): a mask of all nodes or edges, as DGL's."""
+def _items(items, partition_book, kind, name, total_of):
+    """Returns (graph, source for espalier's splits, type): a mask of all nodes or edges, as DGL's. kind: "node" or
+    "edge"."""
     graph = items._graph if isinstance(items, Column) else _session.current_graph(
         None if partition_book is None else partition_book._graph)
     if isinstance(items, (ep.NodesOfSplit, ep.EdgesOfSplit)):
         return graph, items, name
     if isinstance(items, Column):
-        return graph, items.split or items._source, items.part_policy.type_name
+        policy = items.part_policy
+        if policy is None or policy.kind != kind:
+            raise ep.InvalidArgument(f"{items.name!r} is not a mask of {kind}s: its rows are "
+                                     + ("of no type" if policy is None else f"those of {policy.policy_str}"))
+        if name not in ("_N", "_E") and _number(graph, kind, name) != policy.number:
+            raise ep.InvalidArgument(f"{items.name!r} is a mask of {policy.policy_str}, not of {name!r}; leave the type "
+                                     "out, or give the mask of that type")
+        return graph, items.split or items._source, policy.type_name
     mask = np.asarray(to_numpy(items)).reshape(-1)
     if len(mask) != total_of(graph):
         raise ep.InvalidArgument(f"a mask must have {total_of(graph)} values, not {len(mask)}; espalier.node_split and "
                                  "espalier.edge_split take ids, too")
     return graph, mask != 0, name
+
+
+def _number(graph, kind, name):
+    return graph.get_ntype_id(name) if kind == "node" else graph.get_etype_id(name)
 
 
 def _check_rank(graph, rank, trainer_ids):
@@ -107,7 +119,7 @@ def node_split(nodes: ep.NodesOfSplit | SupportsArray | Sequence[bool],
     A tensor that this returns for a part of a split, given as it is to DistNodeDataLoader, stands for the part: the
     ranks take the batches of `espalier.DistNodeDataLoader` over it, each its share.
     """
-    graph, source, ntype = _items(nodes, partition_book, ntype, lambda g: g.num_nodes(ntype))
+    graph, source, ntype = _items(nodes, partition_book, "node", ntype, lambda g: g.num_nodes(ntype))
     _check_rank(graph, rank, node_trainer_ids)
     share = ep.node_split(source, graph, ntype=ntype, local=not force_even)
     ids = to_torch(share)
@@ -124,7 +136,7 @@ def edge_split(edges: SupportsArray | Sequence[bool], partition_book: GraphParti
     """
     if isinstance(edges, ep.EdgesOfSplit):
         raise ep.InvalidArgument("a split of edges has pairs, not ids; give it to DistEdgeDataLoader as it is")
-    graph, source, etype = _items(edges, partition_book, etype, lambda g: g.num_edges(etype))
+    graph, source, etype = _items(edges, partition_book, "edge", etype, lambda g: g.num_edges(etype))
     _check_rank(graph, rank, edge_trainer_ids)
     share = ep.edge_split(source, graph, etype=etype, local=not force_even)
     ids = to_torch(share.ids)

@@ -151,6 +151,12 @@ class Shares(unittest.TestCase):
             dgl.distributed.node_split(torch.tensor([1, 2, 3]), book)
         with self.assertRaises(NotImplementedError):
             dgl.distributed.node_split(column, book, rank=1)
+        with self.assertRaisesRegex(ep.InvalidArgument, "'train_mask' is not a mask of edges: its rows are .* node~node"):
+            dgl.distributed.edge_split(column, book)
+        papers = typed.nodes["paper"].data["train_mask"]
+        self.assertEqual(len(dgl.distributed.node_split(papers, ntype="paper")), 70)
+        with self.assertRaisesRegex(ep.InvalidArgument, "'train_mask' is a mask of node~paper, not of 'author'; leave"):
+            dgl.distributed.node_split(papers, ntype="author")
 
     def test_edges(self):
         mask = torch.zeros(10556, dtype=torch.bool)
@@ -189,6 +195,45 @@ class Sampling(unittest.TestCase):
         self.assertEqual((indptr.dtype, int(indptr[-1])), (torch.int64, len(indices)))
         with self.assertRaisesRegex(AttributeError, "to_block"):
             frontier.update_all
+
+    def test_edges_in_every_form_and_order(self):
+        nodes = torch.arange(200)
+        frontier = dgl.distributed.in_subgraph(g, nodes)
+        part = dgl.graph(tuple(frontier.edges()), num_nodes=2708)
+        for graph, of in ((frontier, None), (dgl.to_block(frontier, nodes), g.canonical_etypes[0]), (part, "_E")):
+            sources, destinations = graph.edges()
+            numbers = torch.arange(len(sources))
+            for found, expected in ((graph.edges(form="all"), (sources, destinations, numbers)),
+                                    (graph.edges("uv", etype=of), (sources, destinations)),
+                                    (graph.edges(of), (sources, destinations)), ([graph.edges("eid", "eid")], [numbers])):
+                self.assertEqual(len(found), len(expected))
+                self.assertTrue(all(map(torch.equal, found, expected)))
+            order = np.lexsort((numbers, destinations, sources))
+            found = graph.edges(form="all", order="srcdst")
+            for values, expected in zip(found, (sources, destinations, numbers), strict=True):
+                np.testing.assert_array_equal(values, expected[order])
+            np.testing.assert_array_equal(graph.edges("eid", "srcdst"), order)
+            with self.assertRaisesRegex(ep.InvalidArgument, "^form 'vu' of edges; expected 'uv', 'eid' or 'all'$"):
+                graph.edges("vu", etype=of or g.canonical_etypes[0])
+            with self.assertRaisesRegex(ep.InvalidArgument, "^order 'dst' of edges; expected 'eid' or 'srcdst'$"):
+                graph.edges(order="dst")
+
+    def test_the_device_of_what_is_sampled(self):
+        seeds = torch.tensor([9, 4])
+        for draw in (lambda device: dgl.distributed.sample_neighbors(g, seeds, 2, output_device=device),
+                     lambda device: dgl.distributed.sample_etype_neighbors(g, seeds, [2], output_device=device)):
+            for device in (None, "cpu", torch.device("meta")):  # "meta": tensors without values, on any machine
+                name = "cpu" if device is None else str(device)
+                frontier = draw(device)
+                block = dgl.to_block(frontier, seeds)
+                found = [*frontier.edges("all"), frontier.edata[dgl.EID], *block.edges("all", "srcdst"),
+                         block.srcdata[dgl.NID], block.edata[dgl.EID], block.in_degrees()]
+                self.assertEqual({tensor.device.type for tensor in found}, {name})
+        block = dgl.to_block(dgl.distributed.in_subgraph(g, seeds), seeds)
+        moved = block.to("cpu").to("meta", non_blocking=True)
+        self.assertEqual((moved.dstdata[dgl.NID].device.type, moved.edges()[0].device.type), ("meta", "meta"))
+        with self.assertRaises(TypeError):
+            block.to("cpu", nonblocking=True)  # an option that tensors lack
 
     def test_several_types(self):
         papers = torch.tensor([5, 3])
