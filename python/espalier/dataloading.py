@@ -136,6 +136,15 @@ def sampling_settings(schema, sampler, seed):
     return settings
 
 
+def prefetched_columns(schema, names):
+    """Returns [(number of a node type, column)] of a sampler's prefetch_node_feats or prefetch_labels."""
+    if isinstance(names, str):
+        names = [names]
+    by_type = names if isinstance(names, Mapping) else {None: names} if names else {}
+    return [(schema.node_type(ntype), column) for ntype, columns in by_type.items()
+            for column in ([columns] if isinstance(columns, str) else columns)]
+
+
 class BatchOrigin:
     """What a loader's batches have in common that conversions of a batch need, and the batch does not contain."""
 
@@ -170,7 +179,7 @@ class _Loader:
         settings.by_samplers = from_samplers
         self._fetches = [(number, column, of_seeds)
                          for names, of_seeds in ((sampler.prefetch_node_feats, False), (sampler.prefetch_labels, True))
-                         for number, column in self._columns(schema, names)]
+                         for number, column in prefetched_columns(schema, names)]
         if self._fetches and not sampler.fanouts:
             raise InvalidArgument("columns are fetched into blocks, and a sampler without fanouts makes none")
         settings.fetches = self._fetches
@@ -181,14 +190,6 @@ class _Loader:
         self._begun = False  # whether an iteration has taken batches of this epoch
         self._iteration = 0  # number of the newest iteration
         self._num_items = 0  # that an epoch takes, of all ranks or of the rank with the most
-
-    @staticmethod
-    def _columns(schema, names):
-        if isinstance(names, str):
-            names = [names]
-        by_type = names if isinstance(names, Mapping) else {None: names} if names else {}
-        return [(schema.node_type(ntype), column) for ntype, columns in by_type.items()
-                for column in ([columns] if isinstance(columns, str) else columns)]
 
     def state_dict(self) -> dict[str, int]:
         """Returns the position of the next batch, {"epoch": e, "step": s, ...}. A loader that loads it continues with that

@@ -13,7 +13,7 @@ import espalier as ep
 import espalier.dgl as dgl
 import graphs
 from espalier.dgl.dataloading import DistDataLoader, DistEdgeDataLoader, DistNodeDataLoader, NeighborSampler
-from graphs import CITES, WRITES
+from graphs import CITES, LIKES_AUTHORS, WRITES
 
 
 def opened(partitions):
@@ -77,14 +77,40 @@ class Nodes(unittest.TestCase):
         self.assertEqual(outputs["paper"].tolist(), [1, 2])
         self.assertEqual((block.num_edges(CITES), len(inputs["author"])), (0, block.num_src_nodes("author")))
 
+    def test_the_samplers_device_and_the_queue(self):
+        nodes, sampler = torch.tensor([5, 3, 8]), NeighborSampler([2, 2], output_device="meta")
+        repeated = torch.tensor([5, 5, 3])  # the loader calls the sampler
+        for nids, device, name in (nodes, None, "meta"), (nodes, "cpu", "cpu"), (repeated, None, "meta"):
+            inputs, outputs, blocks = next(iter(DistNodeDataLoader(g, nids, sampler, device, batch_size=3)))
+            found = [inputs, outputs, blocks[0].srcdata[dgl.NID], blocks[1].edges()[0]]
+            self.assertEqual({tensor.device.type for tensor in found}, {name})
+        _, pairs, blocks = next(iter(DistEdgeDataLoader(g, nodes, sampler, batch_size=3)))
+        self.assertEqual((pairs.edges()[0].device.type, blocks[0].edges()[0].device.type), ("meta", "meta"))
+
+        for make in DistNodeDataLoader, DistEdgeDataLoader:
+            loader = make(g, nodes, NeighborSampler([2]), batch_size=1, queue_size=7)
+            self.assertEqual((loader._settings.batches_ahead, len(list(loader))), (7, 3))
+            with self.assertRaisesRegex(ep.InvalidArgument, "^queue_size must be at least 1 .*, not 0$"):
+                make(g, nodes, NeighborSampler([2]), batch_size=1, queue_size=0)
+            with self.assertRaisesRegex(ep.InvalidArgument, "^queue_size and batches_ahead are the same option"):
+                make(g, nodes, NeighborSampler([2]), batch_size=1, queue_size=2, batches_ahead=2)
+
     def test_a_sampler_of_ones_own(self):
         class Own(dgl.dataloading.BlockSampler):
             def sample_blocks(self, graph, seeds, exclude_eids=None):
+                self.excluded = exclude_eids
                 block = dgl.to_block(dgl.distributed.in_subgraph(graph, seeds), seeds)
                 return block.srcdata[dgl.NID], seeds, [block]
 
         for inputs, outputs, blocks in DistNodeDataLoader(g, torch.tensor([7, 1]), Own(), batch_size=1):
             self.assertEqual(blocks[0].in_degrees().tolist(), g.in_degrees(outputs).tolist())
+        sampler = Own(prefetch_node_feats=["node-feat"], prefetch_labels="node-label")
+        for inputs, outputs, (block,) in DistNodeDataLoader(g, torch.tensor([7, 1]), sampler, batch_size=1):
+            self.assertTrue(torch.equal(block.srcdata["node-feat"], g.ndata["node-feat"][inputs]))
+            self.assertTrue(torch.equal(block.dstdata["node-label"], g.ndata["node-label"][outputs]))
+        self.assertIsNone(sampler.excluded)
+        sampler.sample(g, torch.tensor([7]), [1])
+        self.assertEqual(sampler.excluded, [1])
 
     def test_the_guides_sampler(self):
         sampler = NeighborSampler(g, [2, 3], dgl.distributed.sample_neighbors, torch.device("cpu"))
@@ -122,6 +148,32 @@ class Edges(unittest.TestCase):
                     self.assertFalse(seeds & set(map(tuple, sampled.tolist())))
                 seen += ids.tolist()
             self.assertEqual(sorted(seen), list(range(300)))
+
+    def test_pairs_that_are_uniform_at_both_ends(self):
+        def draw(**options):
+            negatives = dgl.dataloading.negative_sampler.GlobalUniform(20, **options)
+            (_, _, drawn, _), = DistEdgeDataLoader(typed, {LIKES_AUTHORS: torch.arange(80)}, NeighborSampler([1]),
+                                                   batch_size=80, negative_sampler=negatives)
+            self.assertEqual(drawn.edata["valid"].shape, (drawn.num_edges(LIKES_AUTHORS),))
+            return list(map(tuple, torch.stack(drawn.edges(LIKES_AUTHORS), 1).tolist()))
+
+        drawn = draw(exclude_self_loops=False, replace=True)
+        self.assertEqual(len(drawn), 20 * 80)
+        without_loops = [pair for pair in drawn if pair[0] != pair[1]]
+        distinct = list(dict.fromkeys(drawn))
+        self.assertLess(len(without_loops), len(drawn))
+        self.assertLess(len(distinct), len(drawn))
+        self.assertEqual(draw(replace=True), without_loops)
+        self.assertEqual(draw(exclude_self_loops=False), distinct)
+        self.assertEqual(draw(), list(dict.fromkeys(without_loops)))  # DGL's defaults
+
+    def test_edges_in_every_form(self):
+        (_, pairs, _), = DistEdgeDataLoader(g, torch.arange(40), NeighborSampler([2]), batch_size=40)
+        sources, destinations = pairs.edges()
+        order = np.lexsort((destinations, sources))
+        for found, expected in zip(pairs.edges("all", "srcdst"), (sources, destinations, torch.arange(40)), strict=True):
+            np.testing.assert_array_equal(found, expected[order])
+        self.assertEqual(pairs.to("meta", non_blocking=True).edges("eid").device.type, "meta")
 
     def test_scores_of_pairs(self):
         edges = torch.arange(40)
@@ -193,11 +245,27 @@ class SeedsThatRepeat(unittest.TestCase):
         self.assertEqual(self.batches(seed=1), self.batches(seed=1))
         self.assertNotEqual(self.batches(seed=1), self.batches(seed=2))
 
+    def test_columns_are_prefetched(self):
+        columns = {"prefetch_node_feats": ["node-feat"], "prefetch_labels": ["node-label"]}
+        loaders = [DistNodeDataLoader(g, nodes, NeighborSampler([-1, -1], **columns), batch_size=4)
+                   for nodes in (torch.tensor([5, 3, 5, 8]), torch.tensor([5, 3, 8]))]
+        for (inputs, outputs, blocks), (_, of_each_once, _) in zip(*loaders, strict=True):
+            self.assertEqual(outputs.tolist(), of_each_once.tolist())
+            self.assertTrue(torch.equal(blocks[0].srcdata["node-feat"], g.ndata["node-feat"][inputs]))
+            self.assertTrue(torch.equal(blocks[-1].dstdata["node-label"], g.ndata["node-label"][outputs]))
+            self.assertNotIn("node-label", blocks[0].dstdata)
+        sampler = NeighborSampler([2], prefetch_labels={"paper": "label"})
+        (_, outputs, (block,)), = DistNodeDataLoader(typed, {"paper": torch.tensor([2, 2])}, sampler, batch_size=2)
+        self.assertTrue(torch.equal(block.dstnodes["paper"].data["label"],
+                                    typed.nodes["paper"].data["label"][outputs["paper"]]))
+
     def test_what_has_no_effect_is_refused(self):
         with self.assertRaisesRegex(TypeError, "takes no nonsense"):
             self.batches(nonsense=1)
-        with self.assertRaisesRegex(NotImplementedError, "pass each seed once"):
-            self.batches(sampler={"prefetch_node_feats": ["node-feat"]})
+        with self.assertRaisesRegex(ep.InvalidArgument, "and the sampler makes none"):
+            next(iter(DistNodeDataLoader(g, torch.tensor([1, 1]), NeighborSampler([], prefetch_labels=["node-label"]))))
+        with self.assertRaisesRegex(NotImplementedError, "with each seed once"):
+            next(iter(DistNodeDataLoader(g, torch.tensor([1, 1]), dgl.dataloading.LaborSampler([2]))))
 
 
 class Errors(unittest.TestCase):

@@ -12,6 +12,7 @@ from espalier.dgl._arrays import to_numpy, to_torch
 from espalier.dgl._blocks import EID, Block, PairGraph
 from espalier.dgl._graph import DistGraph
 from espalier.dgl.dataloading._samplers import EdgePredictionSampler, NeighborSampler, SupportsSample
+from espalier.types import to_int
 from espalier.typing import EdgeIds, EdgeType, NodeIds
 
 if TYPE_CHECKING:
@@ -43,8 +44,8 @@ class _Iterable:
 
 class DistDataLoader(_Iterable, ep.DistDataLoader):
     """Batches of a dataset, made by collate_fn. Counterpart of DGL's DistDataLoader, over espalier.DistDataLoader:
-    collate_fn gets a batch's rows as one array or tensor, in the thread of the loop. queue_size is not read. seed: of
-    shuffling; None for that of `dgl.seed`."""
+    collate_fn gets a batch's rows as one array or tensor, in the thread of the loop, so that no batches wait in a queue
+    and queue_size has no effect. seed: of shuffling; None for that of `dgl.seed`."""
 
     def __init__(self, dataset: Any, batch_size: int, shuffle: bool = False,
                  collate_fn: Callable[[Any], Any] | None = None, drop_last: bool = False,
@@ -94,10 +95,13 @@ def DistNodeDataLoader(g: DistGraph, nids: ep.NodesOfSplit | NodeIds, graph_samp
     nids: this rank's nodes, ids or {node type: ids}; what `node_split` returned for a part of a split makes the batches
     of espalier.DistNodeDataLoader over that part with batch_size x ranks seeds, and so those of the C++ trainer. A node
     that repeats within a batch is one seed of it. graph_sampler: of this module, or any object with `sample(g, seeds)`,
-    which is called in the thread of the loop. batch_size: of one rank. device: of ids and blocks. seed: None for that
-    of `dgl.seed`. Others are espalier.DistNodeDataLoader's.
+    which is called in the thread of the loop; that of a NeighborSampler is called there too if seeds repeat. batch_size:
+    of one rank. device: of ids and blocks; None for the sampler's output_device. queue_size: the batches that threads
+    of the library sample ahead, as batches_ahead. seed: None for that of `dgl.seed`. Others are
+    espalier.DistNodeDataLoader's.
     """
     seed = _session.loader_seed() if seed is None else seed
+    device = getattr(graph_sampler, "output_device", None) if device is None else device
     nodes, is_of_all_ranks = _seeds(nids)
     is_of_espalier = isinstance(graph_sampler, NeighborSampler) and graph_sampler._example_of is None
     if not is_of_espalier or _repeat(nodes):
@@ -106,13 +110,21 @@ def DistNodeDataLoader(g: DistGraph, nids: ep.NodesOfSplit | NodeIds, graph_samp
             raise TypeError(f"a DistNodeDataLoader that calls its sampler takes no {', '.join(sorted(unknown))}")
         return _sampled_here(g, nids, graph_sampler, device, batch_size, shuffle, drop_last, seed)
     return _NodeLoader(device, g, nodes, graph_sampler._of_espalier(), shuffle=shuffle, drop_last=drop_last, seed=seed,
-                       batch_size=batch_size * (g.world_size if is_of_all_ranks else 1), **options)
+                       batch_size=batch_size * (g.world_size if is_of_all_ranks else 1),
+                       **_with_queue(options, queue_size))
+
+
+def _with_queue(options, queue_size):
+    """Returns options of espalier's loaders with DGL's queue_size."""
+    if queue_size is None:
+        return options
+    if "batches_ahead" in options:
+        raise ep.InvalidArgument("queue_size and batches_ahead are the same option; give one of them")
+    return {**options, "batches_ahead": to_int(queue_size, "queue_size", least=1, most=2**16)}
 
 
 def _sampled_here(g, nids, graph_sampler, device, batch_size, shuffle, drop_last, seed):
     """A loader whose sampler's `sample(g, seeds)` is called for each batch."""
-    if isinstance(graph_sampler, NeighborSampler) and (graph_sampler.prefetch_node_feats or graph_sampler.prefetch_labels):
-        refuse("prefetching of columns for seeds that repeat", "pass each seed once, or read rows from g.ndata")
     ntype, ids = None, to_numpy(nids)
     if isinstance(ids, dict):
         if len(ids) != 1:
@@ -147,8 +159,8 @@ class DistEdgeDataLoader(_Loader, ep.DistEdgeDataLoader):
     eids: this rank's edges, ids or {edge type: ids}, what `edge_split` returned, or an espalier.EdgesOfSplit, whose
     batches all ranks take together. graph_sampler: of blocks, or what as_edge_prediction_sampler returned. exclude:
     None, "self", "reverse_id" or "reverse_types": seed edges, and their reverses, are not sampled in the batch.
-    Reverses are found by their ends, so that reverse_eids is not read. seed: None for that of `dgl.seed`. Others are
-    espalier.DistEdgeDataLoader's.
+    Reverses are found by their ends, so that reverse_eids has no effect. device, queue_size: as of DistNodeDataLoader.
+    seed: None for that of `dgl.seed`. Others are espalier.DistEdgeDataLoader's.
     """
 
     def __init__(self, g: DistGraph, eids: ep.EdgesOfSplit | ep.EdgeShare | EdgeIds,
@@ -157,13 +169,14 @@ class DistEdgeDataLoader(_Loader, ep.DistEdgeDataLoader):
                  exclude: str | None = None, reverse_eids: EdgeIds | None = None,
                  reverse_etypes: Mapping[Any, EdgeType] | None = None, negative_sampler: "_Negatives | None" = None,
                  seed: int | None = None, **options: Any) -> None:
-        self._device = device
         if isinstance(graph_sampler, EdgePredictionSampler):
             given = graph_sampler.options
             exclude, reverse_etypes = given["exclude"] or exclude, given["reverse_etypes"] or reverse_etypes
             negative_sampler, graph_sampler = given["negative_sampler"] or negative_sampler, graph_sampler.sampler
         if not isinstance(graph_sampler, NeighborSampler):
             refuse(f"a loader of edges with a {type(graph_sampler).__name__}", "samplers are those of dgl.dataloading")
+        self._device = graph_sampler.output_device if device is None else device
+        self._is_negative = getattr(negative_sampler, "is_negative", None)
         if callable(negative_sampler):
             refuse("a custom negative sampler", "Uniform, GlobalUniform and others of espalier.negative_sampler")
         edges, is_of_all_ranks = _seeds(eids)
@@ -171,7 +184,7 @@ class DistEdgeDataLoader(_Loader, ep.DistEdgeDataLoader):
         super().__init__(g, edges, graph_sampler._of_espalier(), shuffle=shuffle, drop_last=drop_last, exclude=exclude,
                          batch_size=batch_size * (g.world_size if is_of_all_ranks else 1),
                          reverse_etypes=reverse_etypes, negative_sampler=negative_sampler, edge_ids=len(numbers) == 1,
-                         seed=_session.loader_seed() if seed is None else seed, **options)
+                         seed=_session.loader_seed() if seed is None else seed, **_with_queue(options, queue_size))
         self._etypes = [g.canonical_etypes[number] for number in numbers]
 
     def _as_dgl(self, batch):
@@ -179,9 +192,13 @@ class DistEdgeDataLoader(_Loader, ep.DistEdgeDataLoader):
         graphs = [self._pairs(batch, links.sources, links.destinations, links.relations,
                               {EID: links.edge_ids} if len(links.edge_ids) else {})]
         if links.negatives_per_edge:
-            ends = [rows.reshape(-1) for rows in links.negatives()]
-            graphs.append(self._pairs(batch, *ends[:2], np.repeat(links.relations, links.negatives_per_edge),
-                                      {"valid": ends[2]}))
+            sources, destinations, valid = (rows.reshape(-1) for rows in links.negatives())
+            relations = np.repeat(links.relations, links.negatives_per_edge)
+            if self._is_negative is not None:
+                kept = self._is_negative(sources, destinations, relations)
+                sources, destinations, valid = sources[kept], destinations[kept], valid[kept]
+                relations = relations[kept]
+            graphs.append(self._pairs(batch, sources, destinations, relations, {"valid": valid}))
         return (to_torch(batch.input_nodes, self._device), *graphs, self._blocks(batch))
 
     def _pairs(self, batch, sources, destinations, relations, columns):

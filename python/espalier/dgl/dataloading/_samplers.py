@@ -3,9 +3,8 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
-import numpy as np
-
 import espalier as ep
+from espalier.dataloading import prefetched_columns
 from espalier.dgl._absent import refuse
 from espalier.dgl._arrays import to_torch
 from espalier.dgl._blocks import NID, Block, to_block
@@ -32,7 +31,11 @@ class Sampler:
 
 
 class BlockSampler(Sampler):
-    """Base of samplers that make blocks: `sample_blocks(g, seeds)` returns (input nodes, output nodes, blocks)."""
+    """Base of samplers that make blocks: `sample_blocks(g, seeds)` returns (input nodes, output nodes, blocks).
+
+    prefetch_node_feats, prefetch_labels: columns that `sample` reads into `blocks[0].srcdata` and `blocks[-1].dstdata`
+    after sample_blocks. output_device: of what a loader makes with this sampler, unless the loader has a device.
+    """
 
     def __init__(self, prefetch_node_feats: Columns | None = None, prefetch_labels: Columns | None = None,
                  prefetch_edge_feats: Columns | None = None,
@@ -40,6 +43,7 @@ class BlockSampler(Sampler):
         if prefetch_edge_feats:
             refuse("prefetch_edge_feats", "read rows of edges by blocks[i].edata[dgl.EID] from g.edata")
         self.prefetch_node_feats, self.prefetch_labels = prefetch_node_feats or (), prefetch_labels or ()
+        self.output_device = output_device
 
     def sample_blocks(self, g: DistGraph, seed_nodes: NodeIds,
                       exclude_eids: EdgeIds | None = None) -> tuple[Any, Any, list[Block]]:
@@ -47,7 +51,22 @@ class BlockSampler(Sampler):
 
     def sample(self, g: DistGraph, seed_nodes: NodeIds,
                exclude_eids: EdgeIds | None = None) -> tuple[Any, Any, list[Block]]:
-        return self.sample_blocks(g, seed_nodes)
+        """Returns what sample_blocks returns, with the columns that are prefetched."""
+        exclude = {} if exclude_eids is None else {"exclude_eids": exclude_eids}
+        input_nodes, output_nodes, blocks = self.sample_blocks(g, seed_nodes, **exclude)
+        self._prefetch(g, blocks)
+        return input_nodes, output_nodes, blocks
+
+    def _prefetch(self, g, blocks):
+        fetches = [(number, column, end) for names, end in ((self.prefetch_node_feats, "srcdata"),
+                                                            (self.prefetch_labels, "dstdata"))
+                   for number, column in prefetched_columns(g._schema, names)]
+        if fetches and not blocks:
+            raise ep.InvalidArgument("columns are fetched into blocks, and the sampler makes none")
+        for number, column, end in fetches:
+            ntype = g.ntypes[number]
+            frame = getattr(blocks[0 if end == "srcdata" else -1], end)._frames[ntype]
+            frame[column] = g.nodes[ntype].data[column][frame[NID]].to(frame[NID].device)
 
 
 class NeighborSampler(BlockSampler):
@@ -56,10 +75,13 @@ class NeighborSampler(BlockSampler):
 
     fanouts: numbers of in-edges of each edge type, -1 for all, or {edge type: number}. prob: edge column with weights;
     mask: with values that are not 0 for edges that may be sampled. prefetch_node_feats, prefetch_labels: columns that a
-    loader fetches ahead, into `blocks[0].srcdata` and `blocks[-1].dstdata`. output_device and fused are not read.
+    loader fetches ahead, into `blocks[0].srcdata` and `blocks[-1].dstdata`; for seeds that repeat, when it samples.
+    output_device: as of BlockSampler, and of what `sample_blocks` returns. fused has no effect: it chooses DGL's
+    implementation.
 
     `NeighborSampler(g, fanouts, sample_neighbors, device)` is the sampler of the user guide's example:
-    `sample_blocks(seeds)`, a DistDataLoader's collate_fn, returns the blocks; its first fan-out is that of the seeds.
+    `sample_blocks(seeds)`, a DistDataLoader's collate_fn, returns the blocks, on the device; its first fan-out is that
+    of the seeds.
     """
 
     def __init__(self, fanouts: DistGraph | Iterable[int | dict[Any, int]],
@@ -70,9 +92,9 @@ class NeighborSampler(BlockSampler):
                  output_device: "str | torch.device | None" = None, fused: bool = True) -> None:
         self._example_of = None
         if isinstance(fanouts, DistGraph):
-            self._example_of, fanouts, self._sample_neighbors = fanouts, edge_dir, prob
+            self._example_of, fanouts, self._sample_neighbors, output_device = fanouts, edge_dir, prob, mask
             fanouts, edge_dir, prob, mask, replace = list(fanouts)[::-1], "in", None, None, True
-        super().__init__(prefetch_node_feats, prefetch_labels, prefetch_edge_feats)
+        super().__init__(prefetch_node_feats, prefetch_labels, prefetch_edge_feats, output_device)
         if prob is not None and mask is not None:
             raise ep.InvalidArgument("a sampler has prob or mask, not both")
         self.fanouts = [fanout_of(fanout) for fanout in fanouts]
@@ -89,7 +111,9 @@ class NeighborSampler(BlockSampler):
     def sample_blocks(self, g: DistGraph | NodeIds, seed_nodes: NodeIds | None = None,
                       exclude_eids: None = None) -> Any:
         if self._example_of is not None and seed_nodes is None:
-            return self._sample(self._example_of, g, self._sample_neighbors)[2]
+            blocks = self._sample(self._example_of, g, self._sample_neighbors)[2]
+            self._prefetch(self._example_of, blocks)
+            return blocks
         if exclude_eids is not None:
             refuse("exclude_eids", "DistEdgeDataLoader leaves out seed edges, and their reverses")
         return self._sample(g, seed_nodes, sample_neighbors)
@@ -101,7 +125,11 @@ class NeighborSampler(BlockSampler):
             frontier = sample(g, nodes, fanout, edge_dir=self.edge_dir, prob=self.prob, replace=self.replace)
             blocks.insert(0, to_block(frontier, nodes))
             nodes = blocks[0].srcdata[NID]
-        return to_torch(nodes) if isinstance(nodes, np.ndarray) else nodes, to_torch(output_nodes), blocks
+        device = self.output_device
+        if device is not None:
+            blocks = [block.to(device) for block in blocks]
+        input_nodes = blocks[0].srcdata[NID] if blocks else to_torch(nodes, device)
+        return input_nodes, to_torch(output_nodes, device), blocks
 
 
 class MultiLayerNeighborSampler(NeighborSampler):
@@ -127,7 +155,7 @@ class LaborSampler(NeighborSampler):
         if importance_sampling != 0 or batch_dependency != 1:
             refuse("LABOR with importance_sampling or batch_dependency", "LABOR-0 is there: importance_sampling=0")
         super().__init__(fanouts, edge_dir, prob, None, False, prefetch_node_feats, prefetch_labels,
-                         prefetch_edge_feats)
+                         prefetch_edge_feats, output_device)
         self.layer_dependency = layer_dependency
 
     def _of_espalier(self):
