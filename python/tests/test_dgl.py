@@ -59,6 +59,25 @@ class PartitionGraph(unittest.TestCase):
         self.assertEqual((config["num_nodes"], config["num_parts"], config["part_method"]), (3, 1, "random"))
         self.assertEqual(ep.DistGraph(folder / config["partitions"]).num_edges(), 2)
 
+    def test_what_is_balanced(self):
+        mask = self.graph.ndata["train_mask"]
+        for given, expected in ((None, []), (True, ["NodeTypes"]), (mask, ["TrainNodes"]),
+                                ({"_N": mask.astype(np.uint8)}, ["TrainNodes"])):
+            with mock.patch.object(ep, "partition", wraps=ep.partition) as partition:
+                dgl.distributed.partition_graph(self.graph, "balanced", 2, self.folder, balance_ntypes=given,
+                                                balance_edges=True)
+            self.assertEqual(partition.call_args.kwargs["balance"], [*expected, "Edges"])
+        for given in (self.graph.ndata["label"], self.graph.ndata["test_mask"], {"paper": mask}):
+            with self.assertRaisesRegex(NotImplementedError, "^balance_ntypes by other classes than train_mask is not"):
+                dgl.distributed.partition_graph(self.graph, "balanced", 2, self.folder, balance_ntypes=given)
+
+    def test_the_book_of_metadata_that_is_read_already(self):
+        file = self.folder / "cora.json"
+        metadata = json.loads(file.read_text()) | {"graph_name": "renamed"}
+        for given, name in ((None, "cora"), (metadata, "renamed")):
+            book, found, ntypes, etypes = dgl.distributed.load_partition_book(file, 1, given)
+            self.assertEqual((book.num_partitions(), found, ntypes, etypes), (2, name, {"_N": 0}, {"_N:_E:_N": 0}))
+
     def test_graphs_of_several_types(self):
         folder = graphs.make_folder()
         g = dgl.heterograph({WRITES: (np.array([0, 1, 1]), np.array([0, 0, 2]))}, {"paper": 5})
@@ -73,6 +92,8 @@ class PartitionGraph(unittest.TestCase):
     def test_what_is_refused(self):
         with self.assertRaisesRegex(NotImplementedError, "num_hops=2"):
             dgl.distributed.partition_graph(self.graph, "y", 2, self.folder, num_hops=2)
+        with self.assertRaisesRegex(NotImplementedError, "^num_trainers_per_machine=4 is not there: node_split divides"):
+            dgl.distributed.partition_graph(self.graph, "y", 2, self.folder, num_trainers_per_machine=4)
         with self.assertRaisesRegex(ep.InvalidArgument, "part_method 'best'"):
             dgl.distributed.partition_graph(self.graph, "y", 2, self.folder, part_method="best")
         (self.folder / "mine").mkdir()

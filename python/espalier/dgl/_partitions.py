@@ -3,7 +3,7 @@
 import json
 import os
 import pathlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -42,23 +42,27 @@ def partition_graph(g: Any, graph_name: str, num_parts: int, out_path: Path, num
     that exist there are not made again.
 
     part_method: "metis", "random" or "streaming". balance_edges: partitions have about as many edges, too.
-    balance_ntypes: of the node types of g, True or any value: also as many of each type. num_hops must be 1: a
-    partition has the in-edges of its nodes. num_trainers_per_machine, graph_formats and use_graphbolt are not read.
+    balance_ntypes: True: also as many nodes of each type; g.ndata["train_mask"], or {node type: mask}: as many training
+    nodes. num_hops must be 1: a partition has the in-edges of its nodes. num_trainers_per_machine must be 1: node_split
+    divides nodes among any ranks. graph_formats and use_graphbolt have no effect: partitions have one format.
     """
     if num_hops != 1:
         refuse(f"num_hops={num_hops}", "a partition has its nodes' in-edges, and the servers have the rest")
+    if num_trainers_per_machine != 1:
+        refuse(f"num_trainers_per_machine={num_trainers_per_machine}",
+               "node_split divides nodes among any ranks, with force_even=False by the partitions that own them")
     if part_method not in _ALGORITHMS or objtype not in _OBJECTIVES:
         raise ep.InvalidArgument(f"part_method {part_method!r}, objtype {objtype!r}; expected metis, random or "
                                  "streaming, and cut or vol")
     out = pathlib.Path(out_path)
     source = out / graph_name
     nodes, edges, splits = _arrays_of(g)
+    balance = _balanced(balance_ntypes, nodes) + (["Edges"] if balance_edges else [])
     if source.exists() and not (source / "graph.yaml").exists() and any(source.iterdir()):
         raise ep.AlreadyExists(f"{source} holds something else than a graph of partition_graph")
     for file in [*source.glob("array-*.npy"), *source.glob("graph.yaml")]:  # of an earlier call
         file.unlink()
     ep.write_graph(source, graph_name, nodes, edges, splits)
-    balance = [name for name, wanted in (("NodeTypes", balance_ntypes is not None), ("Edges", balance_edges)) if wanted]
     folder = ep.partition(source, out / "partitions", count=num_parts, algorithm=_ALGORITHMS[part_method],
                           objective=_OBJECTIVES[objtype], balance=balance, seed=seed)
     made = ep.DistGraph(folder)
@@ -76,6 +80,28 @@ def partition_graph(g: Any, graph_name: str, num_parts: int, out_path: Path, num
     return (_only({ntype: to_torch(made.to_original_ids(np.arange(made.num_nodes(ntype)), ntype))
                    for ntype in made.ntypes}),
             _only({etype: to_torch(original_edge_ids(folder, etype)) for etype in made.canonical_etypes}))
+
+
+def _balanced(balance_ntypes, nodes):
+    """Returns what espalier.partition balances for DGL's balance_ntypes. nodes: {type: (number, columns)}."""
+    if balance_ntypes is None or balance_ntypes is False:
+        return []
+    if balance_ntypes is True:
+        return ["NodeTypes"]
+    by_type = dict(balance_ntypes) if isinstance(balance_ntypes, Mapping) else dict.fromkeys(nodes, balance_ntypes)
+    given = to_numpy(by_type)
+    masks = {ntype: columns["train_mask"] for ntype, (_, columns) in nodes.items() if "train_mask" in columns}
+    is_train_mask = given.keys() == masks.keys() and all(_is_mask(given[ntype], mask) for ntype, mask in masks.items())
+    if not masks or not is_train_mask:
+        refuse("balance_ntypes by other classes than train_mask",
+               "give g.ndata['train_mask'], or True for the node types of a heterograph; `espalier partition --algorithm "
+               "External` takes any assignment")
+    return ["TrainNodes"]
+
+
+def _is_mask(values, mask):
+    values, mask = np.asarray(values).reshape(-1), np.asarray(mask).reshape(-1) != 0
+    return len(np.unique(values)) <= 2 and np.array_equal(values != 0, mask)
 
 
 def _ranges(first):
@@ -105,11 +131,12 @@ def _arrays_of(g):
     return nodes, edges, splits
 
 
-def load_partition_book(part_config: Path, part_id: int, graph_name: str | None = None
+def load_partition_book(part_config: Path, part_id: int, part_metadata: Mapping[str, Any] | None = None
                         ) -> tuple[GraphPartitionBook, str, dict[str, int], dict[str, int]]:
-    """Returns (GraphPartitionBook, graph's name, node types, edge types). Counterpart of DGL's load_partition_book."""
+    """Returns (GraphPartitionBook, graph's name, node types, edge types). Counterpart of DGL's load_partition_book.
+    part_metadata: the content of part_config, from which name and types are then taken; None: it is read."""
     graph = _open(part_config)
-    config = json.loads(pathlib.Path(part_config).read_text())
+    config = json.loads(pathlib.Path(part_config).read_text()) if part_metadata is None else part_metadata
     _check_part(graph, part_id)
     return graph.get_partition_book(), config["graph_name"], config["ntypes"], config["etypes"]
 
