@@ -1,6 +1,7 @@
 #include "services/format/results/edge_results.h"
 
 #include "services/format/results/result_files.h"
+#include "services/graph/schema.h"
 #include "services/storage/object_key.h"
 
 namespace espalier::format {
@@ -26,6 +27,7 @@ EdgeResultsWriter::EdgeResultsWriter(storage::ObjectStore& store, std::string pr
 
 Status EdgeResultsWriter::Begin(const EdgeResultShape& shape) {
   RETURN_IF_ERROR(EndPart());
+  RETURN_IF_ERROR(graph::CheckName("part", shape.part));
   const std::string folder = storage::JoinKey(folder_, shape.part);
   const auto rows = static_cast<int64_t>(shape.rows);
   ASSIGN_OR_RETURN(NpyWriter sources, NpyWriter::Open(store_, folder + "/sources.npy", DType::kU64, {rows}));

@@ -1,5 +1,5 @@
-// Writes results for the edges of a split (predictions, logits): one row per edge, with the original ids of its source
-// and destination.
+// Writes results for the edges of a split, or for other edges of a type (predictions, logits): one row per edge, with
+// the original ids of its source and destination.
 #pragma once
 
 #include <map>
@@ -15,9 +15,9 @@
 
 namespace espalier::format {
 
-// Shapes of the arrays of one part of the split.
+// Shapes of the arrays of one part of the edges.
 struct EdgeResultShape {
-  std::string part;  // "train", "validation", "test"
+  std::string part;  // "train", "validation", "test", or a name that a program gives: a folder
   uint64_t rows = 0;
   DType value_dtype = DType::kF32;  // not BF16, which NumPy does not have
   std::vector<int64_t> row_shape;   // shape of the value of an edge; empty: a scalar
@@ -28,11 +28,12 @@ struct EdgeResultShape {
 // then Append for all rows of each part, and Commit at the end. Thread-compatible.
 class EdgeResultsWriter {
  public:
-  // `store` must outlive this object. `kind` is "predictions" or "logits".
+  // `store` must outlive this object. `kind` is "predictions" or "logits", `split` empty for edges of no split.
   EdgeResultsWriter(storage::ObjectStore& store, std::string prefix, std::string kind, std::string edge_type,
                     std::string split, std::map<std::string, std::string> attributes);
 
-  // Starts a part. Returns InvalidArgument if rows of the previous part are missing.
+  // Starts a part. Returns InvalidArgument if its name is not one that graph::CheckName accepts, or if rows of the
+  // previous part are missing.
   Status Begin(const EdgeResultShape& shape);
   // Appends n rows: `sources` and `destinations` are U64 [n], `values` is [n, row_shape...] with the dtype of Begin.
   // Returns InvalidArgument otherwise.

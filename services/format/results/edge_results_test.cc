@@ -63,5 +63,13 @@ TEST(EdgeResultsTest, RefusesRowsThatDoNotFit) {
   EXPECT_FALSE(store.Head("out/predictions/manifest.json").ok());
 }
 
+TEST(EdgeResultsTest, RefusesAPartThatIsNoNameOfAFolder) {
+  storage::MemoryStore store;
+  EdgeResultsWriter writer = WriterTo(store);
+  EXPECT_EQ(writer.Begin({"../test", 1, DType::kF32, {}}).message(),
+            "part '../test' is not a name: expected letters, digits, '_', and '.' or '-' after the first character");
+  EXPECT_EQ(writer.Begin({"", 1, DType::kF32, {}}).code(), StatusCode::kInvalidArgument);
+}
+
 }  // namespace
 }  // namespace espalier::format
