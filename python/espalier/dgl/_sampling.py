@@ -57,7 +57,7 @@ def sample_etype_neighbors(g: DistGraph, nodes: NodeIds, fanout: Ids | dict[Any,
             raise ep.InvalidArgument(f"{len(numbers)} fan-outs of {len(g.canonical_etypes)} edge types")
         fanout = dict(zip(g.canonical_etypes, numbers))
     if isinstance(prob, (list, tuple)):
-        refuse("prob for each edge type", "name one column, which edge types without it sample uniformly")
+        refuse("prob for each edge type", "name one column, which every edge type that is sampled has")
     return sample_neighbors(g, nodes, fanout, edge_dir, prob, replace, output_device=output_device)
 
 
