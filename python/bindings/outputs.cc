@@ -16,6 +16,7 @@
 #include "python/bindings/bindings.h"
 #include "python/bindings/waits.h"
 #include "services/client/graph/dist_graph.h"
+#include "services/format/results/edge_results.h"
 #include "services/format/results/node_results.h"
 #include "services/format/results/outputs_manifest.h"
 #include "services/storage/object_key.h"
@@ -49,21 +50,25 @@ class OutputsWriter {
   }
 
   Status Begin(const std::string& kind, const format::NodeResultShape& shape) {
-    const std::string folder = storage::JoinKey(to_.prefix, format::ResultsFolder(manifest_.incarnation));
-    return writers_.try_emplace(kind, *to_.store, folder, kind, attributes_).first->second.Begin(shape);
+    return of_nodes_.try_emplace(kind, *to_.store, Folder(), kind, attributes_).first->second.Begin(shape);
   }
   Status Append(const std::string& kind, const Tensor& ids, const Tensor& values) {
-    return writers_.at(kind).Append(ids, values);
+    return of_nodes_.at(kind).Append(ids, values);
+  }
+
+  // The edge type and the split are those of the first part of the kind.
+  Status BeginEdges(const std::string& kind, const std::string& edge_type, const std::string& split,
+                    const format::EdgeResultShape& shape) {
+    return of_edges_.try_emplace(kind, *to_.store, Folder(), kind, edge_type, split, attributes_)
+        .first->second.Begin(shape);
+  }
+  Status AppendEdges(const std::string& kind, const Tensor& sources, const Tensor& destinations, const Tensor& values) {
+    return of_edges_.at(kind).Append(sources, destinations, values);
   }
 
   Status Commit(const std::string& result_json) {
-    for (auto& [kind, writer] : writers_) {
-      ASSIGN_OR_RETURN(std::vector<format::OutputFile> files, writer.Commit());
-      for (format::OutputFile& file : files) {
-        if (!to_.prefix.empty()) file.file.key.erase(0, to_.prefix.size() + 1);
-        manifest_.files.push_back(std::move(file));
-      }
-    }
+    for (auto& [kind, writer] : of_nodes_) RETURN_IF_ERROR(AddFiles(writer.Commit()));
+    for (auto& [kind, writer] : of_edges_) RETURN_IF_ERROR(AddFiles(writer.Commit()));
     if (manifest_.result_json.empty()) manifest_.result_json = result_json;  // otherwise what this incarnation has said
     RETURN_IF_ERROR(format::CommitOutputs(*to_.store, to_.prefix, manifest_));
     ASSIGN_OR_RETURN(const bool replaceable, CanReplaceResult());
@@ -79,6 +84,18 @@ class OutputsWriter {
   OutputsWriter(storage::StoreLocation to, uint64_t incarnation, Attributes attributes)
       : to_(std::move(to)), attributes_(std::move(attributes)) {
     manifest_.incarnation = incarnation;
+  }
+
+  std::string Folder() const { return storage::JoinKey(to_.prefix, format::ResultsFolder(manifest_.incarnation)); }
+
+  // Adds the files of a writer to the manifest.
+  Status AddFiles(Result<std::vector<format::OutputFile>> files) {
+    if (!files.ok()) return files.status();
+    for (format::OutputFile& file : *files) {
+      if (!to_.prefix.empty()) file.file.key.erase(0, to_.prefix.size() + 1);
+      manifest_.files.push_back(std::move(file));
+    }
+    return Status();
   }
 
   Status RemoveKinds(const std::vector<std::string>& kinds) {
@@ -111,9 +128,11 @@ class OutputsWriter {
 
   const storage::StoreLocation to_;
   const Attributes attributes_;
-  format::OutputsManifest manifest_;                          // what is committed next
-  std::string earlier_result_;                                // of the manifest that stood there; empty: none did
-  std::map<std::string, format::NodeResultsWriter> writers_;  // by kind; they refer to to_
+  format::OutputsManifest manifest_;  // what is committed next
+  std::string earlier_result_;        // of the manifest that stood there; empty: none did
+  // By kind; they refer to to_.
+  std::map<std::string, format::NodeResultsWriter> of_nodes_;
+  std::map<std::string, format::EdgeResultsWriter> of_edges_;
 };
 
 // Ids are unsigned in files.
@@ -154,6 +173,22 @@ void BindOutputs(nb::module_& m) {
            [](OutputsWriter& writer, const std::string& kind, const IdArray& ids, const AnyArray& values) {
              const Tensor of_ids = UnsignedIds(ids), of_values = FromNumpy(values);
              CallStore([&] { return writer.Append(kind, of_ids, of_values); });
+           })
+      .def("begin_edges",
+           [](OutputsWriter& writer, const std::string& kind, const std::string& edge_type, const std::string& split,
+              const std::string& part, uint64_t rows, const std::string& dtype, std::vector<int64_t> row_shape) {
+             const format::EdgeResultShape shape{.part = part,
+                                                 .rows = rows,
+                                                 .value_dtype = DTypeFromNumpyName(dtype),
+                                                 .row_shape = std::move(row_shape)};
+             CallStore([&] { return writer.BeginEdges(kind, edge_type, split, shape); });
+           })
+      .def("append_edges",
+           [](OutputsWriter& writer, const std::string& kind, const IdArray& sources, const IdArray& destinations,
+              const AnyArray& values) {
+             const Tensor of_sources = UnsignedIds(sources), of_destinations = UnsignedIds(destinations);
+             const Tensor of_values = FromNumpy(values);
+             CallStore([&] { return writer.AppendEdges(kind, of_sources, of_destinations, of_values); });
            })
       .def("commit", [](OutputsWriter& writer, const std::string& result_json) {
         CallStore([&] { return writer.Commit(result_json); });

@@ -29,6 +29,7 @@ from espalier.dataloading import (
     negative_sampler,
 )
 from espalier.distributed import ProcessGroup, init_process_group
+from espalier.edge_outputs import write_edge_predictions
 from espalier.embedding import DistEmbedding
 from espalier.errors import (
     Aborted,
@@ -76,6 +77,6 @@ __all__ = [
     "negative_sampler", "NeighborSampler", "NID", "node_split", "NodeShare", "NodesOfSplit", "NotFound", "optim",
     "OutOfRange", "partition", "PartitionBook", "PermissionDenied", "pinsage_neighbors", "ProcessGroup",
     "random_walk", "remove_saved_tensors", "ResourceExhausted", "Results", "run", "sample_neighbors", "save_tensors",
-    "serve", "submit", "to_block", "Unauthenticated", "Unavailable", "Unimplemented", "write_embeddings", "write_graph",
-    "write_predictions",
+    "serve", "submit", "to_block", "Unauthenticated", "Unavailable", "Unimplemented", "write_edge_predictions",
+    "write_embeddings", "write_graph", "write_predictions",
 ]

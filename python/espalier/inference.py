@@ -35,7 +35,7 @@ def infer(model: Any, g: "DistGraph", features: Columns, group: "ProcessGroup | 
     model has `needs_degrees`. It is in evaluation mode meanwhile. features: the columns that the first layer reads, a
     name or a list of names, or {node type: names}. hidden: returns (outputs, embeddings), whose second part is what
     enters the last layer: {node type: DistTensor}, or a DistTensor; `write_embeddings` and `write_predictions` write
-    them to files.
+    them to files, and `write_edge_predictions` what a function makes of both ends of edges.
     """
     if hidden and model.num_layers < 2:
         raise InvalidArgument("a model of one layer has no hidden activations: hidden needs a second layer")

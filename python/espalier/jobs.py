@@ -86,7 +86,8 @@ def _run(command, show):
 
 
 class Results:
-    """What a job, or `write_embeddings` and `write_predictions`, has left in an output folder (docs/outputs.md).
+    """What a job, or `write_embeddings`, `write_predictions` and `write_edge_predictions`, has left in an output folder
+    (docs/outputs.md).
 
     `result` is result.json as a dict, `epochs` the lines of metrics.jsonl. Arrays come with the ids of the input graph.
     NotFound: the folder has no result, because the run failed or has not ended.
@@ -149,8 +150,8 @@ class Results:
         return self._of_nodes("embeddings", ntype)
 
     def predictions(self, ntype: str | None = None) -> tuple[np.ndarray, ...]:
-        """Returns (ids, values) as `embeddings` does; of a task on edges, with the split's part in place of a type,
-        (sources, destinations, values)."""
+        """Returns (ids, values) as `embeddings` does; of edges, with the part in place of a type, (sources, destinations,
+        values)."""
         return self._of_nodes("predictions", ntype)
 
     def logits(self, ntype: str | None = None) -> tuple[np.ndarray, ...]:

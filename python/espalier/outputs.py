@@ -1,5 +1,5 @@
 """Embeddings and predictions of nodes in files, under the ids of the input graph, as a job of trainers writes them
-(docs/outputs.md).
+(docs/outputs.md). edge_outputs.py writes predictions of edges.
 
     outputs, hidden = ep.infer(model, g, "node-feat", group, hidden=True)
     ep.write_embeddings(g, hidden, group)
@@ -61,15 +61,13 @@ def write_predictions(g: "DistGraph", outputs: DistTensor | Mapping[str, DistTen
     the class of the largest output, int64 [n]; "multilabel": 1 for each class whose output is positive, uint8 [n, C];
     "regression": the outputs. Other arguments as of write_embeddings.
     """
-    if task not in _DECISIONS:
-        raise InvalidArgument(f"task must be {', '.join(map(repr, _DECISIONS))}, not {task!r}")
+    check_task(task)
     rows_of = _by_type(g, outputs)
     for name, tensor in rows_of.items():
         if len(tensor.shape) != 2 or tensor.shape[1] == 0 or tensor.dtype != np.float32:
             raise InvalidArgument(f"outputs of {name!r} are {tensor.dtype} {list(tensor.shape)}; expected float32 "
                                   "[nodes, classes or targets] with at least one column")
-    kinds = {"predictions": _DECISIONS[task], "logits": None if task == "regression" else _as_they_are}
-    _write(g, group, uri, rows_of, nodes, attributes, kinds)
+    _write(g, group, uri, rows_of, nodes, attributes, kinds_of(task))
 
 
 def _as_they_are(rows):
@@ -78,6 +76,16 @@ def _as_they_are(rows):
 
 _DECISIONS = {"classification": lambda rows: rows.argmax(axis=1).astype(np.int64),
               "multilabel": lambda rows: (rows > 0).astype(np.uint8), "regression": _as_they_are}
+
+
+def check_task(task):
+    if task not in _DECISIONS:
+        raise InvalidArgument(f"task must be {', '.join(map(repr, _DECISIONS))}, not {task!r}")
+
+
+def kinds_of(task):
+    """Returns {kind: function from outputs to what is written}; of None nothing is there afterwards."""
+    return {"predictions": _DECISIONS[task], "logits": None if task == "regression" else _as_they_are}
 
 
 def _by_type(g, values):
@@ -113,15 +121,33 @@ class _Rows:
 
 
 def _write(g, group, uri, rows_of, nodes, attributes, kinds):
-    """kinds: {kind: function from rows to what is written}; of None nothing is there afterwards."""
+    """kinds: as of kinds_of."""
+    uri = place_of(g, group, uri)
+    wanted = _wanted(g, rows_of, nodes)
+    run_on_rank_0(g, group, lambda: _steps(g, uri, rows_of, wanted, attributes, kinds))
+
+
+def place_of(g, group, uri):
+    """Returns the place of the outputs: a folder or an s3:// URI."""
     if group is None and g.world_size > 1:
         raise InvalidArgument("a job of several ranks needs its process group: the argument `group`")
     uri = os.environ.get("ESPALIER_OUTPUT") if uri is None else os.fspath(uri)
     if not uri:
         raise InvalidArgument("name a place for the outputs: uri=, a folder or an s3:// URI (no job has set ESPALIER_OUTPUT)")
-    wanted = _wanted(g, rows_of, nodes)
-    steps = _steps(g, uri, rows_of, wanted, attributes or {}, kinds) if g.rank() == 0 else iter(())
-    _run_on_rank_0(group, steps)
+    return uri
+
+
+def open_writer(g, uri, kinds, attributes):
+    """Returns the writer of outputs, of rank 0; what stands there of these kinds is taken out of the manifest."""
+    job = os.environ.get("ESPALIER_JOB_NAME", "")
+    attributes = {"graph": g.name, **({"job": job} if job else {}), **(attributes or {})}
+    return _core.open_outputs(g._core, uri, list(kinds), attributes, dict(os.environ))
+
+
+def commit(g, writer):
+    job = os.environ.get("ESPALIER_JOB_NAME", "")
+    facts = {**({"name": job} if job else {}), "graph": g.name}
+    writer.commit(json.dumps(facts, indent=2, ensure_ascii=False) + "\n")
 
 
 def _wanted(g, rows_of, nodes):
@@ -149,9 +175,7 @@ def _wanted(g, rows_of, nodes):
 
 def _steps(g, uri, rows_of, wanted, attributes, kinds):
     """Writes a piece each time that it is resumed."""
-    job = os.environ.get("ESPALIER_JOB_NAME", "")
-    attributes = {"graph": g.name, **({"job": job} if job else {}), **attributes}
-    writer = _core.open_outputs(g._core, uri, list(kinds), attributes, dict(os.environ))
+    writer = open_writer(g, uri, kinds, attributes)
     kinds = {kind: to_values for kind, to_values in kinds.items() if to_values is not None}
     yield
     for name, ids in wanted.items():
@@ -167,12 +191,13 @@ def _steps(g, uri, rows_of, wanted, attributes, kinds):
             for kind, to_values in kinds.items():
                 writer.append(kind, piece, np.ascontiguousarray(to_values(read)))
             yield
-    facts = {**({"name": job} if job else {}), "graph": g.name}
-    writer.commit(json.dumps(facts, indent=2, ensure_ascii=False) + "\n")
+    commit(g, writer)
 
 
-def _run_on_rank_0(group, steps):
-    """Runs rank 0's `steps` to their end. After each step the ranks meet, so that no rank waits longer than for one."""
+def run_on_rank_0(g, group, make_steps):
+    """Runs the steps that make_steps() returns on rank 0, to their end. After each step the ranks meet, so that no rank
+    waits longer than for one."""
+    steps = make_steps() if g.rank() == 0 else iter(())
     if group is None or group.size == 1:
         for _ in steps:
             pass

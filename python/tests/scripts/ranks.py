@@ -172,6 +172,25 @@ def outputs(g, group):
     ep.write_predictions(g, rows, group)
 
 
+def edge_outputs(g, group):
+    """Each rank computes scores of its own edges, and all write those of some edges together."""
+    scores = ep.DistTensor.create(g, (), name="scores", etype="edge")
+    mine = ep.edge_split(np.arange(g.num_edges()), g)
+    scores[mine.ids] = g.to_original_ids(mine.sources) - 2.0 * g.to_original_ids(mine.destinations)
+    chosen = np.arange(0, g.num_edges(), 3)
+    group.barrier()
+
+    def fails(sources, destinations):
+        raise ValueError("no scores today")
+
+    try:
+        ep.write_edge_predictions(g, {"chosen": chosen}, fails, group)
+        raise AssertionError("outputs of a function that fails were written")
+    except (ValueError, ep.EspalierError) as error:  # of rank 0, on all ranks
+        assert "no scores today" in str(error), error
+    ep.write_edge_predictions(g, {"chosen": chosen}, scores, group, task="regression")
+
+
 if __name__ == "__main__":
     graph = ep.DistGraph()
     globals()[sys.argv[1]](graph, ep.init_process_group(graph))

@@ -90,6 +90,8 @@ def script_of_dgl() -> None:
         ep.nn.SAGEConv(16, 8, "mean")(block, torch.zeros(9, 16))
     block = dgl.to_block(dgl.distributed.sample_neighbors(g, {"paper": [0, 1]}, {"cites": 5}), {"paper": [0, 1]})
     assert_type(block.num_edges("cites"), int)
+    sources, destinations, numbers = block.edges(form="all", order="srcdst", etype="cites")
+    dgl.dataloading.negative_sampler.GlobalUniform(5, exclude_self_loops=False)
     with block.local_scope():
         block.update_all(lambda edges: {"m": edges.src["h"]}, fn.sum("m", "h"))
     rows = dgl.distributed.DistEmbedding(g.num_nodes(), 16, init_func=lambda shape, dtype: torch.zeros(shape))
@@ -108,6 +110,10 @@ def store(g: ep.DistGraph) -> None:
     assert_type(table.dtype, np.dtype)
     table[[1, 2]] = [[0.5] * 8] * 2
     table.add(table[:], 1)
+    ep.write_edge_predictions(g, ep.EdgesOfSplit("rated", "test"), lambda sources, destinations: sources - destinations,
+                              task="regression")
+    ep.write_edge_predictions(g, {"pairs": ([0, 1], np.arange(2)), "edges": [3]}, {"pairs": [0.5, 0.25], "edges": table},
+                              etype="cites", uri=pathlib.Path("outputs"), attributes={"model": "mine"})
     group = ep.init_process_group(g)
     checkpoint = ep.checkpoint.resume(g, group, pathlib.Path("checkpoints"))
     model = torch.nn.Linear(8, 8)
