@@ -12,14 +12,14 @@
 
 namespace espalier::ctl::client {
 
-// Returns the processor time of a clock in seconds; CLOCK_THREAD_CPUTIME_ID is the calling thread.
+// Returns the processor time of a clock in seconds; CLOCK_THREAD_CPUTIME_ID counts that of the calling thread.
 inline double CpuSeconds(clockid_t clock) {
   timespec time{};
   clock_gettime(clock, &time);
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
 
-// Thread-safe. The inner transport must do its work on the caller's thread. Both must outlive the streams.
+// Thread-safe. The inner transport must do its work on the caller's thread. Both transports must outlive the streams.
 class MeteredTransport final : public HttpTransport {
  public:
   explicit MeteredTransport(HttpTransport& inner) : inner_(inner) {}

@@ -60,9 +60,10 @@ Result<Json> ParseBody(const HttpResponse& response, const std::function<Result<
     const std::string text = "HTTP " + std::to_string(response.code) + ", but " + object.status().message();
     return object.status().code() == StatusCode::kResourceExhausted ? ResourceExhausted(text) : Internal(text);
   }
-  if (!object->is_object()) return Internal("HTTP " + std::to_string(response.code) + ", but no object");
+  if (!object->is_object())
+    return Internal("HTTP " + std::to_string(response.code) + ", but the body is not a JSON object");
   if (kube::NestsTooDeep(*object)) {
-    return Internal("HTTP " + std::to_string(response.code) + ", but nests deeper than " +
+    return Internal("HTTP " + std::to_string(response.code) + ", but the body nests deeper than " +
                     std::to_string(kube::kMaxJsonDepth) + " levels");
   }
   return object;
@@ -158,15 +159,16 @@ Result<std::string> ApiClient::ListPages(const Resource& resource, const kube::L
   const EitherStop either(stop_.get_token(), stop);
   kube::ListOptions next = options;
   bool has_restarted = false;
-  // The transport returns kResourceExhausted for a response above its limit, the parser for one with too many values; a
-  // 429 is a response with a code. The page is requested again with a smaller limit; the token stays valid.
-  const auto comes_in_parts = [&next](const Status& status) {
+  // The transport returns kResourceExhausted for a response above its size limit, and the parser for one with too many
+  // values. (HTTP 429 is no such error: it arrives as a response.) The page is requested again with a smaller limit;
+  // the continue token stays valid.
+  const auto reduce_limit = [&next](const Status& status) {
     return status.code() == StatusCode::kResourceExhausted && (next.limit = SmallerLimit(next.limit)) > 0;
   };
   for (;;) {
     Result<HttpResponse> response = Call(kube::ListRequest(resource, next), either.token());
     if (!response.ok()) {
-      if (comes_in_parts(response.status())) continue;
+      if (reduce_limit(response.status())) continue;
       return std::move(response).status().While(doing);
     }
     if (!IsSuccess(response->code)) {
@@ -181,13 +183,13 @@ Result<std::string> ApiClient::ListPages(const Resource& resource, const kube::L
     }
     Result<Page> parsed = ParsePage(resource, *response);
     if (!parsed.ok()) {
-      if (comes_in_parts(parsed.status())) continue;
+      if (reduce_limit(parsed.status())) continue;
       return std::move(parsed).status().While(doing);
     }
     response->body = std::string();  // free the body while the page is processed
-    if (!page(std::move(parsed->items))) return Cancelled(doing + ": its reader has enough");
+    if (!page(std::move(parsed->items))) return Cancelled(doing + ": stopped by the page callback");
     if (parsed->continue_token.empty()) return parsed->resource_version;
-    if (parsed->continue_token == next.continue_token) return Internal(doing + ": the same continue token twice");
+    if (parsed->continue_token == next.continue_token) return Internal(doing + ": repeated continue token");
     next.continue_token = std::move(parsed->continue_token);
   }
 }
@@ -207,7 +209,7 @@ Result<std::unique_ptr<LineStream>> ApiClient::Watch(const Resource& resource, c
   Result<HttpResponse> head = Repeat(request, deadline, either.token(), open);
   if (!head.ok()) return std::move(head).status().While(doing);
   if (head->code != 200) return ToError(*head).While(doing);
-  if (lines == nullptr) return Internal(doing + ": an answer without a stream");
+  if (lines == nullptr) return Internal(doing + ": response without a stream");
   return lines;
 }
 

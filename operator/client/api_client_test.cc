@@ -82,7 +82,8 @@ TEST_F(ApiClientTest, GetsAnObjectWithManagedFields) {
   ASSERT_TRUE(pod.ok()) << pod.status().ToString();
   EXPECT_EQ(kube::Print(*pod), kBody);
   transport_.Then(200, "[]");
-  EXPECT_EQ(client_.GetWithManagedFields(kPods, kKey).status(), Internal("GET pods ml/x: HTTP 200, but no object"));
+  EXPECT_EQ(client_.GetWithManagedFields(kPods, kKey).status(),
+            Internal("GET pods ml/x: HTTP 200, but the body is not a JSON object"));
 }
 
 TEST_F(ApiClientTest, SaysWhatItWasDoingAndWhatTheServerSaid) {
@@ -292,7 +293,7 @@ TEST_F(ApiClientTest, ListsOfNothingAndListsThatAreNone) {
   }
   transport_.Then(200, PageOf({"a"}, "t1"));
   transport_.Then(200, PageOf({"a"}, "t1"));
-  EXPECT_EQ(client_.List(kPods, {}).status(), Internal("LIST pods: the same continue token twice"));
+  EXPECT_EQ(client_.List(kPods, {}).status(), Internal("LIST pods: repeated continue token"));
 }
 
 TEST_F(ApiClientTest, WaitsAsLongAsTheServerAsks) {

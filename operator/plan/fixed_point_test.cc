@@ -71,7 +71,7 @@ class RandomJob {
   std::string Partitioner() const { return "cora-partition-" + std::to_string(status().partition_attempt); }
   void Suspend(bool suspend) {
     cluster_.Edit([suspend](api::DistTraining* training) {
-      testing::Respecify(training, {{"runPolicy", {{"suspend", suspend}}}});
+      testing::MergeSpec(training, {{"runPolicy", {{"suspend", suspend}}}});
     });
   }
 
@@ -95,7 +95,7 @@ class RandomJob {
       case 10: {
         const uint32_t replicas = 1 + random_.NextBelow(3);
         cluster_.Edit([replicas](api::DistTraining* training) {
-          testing::Respecify(training, {{"trainers", {{"replicas", replicas}}}});
+          testing::MergeSpec(training, {{"trainers", {{"replicas", replicas}}}});
         });
         break;
       }

@@ -1,7 +1,7 @@
-// A Job that fails is not judged at once. Its pods end within milliseconds of each other, but their ends reach the
-// cache in any order, and a pod that was asked to end disappears when it has ended. So causes are collected for
-// kCollect, longer if only consequences are known, and the strongest so far is remembered in the message of the
-// condition Restarting. Then MayRetry counts the failure or ends the job.
+// The cause of a failing Job is determined after a delay. Pods end within milliseconds of each other, but the cache
+// receives these events in any order, and a pod whose deletion was requested disappears when it ends. Therefore causes
+// are collected for kCollect, or longer if only consequences are known, and the message of the condition Restarting
+// stores the strongest cause so far. MayRetry then counts the failure or ends the job.
 #include "operator/plan/job_failure.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace {
 
 using api::ConditionStatus;
 
-// Every index has ended: no further cause can arrive.
+// Returns whether the pods of all indexes have ended, so that no further cause can arrive.
 bool AllHaveEnded(const JobRun& run) {
   const auto ended =
       std::count_if(run.pods.begin(), run.pods.end(), [](const kube::Pod* pod) { return ProgramHasEnded(*pod); });
@@ -38,7 +38,7 @@ bool AnyIsGivenUp(const PlanBuilder& builder, const JobRun& run) {
   });
 }
 
-Failure OfASilentPod(const kube::Job& job) {
+Failure NodeLostFailure(const kube::Job& job) {
   Failure failure;
   failure.retry = Retry::kNotCounted;
   failure.reason = kNodeLost;
@@ -46,8 +46,9 @@ Failure OfASilentPod(const kube::Job& job) {
   return failure;
 }
 
-// A Job whose only failed pods are held does not fail by itself: its controller sees them as running, and ends no other
-// pod. Deleting a held pod makes the Job fail. Its reason is in the status by then ("seen so far").
+// Deletes held pods whose program has failed, which makes the Job fail. Without the deletion the Job would not fail,
+// because the Job controller considers held pods to be running and ends no other pod. The status already contains the
+// cause of the failure ("seen so far").
 void FailJobOfHeldPods(PlanBuilder& builder, const JobRun& run) {
   if (run.job->failure_target || run.job->has_failed) return;
   for (const kube::Pod* pod : run.pods) {
@@ -55,16 +56,16 @@ void FailJobOfHeldPods(PlanBuilder& builder, const JobRun& run) {
   }
 }
 
-// Returns since when this failure has been known. Stored in the status by the operator's clock: kubelets' clocks
-// differ.
+// Returns the time at which the operator first saw this failure. The status stores the time of the operator's clock,
+// because the clocks of kubelets differ.
 std::optional<kube::WallTime> CollectingSince(const api::Status& status, kube::WallTime now) {
   const api::Condition* restarting = api::FindCondition(status, api::kRestarting);
   if (restarting == nullptr || restarting->reason != kCollecting) return std::nullopt;
   return std::min(restarting->last_transition, now);  // the clock may have been set back
 }
 
-// The condition's message while causes are collected. It also stores the strongest cause so far: a pod that was asked
-// to end disappears when it has ended, and a failed pod may be deleted, each with its message.
+// Returns the condition's message while causes are collected. The overload below appends the strongest cause so far,
+// because the termination message of a pod is lost when the pod is deleted.
 std::string CollectingText(const kube::Job& job) { return "Job " + job.meta.key.name + " is failing"; }
 constexpr char kSeenSoFar[] = "; seen so far: ";
 
@@ -72,7 +73,7 @@ std::string CollectingText(const kube::Job& job, const std::optional<Failure>& s
   return strongest ? CollectingText(job) + kSeenSoFar + strongest->reason : CollectingText(job);
 }
 
-std::optional<Failure> Remembered(const api::Status& status, const kube::Job& job) {
+std::optional<Failure> ReadStrongestCause(const api::Status& status, const kube::Job& job) {
   const api::Condition* restarting = api::FindCondition(status, api::kRestarting);
   if (restarting == nullptr || restarting->reason != kCollecting) return std::nullopt;
   const std::string prefix = CollectingText(job) + kSeenSoFar;
@@ -93,11 +94,11 @@ bool WasSeenBefore(const api::DistTraining& training, const std::string& job) {
          children.end();
 }
 
-Failure WithoutEvidence(const kube::Job& job) {
+Failure UnexplainedFailure(const kube::Job& job) {
   Failure failure;
   failure.retry = Retry::kCounted;
   failure.reason = kNoEvidence;
-  failure.message = "Job " + job.meta.key.name + " failed and no pod of it says why";
+  failure.message = "Job " + job.meta.key.name + " failed, and none of its pods reports a cause";
   if (!job.failure_message.empty()) failure.message += ": " + job.failure_message;
   return failure;
 }
@@ -108,7 +109,7 @@ std::optional<Failure> SettledFailure(PlanBuilder& builder, const JobRun& run, B
   if (run.job == nullptr || run.job->meta.deletion_requested_at) return std::nullopt;
   if (!IsFailing(run)) return std::nullopt;
   std::optional<Failure> strongest =
-      PickStronger(StrongestFailure(run.pods, bad_input), Remembered(builder.status(), *run.job));
+      PickStronger(StrongestFailure(run.pods, bad_input), ReadStrongestCause(builder.status(), *run.job));
   if (strongest && (strongest->retry == Retry::kNever || AllHaveEnded(run))) return strongest;
 
   const std::optional<kube::WallTime> since = CollectingSince(builder.status(), builder.now());
@@ -123,7 +124,7 @@ std::optional<Failure> SettledFailure(PlanBuilder& builder, const JobRun& run, B
     return std::nullopt;
   }
   if (!strongest || IsAConsequence(*strongest)) {
-    if (AnyIsGivenUp(builder, run)) return OfASilentPod(*run.job);
+    if (AnyIsGivenUp(builder, run)) return NodeLostFailure(*run.job);
     const kube::WallTime longest = *since + kLongestSilence;
     if (HasSilentPods(run) && builder.now() < longest) {
       FailJobOfHeldPods(builder, run);
@@ -132,7 +133,7 @@ std::optional<Failure> SettledFailure(PlanBuilder& builder, const JobRun& run, B
     }
   }
   if (strongest) return strongest;
-  return WithoutEvidence(*run.job);
+  return UnexplainedFailure(*run.job);
 }
 
 std::vector<std::string> EndedWithoutPods(const api::DistTraining& training, const World& world) {

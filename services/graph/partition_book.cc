@@ -1,3 +1,6 @@
+// `first[type]` lists the first global ID of each partition, and the number of IDs as the last entry; a binary search
+// in it finds the owner of an ID. Homogeneous IDs are consecutive over (partition, type) in this order, so a second
+// list, with the first homogeneous ID of each pair, converts between both kinds of IDs.
 #include "services/graph/partition_book.h"
 
 #include <algorithm>
@@ -28,7 +31,7 @@ Result<std::vector<uint64_t>> HomogeneousFirst(const Ranges& first, size_t num_p
     for (const std::vector<uint64_t>& of_type : first) {
       uint64_t next = 0;
       if (__builtin_add_overflow(starts.back(), of_type[p + 1] - of_type[p], &next)) {
-        return InvalidArgument("the partition book counts more than 2^64 ids");
+        return InvalidArgument("the partition book has 2^64 or more ids");
       }
       starts.push_back(next);
     }
@@ -36,7 +39,7 @@ Result<std::vector<uint64_t>> HomogeneousFirst(const Ranges& first, size_t num_p
   return starts;
 }
 
-// Returns the last non-empty range that starts at or before `id`.
+// Returns the index of the last range that starts at or before `id`. For an ID in one of the ranges it is not empty.
 size_t FindRange(const std::vector<uint64_t>& first, uint64_t id) {
   return static_cast<size_t>(std::upper_bound(first.begin(), first.end(), id) - first.begin()) - 1;
 }

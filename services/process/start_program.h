@@ -34,7 +34,8 @@ struct StartedProgram {
 // program's file may be on a file server that does not respond.
 Result<StartedProgram> StartProgram(const ProgramStart& start);
 
-// Kills the process group of a program that has not been waited for and waits for it. Returns the status of waitpid.
+// Kills the process group `pid`, waits for the program that leads it, and returns the wait status of waitpid. Nothing
+// else may have waited for the program.
 int KillAndWait(pid_t pid);
 
 }  // namespace espalier::process

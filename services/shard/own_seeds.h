@@ -10,10 +10,10 @@
 
 namespace espalier::shard {
 
-// The ordinals that a partition owns of a split's part: of one node type, or of one of the query's edge types.
+// The ordinals of a split's part that one partition owns, for one node type or for one of the query's edge types.
 struct OrdinalList {
-  uint64_t first;          // of this list among the ordinals of all lists
-  const Tensor* ordinals;  // U64, ascending, relative to `first`, below the next list
+  uint64_t first;          // the sum of the sizes of all earlier lists, each counted over all partitions
+  const Tensor* ordinals;  // U64, ascending, relative to `first`
 };
 
 // An entry of a list (an owned node or edge) and its position in the epoch.
@@ -24,9 +24,10 @@ struct OwnSeed {
   friend bool operator==(const OwnSeed&, const OwnSeed&) = default;
 };
 
-// Returns the own seeds at the positions of `range`, or at those among them that the query names, ascending. `lists`
-// has one list, or one for each of the query's edge types in order, of parts that passed CheckPartition. `total` counts
-// the ordinals of all lists in all partitions. Time: O(range * log(own seeds)) or O(own seeds), whichever is less.
+// Returns the partition's own seeds at the positions in `range`, in ascending order of position. If the query lists
+// positions, other positions of the range are skipped. `lists` has one list for a node type, or one for each edge type
+// of the query, in its order; the parts have passed CheckPartition. `total` is the number of ordinals of all lists over
+// all partitions. Time: O(range * log(own seeds)) or O(own seeds), whichever is less.
 std::vector<OwnSeed> OwnSeedsAt(const sampler::SeedQuery& query, uint64_t total, std::span<const OrdinalList> lists,
                                 sampler::PositionRange range);
 

@@ -14,7 +14,7 @@ constexpr char kForeground[] = "foregroundDeletion";
 constexpr int64_t kDefaultGraceSeconds = 30;
 
 // Returns the grace period of a deletion in seconds. It is 0 for a pod that has ended or is on no node.
-int64_t GraceOf(const KindTraits& kind, const Json& object, std::optional<int64_t> asked) {
+int64_t GracePeriod(const KindTraits& kind, const Json& object, std::optional<int64_t> asked) {
   if (!kind.ends_gracefully) return 0;
   const std::string phase = kube::StringAt(object, {"status", "phase"});
   if (kube::StringAt(object, {"spec", "nodeName"}).empty() || phase == "Succeeded" || phase == "Failed") return 0;
@@ -46,7 +46,7 @@ bool ObjectStore::Delete(const Place& place, const Removal& removal) {
   const OwnedObject loaded = Load(place.first, *before);
   OwnedObject after = loaded;
   Json& metadata = after.object["metadata"];
-  const int64_t grace = GraceOf(kind, after.object, removal.grace_seconds);
+  const int64_t grace = GracePeriod(kind, after.object, removal.grace_seconds);
   if (removal.propagation == kube::Propagation::kOrphan) OrphanDependents(before->uid);
   if (removal.propagation == kube::Propagation::kForeground && !HasFinalizer(after.object, kForeground)) {
     if (!metadata["finalizers"].is_array()) metadata["finalizers"] = Json::array();

@@ -40,7 +40,7 @@ api::DistTraining ATraining(const kube::Json& spec) {
   return *std::move(training);
 }
 
-void Respecify(api::DistTraining* training, const kube::Json& spec) {
+void MergeSpec(api::DistTraining* training, const kube::Json& spec) {
   kube::Json document = Document();
   document["spec"] = training->raw_spec;
   document["spec"].merge_patch(spec);

@@ -10,6 +10,6 @@ namespace espalier::ctl::plan::testing {
 api::DistTraining ATraining(const kube::Json& spec = kube::Json::object());
 
 // Merges `spec` into the resource's spec, as kubectl apply does. Status and metadata are kept.
-void Respecify(api::DistTraining* training, const kube::Json& spec);
+void MergeSpec(api::DistTraining* training, const kube::Json& spec);
 
 }  // namespace espalier::ctl::plan::testing

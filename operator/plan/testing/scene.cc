@@ -88,7 +88,7 @@ void Scene::SettleWithin(std::chrono::seconds horizon) {
 }
 
 void Scene::Edit(const kube::Json& spec) {
-  cluster_.Edit([&spec](api::DistTraining* training) { Respecify(training, spec); });
+  cluster_.Edit([&spec](api::DistTraining* training) { MergeSpec(training, spec); });
 }
 
 Scene& Scene::Partitioning() {

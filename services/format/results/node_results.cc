@@ -47,7 +47,7 @@ Status NodeResultsWriter::Begin(const NodeResultShape& shape) {
 }
 
 Status NodeResultsWriter::Append(const Tensor& ids, const Tensor& values) {
-  if (!open_.has_value()) return InvalidArgument("rows of no node type");
+  if (!open_.has_value()) return InvalidArgument("Append was called before Begin: the rows have no node type");
   const NodeResultShape& shape = open_->shape;
   if (ids.dtype() != shape.id_dtype || ids.shape().size() != 1 || values.dtype() != shape.value_dtype ||
       values.shape() != ArrayShape(ids.num_rows(), shape.row_shape)) {

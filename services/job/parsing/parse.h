@@ -24,7 +24,8 @@ struct ParsedJob {
 // values in YAML. InvalidArgument lists all violations, one per line:
 // "job.yaml:12:5: spec.training.epochs: expected an integer from 0 to 100000, found 'many'"; with an empty `file_name`
 // without position: "spec.training.epochs: expected ...".
-// Without spec.training, where `training` allows that, has_training is false and the training has its defaults.
+// If `training` allows a document without spec.training and the document has none, the result's has_training is false,
+// and its training has the defaults.
 Result<ParsedJob> ParseJob(const std::string& file_name, const std::string& text,
                            const std::vector<std::pair<std::string, std::string>>& overrides,
                            RunsOn runs_on = RunsOn::kLaptop, SpecTraining training = SpecTraining::kRequired);

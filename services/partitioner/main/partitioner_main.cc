@@ -23,8 +23,7 @@ Result<std::string> OutputUri(const PartitionerFlags& flags, const job::DistTrai
   if (!flags.output_uri.empty()) return flags.output_uri;
   std::string uri = job::PartitionsUri(training);
   if (!uri.empty()) return uri;
-  return InvalidArgument(
-      "no place for the partitions: expected --output, spec.graph.partitions.uri or spec.output.uri");
+  return InvalidArgument("no location for the partitions: set --output, spec.graph.partitions.uri or spec.output.uri");
 }
 
 int Run(const PartitionerFlags& flags, const CLI::App& app) {

@@ -25,13 +25,14 @@ struct BatchRequest {
   std::span<const std::vector<GlobalNodeId>> typed_seeds = {};
   uint32_t global_num_seeds = 0;  // over all trainers
   bool want_edge_ids = false;
-  // [seeds] for temporal sampling (otherwise InvalidArgument); empty: read from the spec's column.
+  // Time of each seed, [seeds], for temporal sampling only (otherwise InvalidArgument); empty: the times are read from
+  // the spec's time column.
   std::span<const int64_t> seed_times = {};
   const EdgeExclusions* excluded = nullptr;  // by edge type; outlives the call; null: none
 };
 
-// With a time column a row of the batch is a node at a time, its seed's: a node that is reached from two seeds of
-// different times has one row in MiniBatch::nodes for each time, and is expanded for each.
+// With a time column, each row of the batch is a pair of a node and the time of the seed from which it was reached. A
+// node that is reached from seeds of two different times has two rows in MiniBatch::nodes and is expanded twice.
 //
 // Reuses its tables from batch to batch. One thread at a time.
 class FanoutSampler {
@@ -53,8 +54,8 @@ class FanoutSampler {
   Status NumberSeeds(NodeTypeId type, std::span<const GlobalNodeId> seeds, std::span<const int64_t> seed_times,
                      MiniBatch& batch, Deadline deadline);
   Result<BatchLayer> ExpandHop(const BatchRequest& request, uint32_t hop, MiniBatch& batch, Deadline deadline);
-  // Returns the block of `earlier`, the in-edges of rows below first_row, followed by the drawn in-edges of the other
-  // rows.
+  // Returns a block with the in-edges of `earlier`, whose destinations are the rows below first_row, followed by the
+  // drawn in-edges of the rows from first_row on.
   Result<Block> MakeBlock(const RelationQuery& query, uint32_t first_row, Block earlier, RelationSample sample,
                           MiniBatch& batch);
 

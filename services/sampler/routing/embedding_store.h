@@ -19,8 +19,8 @@ struct StepOfTrainer {
   double learning_rate = 0;
 };
 
-// Learnable rows at a version, to be checkpointed. Their state can be read as long as some trainer that has reached the
-// version sends no gradients.
+// Learnable rows at a version, to be checkpointed. Its state can be read while at least one trainer that has reached the
+// version has sent no further gradients.
 struct EmbeddingAt {
   EmbeddingSpec spec;
   uint64_t version = 0;
@@ -46,8 +46,8 @@ class EmbeddingStore {
                              const Tensor& gradients, Deadline deadline, DoneStatus done) = 0;
   virtual Status DropEmbedding(const TensorId& embedding, Deadline deadline) = 0;
 
-  // Returns the current state, F32 [rows.size(), StateRowWidth]. It belongs to the version that a trainer has read if
-  // the trainer has sent no gradients since. No server is called if StateRowWidth is 0.
+  // Returns the current state, F32 [rows.size(), StateRowWidth]. If the calling trainer has sent no gradients
+  // since it read a version, this is the state of that version. No server is called if StateRowWidth is 0.
   virtual Result<Tensor> ReadState(const EmbeddingSpec& spec, std::span<const GlobalRowId> rows, Deadline deadline) = 0;
   // Writes values of distinct rows, as returned by ReadEmbedding, and their state, before the first step.
   virtual Status Restore(const EmbeddingSpec& spec, std::span<const GlobalRowId> rows, const Tensor& values,
@@ -71,7 +71,8 @@ class KeptRows {
 // The implementation over the partitions of a graph.
 class PartitionedEmbeddings final : public EmbeddingStore {
  public:
-  // Both outlive this, and the book outlives every response. `tensors` has the same partitions.
+  // `tensors` has the same partitions. Both arguments must outlive this object; the partition book of `tensors` must
+  // outlive every response.
   PartitionedEmbeddings(PartitionedTensors& tensors, const std::vector<std::shared_ptr<PartitionAccess>>& partitions);
 
   Status CheckRows(const EmbeddingSpec& spec, std::span<const GlobalRowId> rows) const override;
