@@ -2,9 +2,9 @@
 // deletion of a pod on a lost node does not stop the actions after it; it is reported at the end.
 //
 // Guarantees: nothing is created or deleted before the status that announces it is stored; an object of another owner
-// is never changed; an update never recreates an object that is gone; nothing is deleted because of a cache alone. The
-// stale guard is informed of each write. A child of the job that lost the labels by which the caches find it gets them
-// back when the plan creates it again.
+// is never changed; an update never recreates an object that is gone; no deletion relies on a cache alone. The stale
+// guard is informed of each write. Caches find children by their labels. If another writer has removed the labels of a
+// child, the plan creates the child again, and Apply then restores the labels of the existing object.
 #pragma once
 
 #include <string>
@@ -35,8 +35,8 @@ class Applier {
           ControllerMetrics& metrics, std::string cluster_domain, PodPolicy pod_policy = {});
 
   // Returns Aborted if the plan is out of date, because the DistTraining or a child has changed since it was read: the
-  // caller must read again. Refusals (403, 422, an unreachable webhook) and names that are taken are no errors: they
-  // are kept in the memory for the next plan. Other errors are those of the API server.
+  // caller must read again. Refusals (403, 422, an unreachable webhook) and names that are taken are not errors: the
+  // JobMemory stores them for the next plan. Other errors are those of the API server.
   Result<Applied> Apply(const api::DistTraining& training, const plan::Plan& plan);
 
  private:

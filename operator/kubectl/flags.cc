@@ -190,14 +190,15 @@ CLI::App* AddFetch(CLI::App* app, Command* chosen) {
   return command;
 }
 
-CLI::App* AddWish(CLI::App* app, Wish wish, Command* chosen) {
-  CLI::App* command = wish == Wish::kSuspend
+CLI::App* AddSuspendCommand(CLI::App* app, SuspendAction action, Command* chosen) {
+  CLI::App* command = action == SuspendAction::kSuspend
                           ? app->add_subcommand("suspend", "Let a job write a checkpoint and give its pods back")
                           : app->add_subcommand("resume", "Let a suspended job go on");
   command->footer(kSuspendFooter);
   auto name = std::make_shared<std::string>();
   command->add_option("name", *name, "A DistTraining")->required();
-  command->callback([=] { *chosen = [wish, name](const Surroundings& around) { return AskTo(wish, *name, around); }; });
+  command->callback(
+      [=] { *chosen = [action, name](const Surroundings& around) { return SuspendOrResume(action, *name, around); }; });
   return command;
 }
 
@@ -205,9 +206,9 @@ CLI::App* AddWish(CLI::App* app, Wish wish, Command* chosen) {
 
 void AddCommands(CLI::App* app, ClusterFlags* cluster, Command* chosen) {
   app->require_subcommand(1);
-  for (CLI::App* command :
-       {AddStatus(app, chosen), AddLogs(app, chosen), AddDescribe(app, chosen), AddFetch(app, chosen),
-        AddWish(app, Wish::kSuspend, chosen), AddWish(app, Wish::kResume, chosen)}) {
+  for (CLI::App* command : {AddStatus(app, chosen), AddLogs(app, chosen), AddDescribe(app, chosen),
+                            AddFetch(app, chosen), AddSuspendCommand(app, SuspendAction::kSuspend, chosen),
+                            AddSuspendCommand(app, SuspendAction::kResume, chosen)}) {
     AddClusterFlags(command, cluster);
   }
 }

@@ -74,8 +74,8 @@ Status EmbeddingRows::CheckPiece(const sampler::GradientPiece& piece) const {
   }
   for (const LocalRowId row : piece.rows) {
     if (row.value >= num_rows_) {
-      return InvalidArgument("a gradient of row " + std::to_string(row.value) + " of '" + spec_.id.name +
-                             "', which has " + std::to_string(num_rows_) + " on this partition");
+      return InvalidArgument("gradients of '" + spec_.id.name + "': row " + std::to_string(row.value) +
+                             " is out of range [0, " + std::to_string(num_rows_) + ") on this partition");
     }
   }
   return Status();
@@ -91,11 +91,12 @@ Result<EmbeddingRows::StepIs> EmbeddingRows::Take(sampler::GradientPiece piece) 
   RETURN_IF_ERROR(Hold().status());
   RETURN_IF_ERROR(CheckPiece(piece));
   MutexLock lock(&mutex_);
-  // A late repetition: its step has been applied, with this piece.
+  // A repeated request that arrives late: its step has been applied, and included this piece.
   if (piece.step < version_) return StepIs::kIncompleteOrApplied;
   if (piece.step > version_ + 1) {
     return FailedPrecondition("gradients of step " + std::to_string(piece.step) + " for rows of version " +
-                              std::to_string(version_) + ": a trainer has not waited for its step before");
+                              std::to_string(version_) + ", expected step " + std::to_string(version_) + " or " +
+                              std::to_string(version_ + 1) + ": a trainer did not wait for its previous step");
   }
   const bool is_current = piece.step == version_;
   const Rank rank = piece.rank;
@@ -113,7 +114,8 @@ void EmbeddingRows::Push(sampler::GradientPiece piece, Deadline deadline, sample
   const uint64_t number = piece.step;
   const Result<StepIs> step = Take(std::move(piece));
   if (!step.ok() || *step == StepIs::kIncompleteOrApplied) return done(step.status());
-  // A trainer that is one step ahead is acknowledged when the rows reach its step, and can send nothing further before.
+  // A trainer that is one step ahead is acknowledged when the rows reach its step. It sends no further gradients
+  // before.
   const uint64_t acknowledged_at = *step == StepIs::kAwaitsOthers ? number : number + 1;
   waits_->Await(number_in_waits_, acknowledged_at, deadline, std::move(done));
   if (*step != StepIs::kToBeApplied) return;

@@ -21,8 +21,8 @@ namespace espalier::shard {
 class EmbeddingRows {
  public:
   // Returns rows at spec.first_version. Both tensors hold their first values; `state` is null if the optimizer has none
-  // (StateRowWidth 0). `budgets` limits the gradients that are received and not yet applied. ResourceExhausted as
-  // VersionWaits::Open.
+  // (StateRowWidth 0). `budgets` limits the gradients that are received and not yet applied. Returns the error of
+  // VersionWaits::Open (ResourceExhausted: its thread cannot be started).
   static Result<std::shared_ptr<EmbeddingRows>> Make(sampler::EmbeddingSpec spec, std::shared_ptr<TensorRows> rows,
                                                      std::shared_ptr<TensorRows> state,
                                                      std::shared_ptr<VersionWaits> waits, StepBudgets budgets);
@@ -47,7 +47,7 @@ class EmbeddingRows {
   enum class StepIs {
     kIncompleteOrApplied,
     kAwaitsOthers,  // the trainer's pieces are complete, and it is one step ahead of other trainers
-    kComplete,      // another thread applies it, possibly after the step before it
+    kComplete,      // another thread applies it, possibly after the previous step
     kToBeApplied    // this thread must apply it
   };
 
@@ -75,8 +75,8 @@ class EmbeddingRows {
 
   mutable Mutex mutex_;
   uint64_t version_ ABSL_GUARDED_BY(mutex_);
-  // True while a thread applies `current_`, which is complete and does not change; rows may already be of the next
-  // version.
+  // True while a thread applies `current_`, which is complete and does not change. Meanwhile some rows may already
+  // belong to the next version.
   bool is_applying_ ABSL_GUARDED_BY(mutex_) = false;
   std::unique_ptr<StepGradients> current_ ABSL_GUARDED_BY(mutex_);  // of step version_
   std::unique_ptr<StepGradients> next_ ABSL_GUARDED_BY(mutex_);     // of trainers that are one step ahead

@@ -279,12 +279,12 @@ class Loop {
     snapshot.evaluations_since_best = early_stopping_.evaluations_since_best();
     ASSIGN_OR_RETURN(snapshot.model, CopyTensors(GetState(model_)));
     snapshot.best = result_.best_state;  // shared: it is never modified
-    ASSIGN_OR_RETURN(snapshot.optimizer, StateOfOptimizer());
+    ASSIGN_OR_RETURN(snapshot.optimizer, CopyOptimizerState());
     snapshot.seconds = timer.Seconds();
     return snapshot;
   }
 
-  Result<NamedTensors> StateOfOptimizer() const {
+  Result<NamedTensors> CopyOptimizerState() const {
     try {
       return optimizer_.State();
     } catch (const std::exception& error) {  // for example torch, out of memory

@@ -49,7 +49,7 @@ struct FetchFlags {
 };
 Result<int> Fetch(const FetchFlags& flags, const Surroundings& around);
 
-enum class Wish { kSuspend, kResume };
-Result<int> AskTo(Wish wish, const std::string& name, const Surroundings& around);
+enum class SuspendAction { kSuspend, kResume };
+Result<int> SuspendOrResume(SuspendAction action, const std::string& name, const Surroundings& around);
 
 }  // namespace espalier::ctl::kubectl

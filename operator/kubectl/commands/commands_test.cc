@@ -188,12 +188,12 @@ TEST(DescribeCommandTest, ShowsConditionsToThoseWhoMayNotReadPods) {
 TEST(SuspendCommandTest, WritesTheWishAndNothingElse) {
   PluginWorld world;
   world.Put(kube::kDistTrainings, view::testing::TrainingJobJson());
-  EXPECT_EQ(*AskTo(Wish::kSuspend, "cora", world.Around()), 0);
+  EXPECT_EQ(*SuspendOrResume(SuspendAction::kSuspend, "cora", world.Around()), 0);
   Json expected = view::testing::TrainingJobJson()["spec"];
   expected["runPolicy"]["suspend"] = true;
   EXPECT_EQ((*world.server.Find(kube::kDistTrainings, kCora))["spec"], expected);
 
-  EXPECT_EQ(*AskTo(Wish::kResume, "cora", world.Around()), 0);
+  EXPECT_EQ(*SuspendOrResume(SuspendAction::kResume, "cora", world.Around()), 0);
   expected["runPolicy"]["suspend"] = false;
   EXPECT_EQ((*world.server.Find(kube::kDistTrainings, kCora))["spec"], expected);
 }
@@ -201,7 +201,8 @@ TEST(SuspendCommandTest, WritesTheWishAndNothingElse) {
 TEST(SuspendCommandTest, AJobThatHasEndedCannotBe) {
   PluginWorld world;
   world.Put(kube::kDistTrainings, view::testing::SucceededJobJson());
-  EXPECT_EQ(AskTo(Wish::kSuspend, "cora", world.Around()).status().code(), StatusCode::kFailedPrecondition);
+  EXPECT_EQ(SuspendOrResume(SuspendAction::kSuspend, "cora", world.Around()).status().code(),
+            StatusCode::kFailedPrecondition);
 }
 
 class FetchCommandTest : public ::testing::Test {

@@ -3,19 +3,19 @@
 
 namespace espalier::ctl::kubectl {
 
-Result<int> AskTo(Wish wish, const std::string& name, const Surroundings& around) {
+Result<int> SuspendOrResume(SuspendAction action, const std::string& name, const Surroundings& around) {
   ASSIGN_OR_RETURN(const api::DistTraining job, ReadJob(around, name));
-  const bool suspend = wish == Wish::kSuspend;
+  const bool suspend = action == SuspendAction::kSuspend;
   const std::string what = suspend ? "suspended" : "resumed";
   if (api::IsTerminal(job.status)) {
     return FailedPrecondition(kube::ToString(job.meta.key) + " has ended (" + api::ToString(job.status.phase) +
                               "): it cannot be " + what);
   }
-  // The uid protects a new job of the same name.
+  // With the uid, the patch fails instead of changing a new job of the same name.
   const kube::Json patch = {{"metadata", {{"uid", job.meta.uid}}}, {"spec", {{"runPolicy", {{"suspend", suspend}}}}}};
   RETURN_IF_ERROR(around.api.MergePatch(kube::kDistTrainings, job.meta.key, patch).status());
   around.note(kube::ToString(job.meta.key) + " is being " + what +
-              (suspend ? ": it writes a checkpoint and gives its pods back" : " from its newest checkpoint"));
+              (suspend ? ": it writes a checkpoint and then deletes its pods" : " from its newest checkpoint"));
   return 0;
 }
 

@@ -12,7 +12,7 @@
 namespace espalier::ctl::kubectl {
 namespace {
 
-constexpr std::chrono::seconds kBetweenLooks{2};
+constexpr std::chrono::seconds kPollInterval{2};
 constexpr std::chrono::minutes kLongestOutage{5};
 
 std::string ConditionText(const api::Status& status) {
@@ -40,7 +40,8 @@ class LiveView {
   }
 
  private:
-  // A fixed time for ages, so that only other changes make a new line.
+  // Returns the time from which Line computes ages when two lines are compared. It is fixed between updates of the
+  // progress, so that a line does not differ from the last one only because time has passed.
   static kube::WallTime AgesFrom(const api::DistTraining& training) {
     return training.status.progress ? training.status.progress->last_updated : kube::WallTime();
   }
@@ -78,8 +79,8 @@ class LiveView {
 
 int ToExitStatus(const api::DistTraining& training, const Surroundings& around) {
   if (api::IsTrue(training.status, api::kFailed)) {
-    around.note(kube::ToString(training.meta.key) + " has failed; kubectl espalier describe " + training.meta.key.name +
-                " -n " + training.meta.key.name_space + " tells more");
+    around.note(kube::ToString(training.meta.key) + " has failed; for details run: kubectl espalier describe " +
+                training.meta.key.name + " -n " + training.meta.key.name_space);
     return kJobHasFailed;
   }
   if (const Result<std::string> uri = view::OutputsUri(training); uri.ok()) around.note("outputs: " + *uri);
@@ -107,7 +108,7 @@ Result<int> WatchStatus(const std::string& name, const Surroundings& around) {
       silent_since = silent_since.value_or(around.wall_now());
       if (around.wall_now() - *silent_since >= kLongestOutage) return job.status();
     }
-    if (!around.pause(kBetweenLooks)) return Cancelled("asked to stop");
+    if (!around.pause(kPollInterval)) return Cancelled("asked to stop");
   }
 }
 

@@ -7,7 +7,8 @@
 
 namespace espalier::ctl::text {
 
-// The most rows that one line of a log or list may take. Lines of JSON have their message after time and source.
+// The most rows that one line of a log or list may take. Three rows usually show the message of a JSON line, which
+// follows the time and the source.
 inline constexpr size_t kMostRowsOfALine = 3;
 
 // Returns the lines without their newlines; an empty text has none.
@@ -17,15 +18,15 @@ std::vector<std::string> SplitLines(std::string_view text);
 // and within a word only if it is longer than a row. Tabs become spaces.
 std::vector<std::string> WrapLine(std::string line, size_t width, size_t rows);
 
-// Fits the text into at most `rows` rows, which must be at least 2, and shows how each line begins. Of more lines than
-// rows, shows the first and the last.
+// Fits the text into at most `rows` rows, which must be at least 2, and shows the beginning of each line. If there are
+// more lines than rows, shows only the first and the last lines.
 std::string FitText(std::string_view text, size_t width, size_t rows);
 
 // Returns the last lines, wrapped, as many as fit into `rows` rows.
 std::vector<std::string> LastRows(const std::vector<std::string>& lines, size_t width, size_t rows);
 
-// Distributes `rows` among entries one at a time, in turn, until each has what it wants or no row is left. Example: {1,
-// 15, 8} of 10 are {1, 5, 4}.
+// Returns a number of rows for each entry, at most wanted[i] and `rows` in total. Rows are assigned one at a time to
+// the entries in turn. Example: wanted {1, 15, 8} and 10 rows give {1, 5, 4}.
 std::vector<size_t> SharedRows(const std::vector<size_t>& wanted, size_t rows);
 
 }  // namespace espalier::ctl::text

@@ -157,7 +157,7 @@ Result<LocalSource> StageSource(const SourceFiles& source, const SourceAccess& a
                                 const std::function<bool(const std::string& name)>& wanted) {
   if (source.is_local) return LocalSource{.path = source.uri, .pin = nullptr};
   if (access.cache.folder.empty()) {
-    return FailedPrecondition(source.uri + " is not local: a data directory is needed to copy it to");
+    return FailedPrecondition(source.uri + " is not local, and no data directory is set to which it could be copied");
   }
   const std::string fingerprint = source.Fingerprint();
   if (fingerprint.empty()) return Unimplemented(source.uri + ": its store does not tell when an object has changed");

@@ -1,3 +1,8 @@
+// Write fills a buffer. When the buffer has the size of a part and more bytes follow, a thread uploads it, so that at
+// most PartSizes::MaxInFlight parts are in memory besides the buffer. An object that fits into one part is a single PUT
+// at Commit. The CRC-32 of the object is combined from those of its parts. Commit detects by the writer's name in the
+// object's metadata that a repeated completion had succeeded before. A writer that is destroyed without a commit aborts
+// its upload.
 #include "services/storage/s3/multipart_writer.h"
 
 #include <zlib.h>
@@ -143,7 +148,7 @@ class S3Writer final : public ObjectWriter {
   Status CheckCompletion(const http::Response& response) const {
     if (IsCompletedUpload(response.body)) return Status();
     const S3Error error = ParseError(response);
-    if (error.code.empty()) return DataLoss("the answer to the completion of an upload is none");
+    if (error.code.empty()) return DataLoss("completing the upload: the response has neither a result nor an error");
     return ToStatus(error, "completing the upload");
   }
 

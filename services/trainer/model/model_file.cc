@@ -141,7 +141,7 @@ int64_t NumberIn(const ModelFile& file, const char* name) {
 Result<int64_t> ReadNumOutputs(const ModelFile& file) {
   const int64_t outputs = NumberIn(file, "outputs");
   if (outputs >= 1) return outputs;
-  return InvalidArgument("the metadata of " + file.where + " do not say how many outputs the model has");
+  return InvalidArgument("the metadata of " + file.where + " lack the number of the model's outputs ('outputs')");
 }
 
 Result<int64_t> ReadNumEdgeOutputs(const ModelFile& file) {

@@ -1,6 +1,7 @@
-// With self-loops there is one part, which computes all destinations. Otherwise the sum begins with the matrix of the
-// destinations' own rows. Each relation then computes only the destinations that have in-edges under it
-// (FindOccupiedRows), and AddToRows adds the result to their rows of the sum.
+// A layer with self-loops has one part, which computes all destinations. Other layers have a part for each relation.
+// Forward then starts the sum with a linear map of the destinations' own rows. The part of a relation computes only the
+// destinations that have in-edges of the relation (FindOccupiedRows), and AddToRows adds the result to their rows of
+// the sum.
 #include "services/trainer/model/relation_convolution.h"
 
 #include "services/base/check.h"
@@ -54,7 +55,7 @@ torch::Tensor RelationalConvolution::Forward(const sampler::BatchLayer& edges, c
   for (size_t r = 0; r < relations_.size(); ++r) {
     const int64_t first_row = written.first[schema_.DestinationOf(relations_[r]).value];
     // If first_row is negative, no trainer writes rows of that type, and the relation is skipped.
-    if (first_row >= 0) sum = OfRelation(r, edges.blocks[r], inputs, first_row, sum, run);
+    if (first_row >= 0) sum = AddRelation(r, edges.blocks[r], inputs, first_row, sum, run);
   }
   return sum;
 }
@@ -72,8 +73,8 @@ torch::Tensor RelationalConvolution::WithSelfLoops(const sampler::Block& block, 
   return parts_[0]->Forward(rows);
 }
 
-torch::Tensor RelationalConvolution::OfRelation(size_t r, const sampler::Block& block, const TypedRows& inputs,
-                                                int64_t first_row, torch::Tensor sum, const LayerRun& run) {
+torch::Tensor RelationalConvolution::AddRelation(size_t r, const sampler::Block& block, const TypedRows& inputs,
+                                                 int64_t first_row, torch::Tensor sum, const LayerRun& run) {
   const NodeTypeId destination = schema_.DestinationOf(relations_[r]);
   const OccupiedRows occupied = FindOccupiedRows(block, first_row);
   const torch::Tensor numbers = RowNumbers(occupied.rows, first_row);

@@ -57,8 +57,8 @@ class RelationalConvolution final : public Convolution {
 
  private:
   torch::Tensor WithSelfLoops(const sampler::Block& block, const torch::Tensor& x, const LayerRun& run);
-  torch::Tensor OfRelation(size_t r, const sampler::Block& block, const TypedRows& inputs, int64_t first_row,
-                           torch::Tensor sum, const LayerRun& run);
+  torch::Tensor AddRelation(size_t r, const sampler::Block& block, const TypedRows& inputs, int64_t first_row,
+                            torch::Tensor sum, const LayerRun& run);
   EdgeDropout MakeDropout(size_t r, const LayerRun& run) const;
 
   const std::vector<EdgeTypeId> relations_;

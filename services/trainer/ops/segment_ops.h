@@ -1,6 +1,6 @@
 // Message passing over one block, with gradients (kernels: kernels/segments.h). x is f32 [N, F], the rows that the
-// block's indices refer to; its first D rows, as many as the block has, are the destinations themselves. The block is
-// read only during the call: autograd keeps copies for the backward pass.
+// block's indices refer to; its first D rows are those of the block's D destinations. The block is read only during the
+// call: autograd keeps copies for the backward pass.
 #pragma once
 
 #include <torch/torch.h>
