@@ -63,7 +63,7 @@ Status MutableTensors::CheckNoColumnHasTheName(const sampler::TensorId& tensor) 
 
 Status MutableTensors::CheckCount(size_t count) const {
   if (count <= limits_.max_rows_per_request) return Status();
-  return ResourceExhausted("a request for " + std::to_string(count) + " rows, the limit is " +
+  return ResourceExhausted("the request has " + std::to_string(count) + " rows, the limit is " +
                            std::to_string(limits_.max_rows_per_request));
 }
 
@@ -92,8 +92,8 @@ Status MutableTensors::EnterIncarnation(const std::string& job, uint64_t incarna
   }
   uint64_t& newest = newest_incarnations_[job];
   if (incarnation < newest) {
-    return Aborted("incarnation " + std::to_string(incarnation) + " of the job creates a tensor after incarnation " +
-                   std::to_string(newest));
+    return Aborted("incarnation " + std::to_string(incarnation) + " of the job is out of date: the server has seen " +
+                   "incarnation " + std::to_string(newest));
   }
   if (incarnation == newest) return Status();
   newest = incarnation;
@@ -106,7 +106,7 @@ Status MutableTensors::EnterIncarnation(const std::string& job, uint64_t incarna
 }
 
 Status MutableTensors::EnterIncarnation(const std::string& job, uint64_t incarnation) {
-  Freed freed;  // before the lock, so that it goes after it
+  Freed freed;  // declared before the lock, so that its memory is freed after the lock is released
   MutexLock lock(&mutex_);
   return EnterIncarnation(job, incarnation, freed);
 }
@@ -139,20 +139,21 @@ uint64_t MutableTensors::NextCreation() { return register_ | (++num_creations_ &
 Result<std::optional<sampler::TensorDescription>> MutableTensors::FindOrFreeName(const sampler::TensorSpec& spec,
                                                                                  uint64_t creation, Freed& freed) {
   const std::string what = "tensor '" + spec.id.name + "'";
-  if (dropped_.contains(creation)) return Aborted(what + " was dropped while it was being made");
+  if (dropped_.contains(creation)) return Aborted(what + " was dropped while it was being created");
   const auto found = entries_.find(ToKey(spec.id));
   if (found == entries_.end()) return std::optional<sampler::TensorDescription>();
   const Entry& entry = found->second;
   if (creation == 0 && !entry.is_complete && entry.maker != spec.maker) {
-    if (!entry.given_up.HasPassed()) return Unavailable(what + " is being made by another client");
+    if (!entry.given_up.HasPassed()) return Unavailable(what + " is being created by another client");
     Erase(found, freed);
     return std::optional<sampler::TensorDescription>();
   }
   if (creation != 0 && creation != entry.creation) {
     if (!AreOfOneRegister(creation, entry.creation)) {
-      return NotFound(what + " has rows here that partition 0 has lost; drop it by its name to make it anew");
+      return NotFound(what +
+                      " has rows here that partition 0 has lost; drop it by its name before you create it again");
     }
-    if (creation < entry.creation) return Aborted(what + " has been dropped and made anew");
+    if (creation < entry.creation) return Aborted(what + " has been dropped and recreated");
     Erase(found, freed);
     return std::optional<sampler::TensorDescription>();
   }
@@ -166,8 +167,8 @@ Result<std::optional<sampler::TensorDescription>> MutableTensors::FindOrFreeName
 
 Status MutableTensors::CheckRoomFor(const std::string& what, uint64_t size_bytes) const {
   if (entries_.size() >= sampler::TensorLimits::kMaxTensors) {
-    return ResourceExhausted(what + " would be one of more than " + std::to_string(sampler::TensorLimits::kMaxTensors) +
-                             " tensors");
+    return ResourceExhausted(what + ": the server already has " + std::to_string(entries_.size()) +
+                             " tensors, the limit is " + std::to_string(sampler::TensorLimits::kMaxTensors));
   }
   if (size_bytes <= limits_.max_bytes - size_bytes_) return Status();
   return ResourceExhausted(what + " needs " + std::to_string(size_bytes) + " bytes; " +
@@ -213,7 +214,7 @@ Result<sampler::TensorDescription> MutableTensors::Create(const sampler::TensorS
   const bool nothing_follows = creation != 0 || book_.num_partitions() == 1;
 
   RETURN_IF_ERROR(EnterIncarnation(spec.id.job, spec.id.incarnation));
-  Freed freed;  // before the lock, so that it goes after it
+  Freed freed;  // declared before the locks, so that its memory is freed after they are released
   std::function<uint64_t(uint64_t)> original_ids;
   if (NeedsOriginalIds(spec.initializer)) {
     {
@@ -344,7 +345,7 @@ Status MutableTensors::CheckIsMeant(const sampler::TensorId& tensor, const Entry
                     std::to_string(tensor.rows.num_own_rows));
   }
   if (tensor.creation == 0 || tensor.creation == entry.creation) return Status();
-  return NotFound(what + " has been dropped and made anew");
+  return NotFound(what + " has been dropped and recreated");
 }
 
 Status MutableTensors::NoTensor(const sampler::TensorId& tensor) const {

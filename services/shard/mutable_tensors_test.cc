@@ -150,7 +150,7 @@ TEST_F(MutableTensorsTest, ATensorThatWasMadeAnewIsAnother) {
   old.creation = first->creation;
   const Status found = tensors.Find(old).status();
   EXPECT_EQ(found.code(), StatusCode::kNotFound);
-  EXPECT_THAT(found.message(), HasSubstr("dropped and made anew"));
+  EXPECT_THAT(found.message(), HasSubstr("dropped and recreated"));
   ASSERT_TRUE(Drop(tensors, Own("t", 10).id, first->creation).ok());
   EXPECT_TRUE(tensors.Find(Own("t", 10).id).ok());
 }

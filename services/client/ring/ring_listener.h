@@ -42,9 +42,10 @@ class RingListener {
   void Run(const std::stop_token& stop);
   // Accepts pending connections, at most kMaxAcceptedAtOnce. Returns false if the process has no descriptor left.
   bool Accept();
+  // Closes the oldest connection that does not wait for the response to a JoinRequest.
   void DropOldestStranger();
-  // Moves a connection forward without blocking. Returns whether it remains in connections_, as do the other functions
-  // that return bool.
+  // Continues the handshake or message of a connection without blocking. Returns whether the connection remains in
+  // connections_. ReceiveFirst, AwaitAnswer and SendAnswer return the same.
   bool Advance(Connection& connection, bool has_event);
   bool ReceiveFirst(Connection& connection);
   Status HandleFirst(Connection& connection);

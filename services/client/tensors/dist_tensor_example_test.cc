@@ -22,7 +22,7 @@ Result<DistTensor> CountVisits(const DistGraph& graph, NodeTypeId paper, const s
   ASSIGN_OR_RETURN(const Frontier drawn, graph.SampleNeighbors({{paper, seeds}}, {{cites, 10}}, draws));
   const std::vector<GlobalNodeId>& papers = drawn.relations[0].sources;
   const Tensor ones = Tensor::FromVector(std::vector<int64_t>(papers.size(), 1));
-  RETURN_IF_ERROR(visits.AddRows(ToRowIds(papers), ones));  // a paper that stands there twice counts twice
+  RETURN_IF_ERROR(visits.AddRows(ToRowIds(papers), ones));  // a paper that occurs twice is counted twice
   return visits;
 }
 // [example]

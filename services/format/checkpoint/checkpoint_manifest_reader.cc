@@ -84,7 +84,7 @@ Result<LoopRecord> LoopFrom(const JsonFields& object) {
   ASSIGN_OR_RETURN(loop.best_epoch, fields.Unsigned32("best_epoch"));
   ASSIGN_OR_RETURN(loop.best_validation, fields.OptionalReal("best_validation"));
   ASSIGN_OR_RETURN(loop.evaluations_since_best, object.Unsigned("evaluations_since_best"));
-  if (loop.evaluations_since_best > INT64_MAX) return object.Wrong("evaluations_since_best", "expected less");
+  if (loop.evaluations_since_best > INT64_MAX) return object.Wrong("evaluations_since_best", "expected less than 2^63");
   ASSIGN_OR_RETURN(const JsonFields partial, object.Object("partial_epoch"));
   ASSIGN_OR_RETURN(loop.partial, EpochFrom(partial));
   RETURN_IF_ERROR(object.ForEach("epochs", [&](const json& element, const std::string& path) -> Status {
@@ -138,7 +138,7 @@ Status ReadFiles(const JsonFields& document, CheckpointManifest* manifest) {
   for (const FileEntry& file : manifest->files) {
     if (!keys.insert(file.key).second) return document.Wrong("files", "'" + file.key + "' is listed twice");
     if (file.size_bytes >> 62 != 0 || (total += file.size_bytes) >> 62 != 0) {
-      return document.Wrong("files", "2^62 or more bytes");
+      return document.Wrong("files", "expected less than 2^62 bytes in total");
     }
   }
   for (const char* needed : {kCheckpointModel, kCheckpointOptimizer}) {
@@ -172,8 +172,7 @@ Status ReadPosition(const JsonFields& document, CheckpointManifest* manifest) {
   }
   const uint64_t steps = uint64_t{manifest->epoch} * manifest->steps_per_epoch + manifest->next_step;
   if (manifest->id.global_step != steps) {
-    return document.Wrong("global_step",
-                          "expected " + std::to_string(steps) + ", which is where epoch and next_step are");
+    return document.Wrong("global_step", "expected " + std::to_string(steps) + ", the step of 'epoch' and 'next_step'");
   }
   ASSIGN_OR_RETURN(const std::string end, document.Text("end"));
   for (const CheckpointEnd known : {CheckpointEnd::kGoesOn, CheckpointEnd::kAllEpochs, CheckpointEnd::kEarlyStopping}) {
@@ -195,7 +194,7 @@ Status ReadJob(const JsonFields& document, CheckpointManifest* manifest) {
     return Status();
   }));
   ASSIGN_OR_RETURN(const std::string digest, document.Text("job_digest"));
-  if (digest != JobDigest(manifest->fields)) return document.Wrong("job_digest", "it is not that of 'fields'");
+  if (digest != JobDigest(manifest->fields)) return document.Wrong("job_digest", "expected the digest of 'fields'");
   ASSIGN_OR_RETURN(manifest->partition_key, document.Text("partition_key"));
   ASSIGN_OR_RETURN(manifest->num_partitions, fields.Unsigned32("partitions"));
   ASSIGN_OR_RETURN(manifest->num_trainers, fields.Unsigned32("trainers"));
@@ -214,7 +213,7 @@ Status ReadLoop(const JsonFields& document, CheckpointManifest* manifest) {
                                       " epochs, found " + std::to_string(manifest->loop.epochs.size()));
   }
   if (manifest->loop.first_epoch_losses.size() > manifest->steps_per_epoch) {
-    return fields.Wrong("first_epoch_losses", "more than an epoch has steps");
+    return fields.Wrong("first_epoch_losses", "expected at most 'steps_per_epoch' losses");
   }
   return Status();
 }

@@ -182,7 +182,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadCheckpointField{"loop.epochs: expected one report for each of 2", "/loop/epochs", json::array()},
         BadCheckpointField{"loop.epochs[0].loss: expected a number", "/loop/epochs/0/loss", nullptr},
         BadCheckpointField{"loop.first_epoch_losses[0]: expected", "/loop/first_epoch_losses/0", json::array()},
-        BadCheckpointField{"more than an epoch has steps", "/loop/first_epoch_losses", {1, 2, 3, 4, 5}},
+        BadCheckpointField{"expected at most 'steps_per_epoch' losses", "/loop/first_epoch_losses", {1, 2, 3, 4, 5}},
         BadCheckpointField{"loop.evaluations_since_best: expected", "/loop/evaluations_since_best", -1},
         BadCheckpointField{"files[0].key: object key", "/files/0/key", "../../etc/passwd"},
         BadCheckpointField{"is listed twice", "/files/0/key", "model.safetensors"},

@@ -1,5 +1,5 @@
 // An incarnation number must never be used twice below a prefix. FindEarlierRun therefore takes the maximum over all
-// traces: the outputs' manifest, checkpoints and results/<incarnation>/. ForgetEarlierRun deletes the outputs' manifest
+// traces: the outputs' manifest, checkpoints and results/<incarnation>/. DeleteEarlierRun deletes the outputs' manifest
 // first, then the checkpoints (each of which removes its own manifest first), then the results.
 #include "services/runner/run/job_prefix.h"
 
@@ -21,13 +21,13 @@ constexpr std::string_view kResults = "results/";
 
 // Returns the manifest of the committed outputs; incarnation 0 if there are none. FailedPrecondition if manifest.json
 // describes something else, which the run must not replace.
-Result<format::OutputsManifest> Committed(const storage::StoreLocation& prefix) {
+Result<format::OutputsManifest> ReadCommitted(const storage::StoreLocation& prefix) {
   const Result<std::string> text = prefix.store->Get(storage::JoinKey(prefix.prefix, kManifest));
   if (!text.ok() && text.status().code() == StatusCode::kNotFound) return format::OutputsManifest{};
   if (!text.ok()) return text.status();
   if (!format::IsOutputsManifest(*text)) {
     return FailedPrecondition(prefix.store->Describe() + " has a manifest.json that is not one of a run's outputs: " +
-                              "choose another place for the outputs");
+                              "choose another location for the outputs");
   }
   return format::OutputsManifestFromJson(*text);
 }
@@ -57,7 +57,7 @@ size_t EarlierRun::num_complete() const {
 
 Result<EarlierRun> FindEarlierRun(const storage::StoreLocation& prefix) {
   EarlierRun earlier;
-  ASSIGN_OR_RETURN(const format::OutputsManifest manifest, Committed(prefix));
+  ASSIGN_OR_RETURN(const format::OutputsManifest manifest, ReadCommitted(prefix));
   const uint64_t committed = manifest.incarnation;
   earlier.newest_incarnation = committed;
   earlier.job_name = NameIn(manifest.result_json);
@@ -81,7 +81,7 @@ Result<EarlierRun> FindEarlierRun(const storage::StoreLocation& prefix) {
   return earlier;
 }
 
-Status ForgetEarlierRun(const storage::StoreLocation& prefix, const EarlierRun& earlier) {
+Status DeleteEarlierRun(const storage::StoreLocation& prefix, const EarlierRun& earlier) {
   if (earlier.newest_incarnation > 0) {
     for (const char* name : {kManifest, kResult}) {
       RETURN_IF_ERROR(prefix.store->Delete(storage::JoinKey(prefix.prefix, name)));

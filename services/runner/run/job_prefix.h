@@ -28,7 +28,7 @@ struct EarlierRun {
 Result<EarlierRun> FindEarlierRun(const storage::StoreLocation& prefix);
 // Deletes everything that FindEarlierRun found. The order of deletions ensures that an interrupted call leaves no
 // manifest and no checkpoint that refers to deleted files.
-Status ForgetEarlierRun(const storage::StoreLocation& prefix, const EarlierRun& earlier);
+Status DeleteEarlierRun(const storage::StoreLocation& prefix, const EarlierRun& earlier);
 
 // Returns the position from which a run would resume: "epoch 12, step 3", or "the beginning" without a checkpoint.
 std::string PositionText(const EarlierRun& earlier);

@@ -62,7 +62,7 @@ TEST_F(JobPrefixTest, ForgetsWhatRunsWroteAndNothingElse) {
   Put("jobs/a/result.json");
   const Result<EarlierRun> earlier = FindEarlierRun(prefix_);
   ASSERT_TRUE(earlier.ok());
-  ASSERT_TRUE(ForgetEarlierRun(prefix_, *earlier).ok());
+  ASSERT_TRUE(DeleteEarlierRun(prefix_, *earlier).ok());
   EXPECT_THAT(Keys(), ElementsAre("jobs/a/notes", "jobs/a/results/2024/x", "jobs/a/results/table.csv"));
 }
 
@@ -71,7 +71,7 @@ TEST_F(JobPrefixTest, LeavesAResultAloneWhereNoRunWas) {
   const Result<EarlierRun> earlier = FindEarlierRun(prefix_);
   ASSERT_TRUE(earlier.ok());
   EXPECT_FALSE(earlier->outputs_committed);
-  ASSERT_TRUE(ForgetEarlierRun(prefix_, *earlier).ok());
+  ASSERT_TRUE(DeleteEarlierRun(prefix_, *earlier).ok());
   EXPECT_THAT(Keys(), ElementsAre("jobs/a/result.json"));
 }
 

@@ -168,7 +168,7 @@ Status RemoveEarlierRun(const RunOptions& options, const RunJob& job, const RunF
     progress.Note("removing the earlier run's " + CheckpointsText(earlier) + ": " + job.training.output_uri);
   }
   const auto remove = [&]() -> Status {
-    RETURN_IF_ERROR(ForgetEarlierRun(stores.prefix, earlier));
+    RETURN_IF_ERROR(DeleteEarlierRun(stores.prefix, earlier));
     return folder.RemoveResults(keep_logs);
   };
   RETURN_IF_ERROR(WhileWatching(fleet, remove));

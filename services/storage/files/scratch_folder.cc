@@ -9,7 +9,7 @@ Result<std::string> ScratchFolder() {
   std::error_code error;
   const std::filesystem::path folder = std::filesystem::temp_directory_path(error);
   if (!error) return folder.string();
-  return FailedPrecondition("no folder for temporary files: TMPDIR, or /tmp where it is not set: " + error.message());
+  return FailedPrecondition("no folder for temporary files (TMPDIR, by default /tmp): " + error.message());
 }
 
 }  // namespace espalier::storage

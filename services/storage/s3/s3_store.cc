@@ -1,3 +1,7 @@
+// S3Client sends and retries each request. This file checks the responses and handles services without conditional
+// writes (PutWithoutCondition) and without the deletion of several objects in one request (DeleteBatch). Large ranges
+// are read in pieces of one version of the object (its ETag). Writes carry a random writer name, which distinguishes a
+// lost response from another writer's object.
 #include "services/storage/s3/s3_store.h"
 
 #include <algorithm>
@@ -26,12 +30,13 @@ bool IsWriter(const http::Response& head, const std::string& writer) {
 // Checks the response for a requested piece. A piece that is short because the object ends there is not an error of the
 // response.
 Status CheckPiece(const http::Response& response, ByteRange range) {
-  if (response.status != 206) return Unimplemented("the service sends whole objects where a range was asked for");
+  if (response.status != 206)
+    return Unimplemented("the service ignores the requested range and sends the whole object");
   ASSIGN_OR_RETURN(const ContentRange sent, ParseContentRange(response));
   const uint64_t last = std::min(range.offset + range.length, sent.total) - 1;
   if (sent.first == range.offset && sent.last == last && response.bytes_into == last - sent.first + 1) return Status();
   return DataLoss("the service sent " + std::to_string(response.bytes_into) +
-                  " bytes, which are not the range asked for");
+                  " bytes, which are not the requested range");
 }
 
 // Returns an ETag for use in a condition; "" for a weak one ("W/..."), which conditions do not accept.
@@ -139,7 +144,7 @@ Status S3Store::ReadPiece(const std::string& key, ByteRange range, std::span<std
                     .check = [range](const http::Response& response) { return CheckPiece(response, range); }};
   ASSIGN_OR_RETURN(const http::Response response, client_->Send(bucket_, call));
   if (response.status == 412) return Aborted(call.doing + ": the object was replaced meanwhile");
-  if (response.status == 416) return OutOfRange(call.doing + ": the object ends before");
+  if (response.status == 416) return OutOfRange(call.doing + ": the object ends before this range");
   ASSIGN_OR_RETURN(const ContentRange sent, ParseContentRange(response));
   if (sent.last + 1 != range.offset + range.length) {
     return OutOfRange(call.doing + ": the object has " + std::to_string(sent.total) + " bytes");
@@ -202,13 +207,14 @@ Result<std::vector<ObjectInfo>> S3Store::List(const std::string& prefix) {
     const Result<http::Response> response = client_->Send(bucket_, call);
     if (response.status().code() == StatusCode::kNotFound) {
       // A bucket that exists returns an empty listing instead.
-      return Unimplemented(response.status().message() + "; there is no bucket of an S3 service: check the endpoint");
+      return Unimplemented(response.status().message() + "; the endpoint does not serve S3 buckets: check its URL");
     }
     if (!response.ok()) return response.status();
     ASSIGN_OR_RETURN(ListPage page, ParseListPage(response->body));
     num_empty_pages = page.objects.empty() ? num_empty_pages + 1 : 0;
     for (ObjectInfo& object : page.objects) {
-      if (!object.key.starts_with(start + prefix)) return DataLoss(call.doing + ": the service lists other keys");
+      if (!object.key.starts_with(start + prefix))
+        return DataLoss(call.doing + ": the service lists keys without this prefix");
       object.key.erase(0, start.size());
       if (CheckKey(object.key).ok()) found.push_back(std::move(object));
     }
@@ -216,7 +222,7 @@ Result<std::vector<ObjectInfo>> S3Store::List(const std::string& prefix) {
       token = std::move(page.continuation_token);
       continue;
     }
-    if (!page.continuation_token.empty()) return DataLoss(call.doing + ": the service's listing goes round in circles");
+    if (!page.continuation_token.empty()) return DataLoss(call.doing + ": the service repeats a continuation token");
     std::sort(found.begin(), found.end(), [](const ObjectInfo& a, const ObjectInfo& b) { return a.key < b.key; });
     return found;
   }
