@@ -126,7 +126,7 @@ OrderedJson Header() {
 void Insert(const FieldSpec& field, OrderedJson* document) {
   const size_t dot = field.path.rfind('.');
   OrderedJson* object = dot == std::string::npos ? document : FindField(document, field.path.substr(0, dot));
-  ESPALIER_CHECK(object != nullptr) << field.path << " stands before its object";
+  ESPALIER_CHECK(object != nullptr) << field.path << " is listed before its parent";
   const std::string name = dot == std::string::npos ? field.path : field.path.substr(dot + 1);
   if (field.required && object != document) (*object)["required"].push_back(name);
   (*object)["properties"][name] = MakeSchema(field);

@@ -60,8 +60,8 @@ struct TransposedSegments {
 enum class EdgePositions { kOmit, kKeep };
 TransposedSegments Transpose(const Segments& segments, int64_t num_sources, EdgePositions positions);
 
-// Computes out[s, j] = sum of gradient[d, j] over the edges of s that are the winners of column j of their destination
-// d.
+// Backward pass of MaxSegments: computes out[s, j] = sum of gradient[d, j] over the edges (s, d) that are the winner of
+// row d in column j.
 void SumWonGradients(const Segments& by_source, std::span<const uint32_t> positions, int64_t width, ConstRows gradient,
                      const uint32_t* winners, Rows out);
 

@@ -10,7 +10,7 @@
 
 namespace espalier::messages {
 
-// Number of tensors of a batch of labeled edges, after all others.
+// Number of tensors that contain the labeled edges of a batch. They follow all other tensors of the batch.
 inline constexpr size_t kEdgeTensors = 3;
 
 minibatch::v1::EdgePlan EncodeEdgePlan(const sampler::EdgePlan& edges);

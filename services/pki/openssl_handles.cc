@@ -49,7 +49,7 @@ Result<std::string> ComputeFingerprint(X509* certificate) {
 Result<std::chrono::sys_seconds> GetExpiry(X509* certificate) {
   tm utc{};
   if (ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &utc) != 1) {
-    return OpenSslError(StatusCode::kInvalidArgument, "reading a certificate's last day");
+    return OpenSslError(StatusCode::kInvalidArgument, "reading a certificate's expiry time");
   }
   return std::chrono::sys_seconds(std::chrono::seconds(timegm(&utc)));
 }

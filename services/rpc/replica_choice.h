@@ -11,8 +11,8 @@
 namespace espalier::rpc {
 
 struct ReplicaRest {
-  // Duration of the rest of a server after a failure. Doubles with each consecutive failure up to `longest`; failures
-  // within one rest count once, regardless of the number of calls.
+  // How long a server rests (is avoided) after a failure. Doubles with each consecutive failure up to `longest`; all
+  // failures within one rest count as one.
   std::chrono::milliseconds first{500};
   std::chrono::milliseconds longest{60'000};
 };

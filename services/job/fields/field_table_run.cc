@@ -83,8 +83,8 @@ std::vector<FieldSpec> RunFields() {
        .default_json = "3",
        .minimum_integer = 0,
        .maximum_integer = 1000,
-       .meaning = "number of failures that are retried, after failures of trainers from the newest checkpoint; the "
-                  "next failure fails the run"},
+       .meaning = "number of failures that are retried (trainers resume from the newest checkpoint); the next "
+                  "failure fails the run"},
       {.path = "spec.runPolicy.cleanPodPolicy",
        .type = kEnum,
        .default_json = "\"Running\"",

@@ -34,7 +34,7 @@ struct Behavior {
   int number = 0;
 };
 
-Behavior BehaviorOf(const std::string& program, const std::string& child) {
+Behavior FindBehavior(const std::string& program, const std::string& child) {
   std::ifstream file(fs::path(program).parent_path() / "behavior");
   Behavior behavior;
   for (std::string name; file >> name >> behavior.action >> behavior.number;) {
@@ -136,7 +136,7 @@ int main(int argc, char** argv) {
                             : rank.empty() || rank == "0"  ? "partitioner"
                                                            : "partitioner-" + rank;
   const std::string folder = fs::path(flags["--ready-file"]).parent_path();
-  const Behavior behavior = BehaviorOf(program, child);
+  const Behavior behavior = FindBehavior(program, child);
   if (behavior.action == "never-ready") return WaitForStop(folder, child, 0);
   if (behavior.action == "exit-early") return behavior.number;
 
