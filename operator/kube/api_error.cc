@@ -1,5 +1,6 @@
 // ToStatusCode maps an error to the action of the caller; api_error.h has the table. Status objects may lack their code
-// or their reason: kReasons supplies the missing one. All texts are cut, since they end up in conditions and logs.
+// or their reason: kReasons supplies the missing one. All texts are truncated, because conditions and logs contain
+// them.
 #include "operator/kube/api_error.h"
 
 #include <algorithm>
@@ -12,7 +13,8 @@ constexpr size_t kMaxCauses = 32;
 constexpr size_t kMaxForeignBytes = 256;  // of a body that is not a Status object
 constexpr int64_t kMaxRetryAfterSeconds = 3600;
 
-// Returns the text without what exceeds `max_bytes`, cut between characters, so that valid UTF-8 stays valid.
+// Truncates a text that is longer than `max_bytes` between two characters, so that valid UTF-8 stays valid, and appends
+// "...".
 std::string Cut(std::string text, size_t max_bytes) {
   if (text.size() <= max_bytes) return text;
   size_t end = max_bytes;

@@ -54,8 +54,8 @@ Result<std::optional<EdgeTypeId>> ReverseThatIsThere(const GraphSchema& schema, 
   if (schema.SourceOf(found) == schema.DestinationOf(type) && schema.DestinationOf(found) == schema.SourceOf(type)) {
     return std::optional<EdgeTypeId>(found);
   }
-  return InvalidArgument("the reverse edge type '" + schema.EdgeType(found).Name() + "' does not lead back along '" +
-                         schema.EdgeType(type).Name() + "'");
+  return InvalidArgument("the reverse edge type '" + schema.EdgeType(found).Name() +
+                         "' does not reverse the node types of '" + schema.EdgeType(type).Name() + "'");
 }
 
 // By edge type: what must go. Reverse relations that are yet to be made are made of what is left.

@@ -413,7 +413,7 @@ TEST(PreprocessTest, HoldingOutNamesWhatIsNotThere) {
               HasSubstr("'writes' is the reverse of one edge type, and the graph has"));
   typed.edge_splits["links"][1].test = {{1}, {0}};
   EXPECT_THAT(Preprocess(typed, {.held_out = HeldOutEdges{"links", "cites", "writes"}}, 1).status().message(),
-              HasSubstr("'author:writes:paper' does not lead back along 'paper:cites:paper'"));
+              HasSubstr("'author:writes:paper' does not reverse the node types of 'paper:cites:paper'"));
   const SourceGraph no_edges{.name = "", .schema = *GraphSchema::Make({"a"}, {}), .nodes = {NodeSet{.count = 1}}};
   for (const bool add_reverse_edges : {false, true}) {
     EXPECT_EQ(

@@ -58,8 +58,8 @@ class MutableTensors final : public sampler::PartitionTensors {
 
   // Returns the rows of a tensor; NotFound names the existing tensors.
   Result<std::shared_ptr<TensorRows>> Find(const sampler::TensorId& tensor) const;
-  // Returns a function from local rows to original ids. Those of edges may have to be fetched first: errors of
-  // OriginalEdgeIds.
+  // Returns a function from local rows to original ids. For edges, returns the errors of OriginalEdgeIds, which may
+  // have to fetch the ids first.
   Result<std::function<uint64_t(uint64_t row)>> OriginalIds(const sampler::RowSpace& rows) ABSL_LOCKS_EXCLUDED(mutex_);
   uint64_t SizeBytes() const;
 
@@ -84,7 +84,8 @@ class MutableTensors final : public sampler::PartitionTensors {
   // As the public function; moves the memory to free to `freed`.
   Status EnterIncarnation(const std::string& job, uint64_t incarnation, Freed& freed)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Returns the tensor that has the name and answers Create; nullopt if the name is free or was freed.
+  // Returns the existing tensor of the name, which Create then returns instead of a new one; nullopt if the name is
+  // free or was freed by this call.
   Result<std::optional<sampler::TensorDescription>> FindOrFreeName(const sampler::TensorSpec& spec, uint64_t creation,
                                                                    Freed& freed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Status CheckInitializerExists(const sampler::Initializer& initializer) const;

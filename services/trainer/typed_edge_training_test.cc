@@ -163,7 +163,7 @@ TEST(TypedEdgeTrainingTest, NamesWhatDoesNotFit) {
   job.training.task.exclude = job::ExcludeEdges::kReverseEdges;
   job.training.task.reverse_edge_type = "viewer:scores:film";
   EXPECT_THAT(RunSmall(CinemaOnce(), job).status().message(),
-              HasSubstr("does not lead back along 'viewer:scores:film'"));
+              HasSubstr("does not reverse the node types of 'viewer:scores:film'"));
 }
 
 }  // namespace

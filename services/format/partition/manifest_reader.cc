@@ -182,7 +182,8 @@ Result<HeldOut> HeldOutFrom(const JsonFields& fields, EdgeTypeId type, const gra
   if (!reverse.ok()) return fields.Wrong("reverse", reverse.status().message());
   if (schema.SourceOf(*reverse) != schema.DestinationOf(type) ||
       schema.DestinationOf(*reverse) != schema.SourceOf(type)) {
-    return fields.Wrong("reverse", "'" + name + "' does not lead back along '" + schema.EdgeType(type).Name() + "'");
+    return fields.Wrong("reverse",
+                        "'" + name + "' does not reverse the node types of '" + schema.EdgeType(type).Name() + "'");
   }
   held_out.reverse = reverse->value;
   return held_out;

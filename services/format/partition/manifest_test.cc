@@ -100,7 +100,8 @@ TEST(ManifestTest, SaysWhichEdgesAreHeldOut) {
   };
   EXPECT_THAT(refusal(true), HasSubstr("edge_splits[0].held_out: expected an object"));
   EXPECT_THAT(refusal({{"reverse", "cited_by"}}), HasSubstr("edge_splits[0].held_out.reverse: there is no edge type"));
-  EXPECT_THAT(refusal({{"reverse", "writes"}}), HasSubstr("'writes' does not lead back along 'paper:cites:paper'"));
+  EXPECT_THAT(refusal({{"reverse", "writes"}}),
+              HasSubstr("'writes' does not reverse the node types of 'paper:cites:paper'"));
 }
 
 TEST(ManifestTest, KeepsTheWarningsOfItsMaking) {

@@ -158,8 +158,8 @@ Result<std::optional<OutputsManifest>> ReadReplaceableOutputs(storage::ObjectSto
   if (!committed.ok()) return committed.status();
   if (committed->incarnation <= incarnation) return std::optional(*std::move(committed));
   return FailedPrecondition("incarnation " + std::to_string(committed->incarnation) +
-                            " has committed its outputs there already; this is incarnation " +
-                            std::to_string(incarnation) + ": choose another place for the outputs");
+                            " has already committed its outputs to this location; this is incarnation " +
+                            std::to_string(incarnation) + ": choose another location for the outputs");
 }
 
 Status CommitOutputs(storage::ObjectStore& store, const std::string& prefix, const OutputsManifest& manifest) {

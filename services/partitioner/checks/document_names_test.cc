@@ -148,7 +148,7 @@ TEST(DocumentNamesTest, EdgeTypesOfATaskFitEachOther) {
       {"training.task", "{type: LinkPrediction, split: sold, edgeType: writes, reverseEdgeType: cites}"},
       {"training.evaluation.metric", "MRR"}};
   const std::string leads_elsewhere =
-      "spec.training.task: the reverse edge type does not lead back along 'author:writes:paper'";
+      "spec.training.task: the reverse edge type does not reverse the node types of 'author:writes:paper'";
   EXPECT_THAT(Unknown(links), ElementsAre(leads_elsewhere));
   EXPECT_THAT(Unknown(With(links, {{"graph.preprocess.addReverseEdges", "true"}})),
               ElementsAre(StartsWith("spec.training.task.reverseEdgeType: with "

@@ -57,8 +57,8 @@ Status CheckEdgePlan(const EdgePlan& plan, const graph::GraphSchema& schema) {
   if (reverse.has_value() && (!plan.exclude_batch || reverse->value >= schema.num_edge_types() ||
                               schema.SourceOf(*reverse) != schema.DestinationOf(plan.edge_type) ||
                               schema.DestinationOf(*reverse) != schema.SourceOf(plan.edge_type))) {
-    return InvalidArgument("the reverse edge type does not lead back along '" + schema.EdgeType(plan.edge_type).Name() +
-                           "'");
+    return InvalidArgument("the reverse edge type does not reverse the node types of '" +
+                           schema.EdgeType(plan.edge_type).Name() + "'");
   }
   return {};
 }

@@ -109,7 +109,7 @@ class LinkBatchMaker {
       }
     }
     links.negative_weights = std::move(negatives.weights);
-    PutTypesBehindEachOther(nodes, links);
+    OffsetRowsByType(nodes, links);
     return links;
   }
 
@@ -133,11 +133,11 @@ class LinkBatchMaker {
       const auto at = std::lower_bound(positions.begin(), positions.end(), position);
       places.push_back(static_cast<uint32_t>(at - positions.begin()));
     }
-    const std::string come_already = std::exchange(query.edge_column, "");
+    const std::string fetched_column = std::exchange(query.edge_column, "");
     query.want_edge_ids = false;
     if (plan_.num_trainers > 1) query.positions = std::move(positions);
     for (const std::string& column : links_.edge_columns) {
-      if (column == come_already) {
+      if (column == fetched_column) {
         rows_[column] = RowsAt<uint32_t>(batch_.rows, share_);
         continue;
       }
@@ -149,7 +149,7 @@ class LinkBatchMaker {
   }
 
   // Changes row numbers within a node type to row numbers among the seeds of all types.
-  void PutTypesBehindEachOther(const std::vector<std::vector<GlobalNodeId>>& nodes, LinkSeeds& links) const {
+  void OffsetRowsByType(const std::vector<std::vector<GlobalNodeId>>& nodes, LinkSeeds& links) const {
     std::vector<uint32_t> first = {0};
     for (const auto& of_type : nodes) first.push_back(first.back() + static_cast<uint32_t>(of_type.size()));
     size_t set = 0;
@@ -344,7 +344,7 @@ Status CheckLinkPlan(const EpochPlan& plan, const graph::GraphSchema& schema) {
     if (reverse.has_value() &&
         (reverse->value >= schema.num_edge_types() || schema.SourceOf(*reverse) != schema.DestinationOf(type) ||
          schema.DestinationOf(*reverse) != schema.SourceOf(type))) {
-      return InvalidArgument("the reverse edge type does not lead back along '" + name + "'");
+      return InvalidArgument("the reverse edge type does not reverse the node types of '" + name + "'");
     }
   }
   return CheckNegatives(links.negatives);

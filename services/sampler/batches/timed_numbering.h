@@ -24,8 +24,8 @@ class TimedNumbering {
   }
 
   // Sets numbers[i] to the number of (ids[i], times[i]). Pairs that occur for the first time are appended to `nodes`
-  // and `node_times`, which hold the batch's so far (only this object appends to them). `ids` and `times` have the same
-  // length.
+  // and `node_times`, which hold the pairs of the batch so far (only this object appends to them). `ids` and `times`
+  // have the same length.
   void Number(std::span<const GlobalNodeId> ids, std::span<const int64_t> times, std::vector<GlobalNodeId>& nodes,
               std::vector<int64_t>& node_times, uint32_t* numbers);
 

@@ -135,7 +135,7 @@ TEST(LinkPlanTest, NamesWhatDoesNotFit) {
   LinkType& link = plan.links()->types.front();
   EXPECT_EQ(refusal(plan), "");
   link.reverse_type = EdgeTypeId(0);
-  EXPECT_THAT(refusal(plan), HasSubstr("does not lead back along 'p:c:p'"));
+  EXPECT_THAT(refusal(plan), HasSubstr("does not reverse the node types of 'p:c:p'"));
   link.reverse_type.reset();
   plan.links()->negatives.count = 0;
   EXPECT_EQ(refusal(plan), "");
@@ -162,7 +162,7 @@ TEST(LinkPlanTest, EdgeTypesMayHaveEndsOfAnyNodeTypes) {
   plan.seeds = LinkPlan{.types = {{writes, written}, {cites}, {written, writes}}, .negatives = {}};
   EXPECT_TRUE(CheckLinkPlan(plan, *schema).ok());
   plan.links()->types[0].reverse_type = cites;
-  EXPECT_THAT(CheckLinkPlan(plan, *schema).message(), HasSubstr("does not lead back along 'a:writes:p'"));
+  EXPECT_THAT(CheckLinkPlan(plan, *schema).message(), HasSubstr("does not reverse the node types of 'a:writes:p'"));
 }
 
 }  // namespace
