@@ -7,10 +7,10 @@ namespace espalier::ctl::client {
 Result<telemetry::Secret> ParseBearerToken(std::string_view text) {
   constexpr std::string_view kSpace = " \t\r\n";
   const size_t begin = text.find_first_not_of(kSpace);
-  if (begin == std::string_view::npos) return InvalidArgument("an empty token");
+  if (begin == std::string_view::npos) return InvalidArgument("the token is empty");
   const std::string_view token = text.substr(begin, text.find_last_not_of(kSpace) + 1 - begin);
   const bool is_clean = std::all_of(token.begin(), token.end(), [](char c) { return c > ' ' && c < 0x7f; });
-  if (!is_clean) return InvalidArgument("a token with white space or control characters in it");
+  if (!is_clean) return InvalidArgument("the token contains white space or control characters");
   return telemetry::Secret(std::string(token));
 }
 

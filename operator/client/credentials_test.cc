@@ -79,7 +79,7 @@ TEST_F(CredentialFilesTest, HasNothingToKeepAtFirst) {
   EXPECT_EQ(Token(*source), "NOT_FOUND: opening " + Path("token") + ": No such file or directory");
   Write("token", "two words");
   EXPECT_EQ(Token(*source),
-            "INVALID_ARGUMENT: " + Path("token") + ": a token with white space or control characters in it");
+            "INVALID_ARGUMENT: " + Path("token") + ": the token contains white space or control characters");
   Write("token", "t1");
   EXPECT_EQ(Token(*source), "t1") << "at once";
 }

@@ -252,7 +252,7 @@ TEST(ExecCredentialTest, SaysWhatIsWrongWithoutRepeatingIt) {
   EXPECT_EQ(ErrorOf(WithStatus("null")), "its output has no status");
   EXPECT_EQ(ErrorOf(WithStatus("{}")), "status has neither a token nor a certificate");
   EXPECT_EQ(ErrorOf(WithStatus(R"({"token":"hunter2\nX: y"})")),
-            "status.token: a token with white space or control characters in it");
+            "status.token: the token contains white space or control characters");
   EXPECT_EQ(ErrorOf(WithStatus(R"({"token":"t","clientKeyData":"hunter2"})")),
             "status has one of clientCertificateData and clientKeyData without the other");
   EXPECT_EQ(ErrorOf(WithStatus(R"({"clientCertificateData":"hunter2","clientKeyData":"hunter2"})")),

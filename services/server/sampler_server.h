@@ -16,7 +16,7 @@ struct SamplerServerOptions {
   int worker_threads = 1;
   size_t queue_capacity = 4096;
   std::string partition_key;
-  std::string job;           // whose mini-batches it draws
+  std::string job;           // the job whose mini-batches it samples
   uint64_t incarnation = 0;  // of that job
   std::chrono::milliseconds step_timeout = MiniBatchServiceOptions().step_timeout;
   std::function<Status(const messages::StreamPlan&)> admit;  // an error refuses the stream; null accepts all
@@ -39,8 +39,8 @@ class SamplerServer {
   RequestGate gate_;
   std::unique_ptr<RpcMetrics> metrics_;
   std::unique_ptr<MiniBatchService> service_;
-  std::unique_ptr<rpc::WorkerPool> workers_;  // its tasks touch the service: ends before it
-  std::unique_ptr<rpc::RpcServer> rpc_;       // last: drains before what it calls goes away
+  std::unique_ptr<rpc::WorkerPool> workers_;  // after service_, because its tasks use the service
+  std::unique_ptr<rpc::RpcServer> rpc_;       // last: drains before the objects that it calls are destroyed
 };
 
 }  // namespace espalier::server

@@ -359,10 +359,10 @@ TEST(EdgePlanTest, NamesWhatDoesNotFit) {
   EXPECT_THAT(sampler::CheckEdgePlan({.edge_type = EdgeTypeId(9), .label = "x"}, *schema).message(),
               HasSubstr("does not exist"));
   const sampler::EdgePlan elsewhere{.edge_type = knows, .label = "x", .exclude_batch = true, .exclude_reverse = rates};
-  EXPECT_THAT(sampler::CheckEdgePlan(elsewhere, *schema).message(), HasSubstr("does not lead back"));
+  EXPECT_THAT(sampler::CheckEdgePlan(elsewhere, *schema).message(), HasSubstr("does not reverse the node types"));
   // Of two node types, an edge type is never its own reverse.
   const sampler::EdgePlan itself{.edge_type = rates, .label = "x", .exclude_batch = true, .exclude_reverse = rates};
-  EXPECT_THAT(sampler::CheckEdgePlan(itself, *schema).message(), HasSubstr("does not lead back"));
+  EXPECT_THAT(sampler::CheckEdgePlan(itself, *schema).message(), HasSubstr("does not reverse the node types"));
 }
 
 }  // namespace

@@ -269,7 +269,7 @@ std::optional<Stop> RunInProgress::Do(const action::GiveUpOnStores& give_up) {
 std::string RunInProgress::FindReason(ChildId child) const {
   const std::string said = telemetry::ReadTerminationMessage(context_.folder.TerminationFile(ToString(child)));
   const std::string job_file = context_.fleet.GetSite(child).paths.JobFile();
-  return WithoutControls(SaidOfUsersDocument(said, job_file, context_.job.places));
+  return WithoutControls(TranslatePositions(said, job_file, context_.job.places));
 }
 
 // Returns the description of a failure: the termination message, followed by the last lines of the log.

@@ -41,8 +41,8 @@ std::string LineOfUsers(std::string_view line, const std::string& job_file, cons
 
 }  // namespace
 
-std::string SaidOfUsersDocument(const std::string& text, const std::string& job_file,
-                                const job::DocumentPlaces& places) {
+std::string TranslatePositions(const std::string& text, const std::string& job_file,
+                               const job::DocumentPlaces& places) {
   std::string said;
   for (size_t begin = 0; begin <= text.size();) {
     const size_t end = std::min(text.find('\n', begin), text.size());

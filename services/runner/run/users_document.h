@@ -12,7 +12,6 @@ namespace espalier::run {
 // ("<job_file>:12:5: spec.a.b: ..."), this position is replaced by the position of the same field in the user's
 // document ("job.yaml:3:9: spec.a.b: ..."). A status code ("INVALID_ARGUMENT: ") may precede the position in
 // `job_file`; it is then removed. Other lines are unchanged.
-std::string SaidOfUsersDocument(const std::string& text, const std::string& job_file,
-                                const job::DocumentPlaces& places);
+std::string TranslatePositions(const std::string& text, const std::string& job_file, const job::DocumentPlaces& places);
 
 }  // namespace espalier::run

@@ -11,7 +11,7 @@ namespace {
 TEST(UsersDocumentTest, PlacesInTheRunsJobFileAreThoseOfTheUsersFields) {
   const auto parsed = job::ParseJob("my.yaml", job::kExampleJob, {{"training.seed", "7"}});
   ASSERT_TRUE(parsed.ok()) << parsed.status().ToString();
-  const auto said = [&](const std::string& text) { return SaidOfUsersDocument(text, "/out/job.json", parsed->places); };
+  const auto said = [&](const std::string& text) { return TranslatePositions(text, "/out/job.json", parsed->places); };
   // "label: node-label" is in line 13, and its value begins in column 14.
   EXPECT_EQ(said("/out/job.json:40:18: spec.training.task.label: no such column"),
             "my.yaml:13:14: spec.training.task.label: no such column");

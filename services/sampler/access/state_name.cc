@@ -6,8 +6,8 @@ namespace espalier::sampler {
 
 Status CheckIsNoState(std::string_view name) {
   if (!name.ends_with(kStateSuffix)) return Status();
-  return InvalidArgument("a tensor '" + std::string(name) + "': names that end with '" + std::string(kStateSuffix) +
-                         "' are those of learnable rows' states");
+  return InvalidArgument("tensor '" + std::string(name) + "': names that end with '" + std::string(kStateSuffix) +
+                         "' are reserved for the state of learnable rows");
 }
 
 }  // namespace espalier::sampler

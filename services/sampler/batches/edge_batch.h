@@ -8,7 +8,7 @@
 namespace espalier::sampler {
 
 // Returns InvalidArgument if the plan does not fit the graph: an edge type that does not exist, no label, or a reverse
-// type that does not lead back.
+// type that does not reverse the node types.
 Status CheckEdgePlan(const EdgePlan& plan, const graph::GraphSchema& schema);
 
 // Returns the mini-batch of (epoch, step) for plan.rank, a pure function of the graph, the plan and the sampler's spec.

@@ -9,8 +9,8 @@
 namespace espalier::sampler {
 
 // Returns InvalidArgument if the plan does not fit the graph: no links, edge types that do not exist or are named
-// twice, a reverse type that does not lead back, no negatives of a kind other than kUniform, or edge columns or ids
-// with several edge types.
+// twice, a reverse type that does not reverse the node types, no negatives of a kind other than kUniform, or edge
+// columns or ids with several edge types.
 Status CheckLinkPlan(const EpochPlan& plan, const graph::GraphSchema& schema);
 
 // Returns the mini-batch of (epoch, step) for plan.rank, a pure function of the graph, the plan and the sampler's spec.

@@ -1,4 +1,4 @@
-// Libraries that are no plugins of this version, one for each definition.
+// Libraries that are not valid plugins of this version: one for each ESPALIER_BROKEN_ macro, and one without any.
 #include "services/plugin/espalier_plugin.h"
 
 #define ESPALIER_EXPORTED extern "C" __attribute__((visibility("default")))
