@@ -23,8 +23,8 @@ struct TlsFlags {
 void AddTlsFlags(CLI::App& app, TlsFlags* flags);
 // Returns InvalidArgument if only some of the flags are given or the job is invalid.
 Status CheckTlsFlags(const TlsFlags& flags);
-// Returns the certificates' TransportSecurity, or null (plaintext) if no flag is given. Errors as
-// TransportSecurity::Load; it retries for a second or two, because files may be in the middle of being replaced.
+// Returns the certificates' TransportSecurity, or null (plaintext) if no flag is given. Returns the errors of
+// TransportSecurity::Load. Retries for a second or two, because another process may be replacing the files.
 Result<std::shared_ptr<const rpc::TransportSecurity>> LoadTls(const TlsFlags& flags, pki::PeerRole role);
 
 // Returns InvalidArgument if the job requires TLS and no flag is given, so that an omission never leads to plaintext.

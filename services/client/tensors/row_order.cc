@@ -13,13 +13,13 @@ namespace espalier::client {
 namespace {
 
 constexpr uint64_t kNodesPerLookUp = uint64_t{1} << 18;
-// Number of nodes per query of in-degrees.
+// Number of destinations whose in-degrees are read with one query.
 constexpr uint64_t kNodesOfEdges = uint64_t{1} << 14;
 
 }  // namespace
 
 RowOrder::RowOrder(const DistGraph& graph, const sampler::RowSpace& rows, uint64_t edges_per_request)
-    : graph_(graph), rows_(rows), edges_per_question_(edges_per_request) {
+    : graph_(graph), rows_(rows), edges_per_request_(edges_per_request) {
   if (rows.of != sampler::RowsOf::kEdges) return;
   const std::span<const uint64_t> firsts = graph.book().EdgeFirst(EdgeTypeId(rows.type));
   next_edges_.assign(firsts.begin(), firsts.end() - 1);
@@ -49,8 +49,9 @@ Status RowOrder::AddEdges(const std::vector<GlobalEdgeId>& edges, const std::vec
   sources.reserve(edges.size());
   for (size_t i = 0; i < edges.size(); ++i) {
     if (static_cast<uint64_t>(ends[edges.size() + i]) != destinations[i].value) {
-      return Internal("edge " + std::to_string(edges[i].value) + " is expected by in-degrees to end at node " +
-                      std::to_string(destinations[i].value) + " and does not");
+      return Internal("edge " + std::to_string(edges[i].value) + " ends at node " +
+                      std::to_string(ends[edges.size() + i]) + ", but according to in-degrees at node " +
+                      std::to_string(destinations[i].value));
     }
     sources.emplace_back(static_cast<uint64_t>(ends[i]));
   }
@@ -77,11 +78,11 @@ Status RowOrder::ReadEdges() {
   std::vector<GlobalEdgeId> edges;
   std::vector<GlobalNodeId> destinations;
   std::vector<uint64_t> original_destinations;
-  while (next_destination_ < destinations_.size() && edges.size() < edges_per_question_) {
+  while (next_destination_ < destinations_.size() && edges.size() < edges_per_request_) {
     const GlobalNodeId destination = destinations_[next_destination_];
     const uint32_t partition = graph_.book().OwnerOf(destination_type, destination).value;
     const uint64_t unread = degrees_.values<uint32_t>()[next_destination_] - edges_into_next_;
-    const uint64_t count = std::min(unread, edges_per_question_ - edges.size());
+    const uint64_t count = std::min(unread, edges_per_request_ - edges.size());
     if (count > graph_.book().EdgeFirst(type)[partition + 1] - next_edges_[partition]) {
       return Internal("partition " + std::to_string(partition) +
                       " has fewer edges than the sum of the in-degrees of its nodes");

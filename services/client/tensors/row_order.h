@@ -37,7 +37,7 @@ class RowOrder {
 
   const DistGraph& graph_;
   const sampler::RowSpace rows_;
-  const uint64_t edges_per_question_;
+  const uint64_t edges_per_request_;
   uint64_t next_original_ = 0;  // next original id of nodes or of edge destinations, or next own row
   // The members below are used for edges only.
   std::vector<GlobalNodeId> destinations_;  // current group of destinations, in the order of original ids

@@ -51,10 +51,11 @@ Checked CheckNodes(const job::DistTraining& job, const storage::StoreOpener& ope
   if (!folder.ok()) return {folder.status()};
   const Result<std::vector<storage::ObjectInfo>> files = folder->store->List(storage::FolderPrefix(folder->prefix));
   if (!files.ok()) return {files.status()};
-  return {files->empty() ? NotFound("there is no folder " + job.output_nodes_uri + ", or no file in it") : Status()};
+  return {files->empty() ? NotFound("the folder " + job.output_nodes_uri + " does not exist or has no files")
+                         : Status()};
 }
 
-// Returns whether trainers would fail with the same error of a place, regardless of when they open it.
+// Returns whether trainers would get the same error when they open the file or folder later.
 bool IsFinal(StatusCode code, const SharedWithTrainers& shared) {
   if (code == StatusCode::kNotFound || code == StatusCode::kUnimplemented) return true;
   return shared.credentials && (code == StatusCode::kFailedPrecondition || code == StatusCode::kInvalidArgument);

@@ -53,7 +53,8 @@ Result<uint16_t> FindFreePort(const std::string& host) {
     const uint16_t port = any(device);
     if (!IsTaken(host, port)) return port;
   }
-  return Unavailable("none of " + std::to_string(kTries) + " ports of " + host + " that were tried is free");
+  return Unavailable("tried " + std::to_string(kTries) + " random ports from " + std::to_string(kLowestPort) + " to " +
+                     std::to_string(kHighestPort) + " on " + host + ", none is free");
 }
 
 }  // namespace espalier::run

@@ -139,7 +139,7 @@ TEST_F(RunMessagesTest, WhatAJobStartsFromIsThereBeforeTheGraphIsCut) {
   const std::string nowhere = (root_ / "nowhere").string();
   for (const auto& [field, what] : {std::pair("training.model.uri", "opening " + nowhere),
                                     std::pair("checkpoint.resumeFrom", "no checkpoints in file://" + nowhere),
-                                    std::pair("output.nodesUri", "there is no folder " + nowhere)}) {
+                                    std::pair("output.nodesUri", "the folder " + nowhere)}) {
     const Said said = Run({field + ("=" + nowhere)});
     EXPECT_EQ(said.outcome.code, ExitCode::kBadInput) << field;
     EXPECT_THAT(said.outcome.error, AllOf(HasSubstr(std::string("spec.") + field + ": "), HasSubstr(what)));

@@ -45,8 +45,8 @@ Result<uint64_t> LocalMiniBatchSource::CountSeeds() const {
 Status LocalMiniBatchSource::StartEpoch(uint32_t epoch, uint32_t first_step) {
   if (plan_.batch_size == 0) return InvalidArgument("the batch size must be at least 1");
   if (plan_.rank.value >= plan_.num_trainers) {
-    return InvalidArgument("rank " + std::to_string(plan_.rank.value) + " of " + std::to_string(plan_.num_trainers) +
-                           " trainers");
+    return InvalidArgument("rank " + std::to_string(plan_.rank.value) + " is out of range [0, " +
+                           std::to_string(plan_.num_trainers) + ")");
   }
   RETURN_IF_ERROR(FanoutSampler::Make(neighbors_, spec_).status());
   if (plan_.links() != nullptr) RETURN_IF_ERROR(CheckLinkPlan(plan_, neighbors_.book().schema()));
@@ -132,13 +132,13 @@ void LocalMiniBatchSource::Work() {
 
 Result<MiniBatch> LocalMiniBatchSource::Next(Deadline deadline) {
   MutexLock lock(&mutex_);
-  if (generation_ == 0) return FailedPrecondition("StartEpoch comes before Next");
+  if (generation_ == 0) return FailedPrecondition("Next was called before StartEpoch");
   if (!mutex_.AwaitBefore(deadline,
                           [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return NextIsReadyOrGivenUp(); })) {
     return WaitEnded(deadline, "the mini-batch of epoch " + std::to_string(epoch_) + " step " +
                                    std::to_string(next_to_deliver_) + " was not ready in time");
   }
-  if (!NextIsReady()) return Cancelled("epoch " + std::to_string(epoch_) + " was given up");
+  if (!NextIsReady()) return Cancelled("epoch " + std::to_string(epoch_) + " was cancelled");
   if (next_to_deliver_ >= num_steps_) {
     return OutOfRange("epoch " + std::to_string(epoch_) + " has " + std::to_string(num_steps_) + " steps");
   }

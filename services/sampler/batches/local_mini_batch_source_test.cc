@@ -125,7 +125,7 @@ TEST_F(LocalMiniBatchSourceTest, AWaitEndsWhenTheEpochIsGivenUp) {
   ASSERT_TRUE(source->StartEpoch(0, 0).ok());
   auto waiting = std::async(std::launch::async, [&] { return source->Next(Deadline::After(std::chrono::hours(1))); });
   source->Cancel();
-  EXPECT_EQ(waiting.get().status(), Cancelled("epoch 0 was given up"));
+  EXPECT_EQ(waiting.get().status(), Cancelled("epoch 0 was cancelled"));
   gate.count_down();
   ASSERT_TRUE(source->StartEpoch(1, 0).ok());
   EXPECT_TRUE(source->Next(Soon()).ok());
@@ -162,7 +162,8 @@ TEST_F(LocalMiniBatchSourceTest, RefusesPlansThatDoNotFit) {
   const SamplingSpec spec{.layers = {{{2}}}};
   EXPECT_EQ(start(spec, {.split = "public", .batch_size = 1}).code(), StatusCode::kNotFound);
   EXPECT_THAT(start(spec, {.split = "all"}).message(), HasSubstr("batch size"));
-  EXPECT_THAT(start(spec, {.split = "all", .batch_size = 1, .rank = Rank(1)}).message(), HasSubstr("rank 1 of 1"));
+  EXPECT_THAT(start(spec, {.split = "all", .batch_size = 1, .rank = Rank(1)}).message(),
+              HasSubstr("rank 1 is out of range [0, 1)"));
   EXPECT_THAT(start({.layers = {{{2, 2}}}}, {.split = "all", .batch_size = 1}).message(), HasSubstr("2 fan-outs"));
 }
 
