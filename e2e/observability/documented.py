@@ -17,7 +17,7 @@ def documented():
     found = {}
     for name, kind, labels in ROW.findall(PAGE.read_text()):
         if name in found:
-            raise ValueError(f"{PAGE}: {name} is there twice")
+            raise ValueError(f"{PAGE}: {name} occurs twice")
         found[name] = (kind, frozenset(re.findall(r"`([a-z_]+)`", labels)))
     return found
 

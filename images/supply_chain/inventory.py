@@ -2,7 +2,7 @@
 
 collect.sh lists what it collects in packages.txt, `name=version`, with `(wheel)` or `(compiled in)` behind it, and in
 files.txt which Debian package each copied file comes from. dpkg's status in the image lists the packages of the base.
-A package whose newer version was collected over the base's is there twice, once for each version: only the files that
+A package whose newer version was collected over the base's occurs twice, once for each version: only the files that
 programs load were replaced.
 """
 

@@ -187,7 +187,7 @@ Status ReadEntries(Fields& config, const std::string& list, const std::string& f
     ASSIGN_OR_RETURN(T value,
                      read(Fields(body == nullptr ? none : *body, path + ": " + field + " '" + name + "'", folder)));
     if (!entries->emplace(name, std::move(value)).second) {
-      return InvalidArgument(path + ": " + field + " '" + name + "' is there twice");
+      return InvalidArgument(path + ": " + field + " '" + name + "' occurs twice");
     }
   }
   return config.status();

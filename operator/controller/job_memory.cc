@@ -124,8 +124,8 @@ bool JobMemory::RememberRefusal(const kube::ObjectKey& job, const std::string& u
   const auto subject = [](const std::optional<plan::Observed::Refusal>& one) {
     return one ? one->child + '\n' + one->reason + '\n' + WithoutNumbers(one->message) : std::string();
   };
-  // A difference in numbers alone, such as the request id of an admission webhook, is no news: the first message is
-  // kept.
+  // A difference in numbers alone, such as the request id of an admission webhook, does not count as a change: the
+  // first message is kept.
   if (subject(entry->refusal) == subject(refusal)) return false;
   entry->refusal = std::move(refusal);
   return true;

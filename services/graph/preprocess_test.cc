@@ -315,7 +315,7 @@ TEST(PreprocessTest, SaysHowManyEdgesEachStepHasDroppedOrAdded) {
   SourceGraph graph = testing::HomogeneousGraph(4, {{0, 0}, {0, 1}, {0, 1}, {1, 0}, {2, 3}});
   EXPECT_EQ(changes(graph, {}), EdgeChanges());
   const PreprocessOptions all{.add_reverse_edges = true, .drop_self_loops = true, .drop_duplicate_edges = true};
-  // 0->1 is there twice and comes once more, 1->0 once and comes twice.
+  // 0->1 occurs twice and comes once more, 1->0 once and comes twice.
   EXPECT_EQ(changes(graph, all), (EdgeChanges{.self_loops_dropped = 1, .reverses_added = 4, .duplicates_dropped = 4}));
   graph.edge_splits["links"][0] = {.train = {{1, 2}, {0, 3}}, .validation = {}, .test = {{0}, {1}}};
   EXPECT_EQ(changes(graph, {.add_reverse_edges = true, .held_out = HeldOutEdges{"links", "", ""}}),

@@ -126,7 +126,7 @@ graph::EdgeSplitPart BuildEdgeSplitPart(const graph::EdgePairs& pairs, const Par
   }
   Tensor positions;
   if (!edge_ids.empty()) {
-    positions = PositionsOfMeantEdges(built.in_edges[type.value], built.original_edge_ids[type.value],
+    positions = FindSelectedPositions(built.in_edges[type.value], built.original_edge_ids[type.value],
                                       {.sources = sources, .destinations = destinations, .edge_ids = edge_ids});
   }
   graph::EdgeSplitPart part{.total = pairs.size(),

@@ -26,7 +26,7 @@ Tensor NarrowedWhereAllFit(std::vector<uint64_t> positions, uint64_t num_edges) 
 
 }  // namespace
 
-Tensor PositionsOfMeantEdges(const graph::InEdges& in_edges, const Tensor& original_ids, const MeantEdges& pairs) {
+Tensor FindSelectedPositions(const graph::InEdges& in_edges, const Tensor& original_ids, const SelectedEdges& pairs) {
   const auto indptr = MakeReader(in_edges.indptr), indices = MakeReader(in_edges.indices),
              ids = MakeReader(original_ids);
   const auto not_said = static_cast<uint64_t>(in_edges.indices.num_rows());

@@ -10,7 +10,7 @@
 namespace espalier::partition {
 
 // The pairs (source, destination) of one part of an edge split whose destinations are owned nodes; each array is [k].
-struct MeantEdges {
+struct SelectedEdges {
   std::span<const uint64_t> sources;       // global ids
   std::span<const uint32_t> destinations;  // local ids
   std::span<const uint64_t> edge_ids;      // original IDs of the selected edges
@@ -20,6 +20,6 @@ struct MeantEdges {
 // original IDs of `in_edges`. The position is the number of in-edges, which stands for any edge between the two nodes,
 // if the nodes have at most one edge or if the selected edge has been dropped. Returns an empty tensor if this holds
 // for every pair. Time: O(k log k) and one pass over the in-edges of each distinct destination.
-Tensor PositionsOfMeantEdges(const graph::InEdges& in_edges, const Tensor& original_ids, const MeantEdges& pairs);
+Tensor FindSelectedPositions(const graph::InEdges& in_edges, const Tensor& original_ids, const SelectedEdges& pairs);
 
 }  // namespace espalier::partition

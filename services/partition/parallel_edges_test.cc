@@ -30,7 +30,7 @@ Tensor PositionsOf(const std::vector<std::tuple<uint64_t, uint32_t, uint64_t>>& 
     destinations.push_back(destination);
     edge_ids.push_back(edge);
   }
-  return PositionsOfMeantEdges(kParallel, kParallelIds,
+  return FindSelectedPositions(kParallel, kParallelIds,
                                {.sources = sources, .destinations = destinations, .edge_ids = edge_ids});
 }
 

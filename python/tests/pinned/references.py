@@ -8,7 +8,7 @@ from espalier.types import Schema
 
 
 def random_block(num_src=9, num_dst=5, num_edges=14, seed=0):
-    """Returns a block of one relation in which destination 1 has no in-edges, and an edge is there twice."""
+    """Returns a block of one relation in which destination 1 has no in-edges, and an edge occurs twice."""
     return typed_block({"node": (num_src, num_dst)}, {("node", "edge", "node"): num_edges}, seed)
 
 

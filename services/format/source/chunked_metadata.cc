@@ -43,7 +43,7 @@ Status ForEachEntry(const Field& object,
   std::set<std::string> seen;
   for (const auto& entry : object.value) {
     const std::string key = entry.first.IsScalar() ? entry.first.Scalar() : "?";
-    if (!seen.insert(key).second) return object.Wrong("'" + key + "' is there twice");
+    if (!seen.insert(key).second) return object.Wrong("'" + key + "' occurs twice");
     RETURN_IF_ERROR(body(key, {entry.second, object.path + "['" + key + "']"}));
   }
   return {};

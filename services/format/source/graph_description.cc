@@ -110,7 +110,7 @@ FieldReader ColumnsInto(std::map<std::string, ArrayFile>& columns) {
     for (const auto& entry : value) {
       const std::string name = entry.first.IsScalar() ? entry.first.Scalar() : "";
       if (const Status good = graph::CheckName("column", name); !good.ok()) return ErrorAt(entry.first, good.message());
-      if (columns.contains(name)) return ErrorAt(entry.first, "column '" + name + "' is there twice");
+      if (columns.contains(name)) return ErrorAt(entry.first, "column '" + name + "' occurs twice");
       ASSIGN_OR_RETURN(columns[name], ParseArrayFile(entry.second));
     }
     return {};

@@ -244,7 +244,7 @@ Status ReadEdgeSplit(const FolderReading& folder, const SplitDescription& descri
   ASSIGN_OR_RETURN(split.test, ReadEdgePart(folder, description.test, edges));
   if (graph.edge_splits[description.name].emplace(type.value, std::move(split)).second) return {};
   return InvalidArgument(At(description.line) + ": split '" + description.name + "' of '" +
-                         description.edge_type->Name() + "' is there twice");
+                         description.edge_type->Name() + "' occurs twice");
 }
 
 Status ReadSplit(const FolderReading& folder, const SplitDescription& description, SourceGraph& graph) {
@@ -263,7 +263,7 @@ Status ReadSplit(const FolderReading& folder, const SplitDescription& descriptio
   ASSIGN_OR_RETURN(split.test, ReadPart(folder, description.test, num_nodes));
   if (!graph.splits[description.name].emplace(type.value, std::move(split)).second) {
     return InvalidArgument(At(description.line) + ": split '" + description.name + "' of '" + type_name +
-                           "' is there twice");
+                           "' occurs twice");
   }
   return {};
 }

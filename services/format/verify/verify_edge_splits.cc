@@ -76,7 +76,7 @@ bool PointToMeantEdges(const LoadedPartitioning& loaded, const EdgeSplitEntry& s
     }
     Tensor positions;
     if (!edge_ids.empty()) {
-      positions = partition::PositionsOfMeantEdges(
+      positions = partition::FindSelectedPositions(
           partition.in_edges[split.edge_type], partition.original_edge_ids[split.edge_type],
           {.sources = sources, .destinations = owned.destinations.values<uint32_t>(), .edge_ids = edge_ids});
     }

@@ -71,7 +71,7 @@ class Unpacker {
 
   Status TooMany() const {
     return InvalidArgument(shown_ + ": the archive has more than " + std::to_string(limits_.max_entries) +
-                           " entries: pack source files alone");
+                           " entries: pack only source files");
   }
 
   // Returns the path of the entry: in UTF-8 if it can be converted, otherwise its bytes.
@@ -89,7 +89,8 @@ class Unpacker {
     const auto type = archive_entry_filetype(entry);
     const bool is_link = archive_entry_hardlink(entry) != nullptr || archive_entry_symlink(entry) != nullptr;
     if (is_link || (type != AE_IFREG && type != AE_IFDIR)) {
-      return InvalidArgument(named + "is a link or no file: pack files and folders alone (tar --dereference)");
+      return InvalidArgument(named +
+                             "is not a file or folder: pack only files and folders, no links (tar --dereference)");
     }
     if (archive_entry_is_encrypted(entry) != 0) return InvalidArgument(named + "is encrypted");
     while (path.starts_with("./")) path.erase(0, 2);  // as in an archive made by `tar -C folder .`
@@ -99,7 +100,7 @@ class Unpacker {
     }
     if (!job::IsPathWithin(path)) return InvalidArgument(named + "leads outside the archive's folder");
     if (type == AE_IFDIR) return MakeFolder(path);
-    if (!files_.insert(path).second) return InvalidArgument(named + "is there twice");
+    if (!files_.insert(path).second) return InvalidArgument(named + "occurs twice");
     if (const size_t slash = path.rfind('/'); slash != std::string::npos) {
       RETURN_IF_ERROR(MakeFolder(path.substr(0, slash)));
     }

@@ -123,16 +123,16 @@ TEST_F(UnpackArchiveTest, RefusesPathsThatLeadOutside) {
 }
 
 TEST_F(UnpackArchiveTest, RefusesLinksAndDevices) {
-  ExpectRefused({.path = "link", .type = AE_IFLNK, .symlink = "/etc"}, "is a link or no file");
-  ExpectRefused({.path = "hard", .hardlink = "first.py"}, "is a link or no file");
+  ExpectRefused({.path = "link", .type = AE_IFLNK, .symlink = "/etc"}, "is not a file or folder");
+  ExpectRefused({.path = "hard", .hardlink = "first.py"}, "is not a file or folder");
   for (const unsigned type : {static_cast<unsigned>(AE_IFIFO), static_cast<unsigned>(AE_IFCHR)}) {
     const Status status = Unpack(Pack(Packed::kTar, {{.path = "odd", .type = type}}));
-    EXPECT_THAT(status.message(), HasSubstr("entry 'odd' is a link or no file"));
+    EXPECT_THAT(status.message(), HasSubstr("entry 'odd' is not a file or folder"));
   }
 }
 
 TEST_F(UnpackArchiveTest, RefusesANameThatIsThereTwice) {
-  ExpectRefused({"first.py", "2"}, "is there twice");
+  ExpectRefused({"first.py", "2"}, "occurs twice");
   const Status below = Unpack(Pack(Packed::kTar, {{"first.py", "1"}, {"first.py/below.py", "2"}}));
   EXPECT_THAT(below.message(), HasSubstr("entry 'first.py' is a file and a folder"));
   const Status over = Unpack(Pack(Packed::kTar, {{"model/sage.py", "1"}, {"model", "2"}}));

@@ -61,7 +61,7 @@ Result<std::vector<Host>> ParseHosts(const std::string& file_name, const std::st
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
     Host host;
     std::string error = ParseLine(line, &host);
-    if (error.empty() && !names.insert(host.name).second) error = host.name + " is there twice";
+    if (error.empty() && !names.insert(host.name).second) error = host.name + " occurs twice";
     if (error.empty() && hosts.size() == kMostHosts) error = "more than " + std::to_string(kMostHosts) + " hosts";
     if (!error.empty())
       errors += (errors.empty() ? "" : "\n") + file_name + ":" + std::to_string(number) + ": " + error;

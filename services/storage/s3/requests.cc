@@ -1,3 +1,5 @@
+// Each operation of S3 has a function that fills an S3Request, without host and credentials. SignedHttpRequest adds
+// them for one attempt, because retries may use another region, other credentials and a later time.
 #include "services/storage/s3/requests.h"
 
 #include <openssl/evp.h>
