@@ -1,1 +1,1 @@
-"""How e2e/run tells its stories: the cluster, the bucket and the chart as objects with words for what scenarios do."""
+"""How e2e/run runs its scenarios: the cluster, the bucket and the chart as objects with methods for the steps."""

@@ -1,4 +1,5 @@
-"""Admission webhooks: one that blocks the status of one job, and one that changes what is created in a namespace. Needs a cluster of e2e/cluster, whose API server has the same loopback as the story."""
+"""Admission webhooks: one that blocks the status of one job, and one that changes what is created in a namespace. Needs
+a cluster of e2e/cluster, whose API server has the same loopback as the scenario."""
 
 import base64
 import contextlib
@@ -17,7 +18,8 @@ HANDSHAKE_SECONDS = 10
 
 
 class Webhook:
-    """Takes requests and says nothing; after `refuse` it takes no connection. After the `with` block nobody asks it."""
+    """Accepts requests and never responds; after `refuse` it accepts no connection. After the `with` block the API server
+    does not call it."""
 
     def __init__(self, namespace, job):
         self._name = f"{namespace.name}-{job}"
@@ -126,7 +128,8 @@ class Mutation:
 
 
 class Silence:
-    """A port that speaks TLS, for whoever gets no handshake gives up after ten seconds, and beyond that nothing."""
+    """A port that completes TLS handshakes and never responds. (The API server would give up after ten seconds without a
+    handshake.)"""
 
     def __init__(self, context):
         self._context = context
@@ -137,9 +140,9 @@ class Silence:
         self._thread.start()
 
     def end(self):
-        """Every connection is closed, and there is no port any more. The second time it does nothing."""
+        """Closes all connections and the port. A second call does nothing."""
         with contextlib.suppress(OSError):
-            self._listener.shutdown(socket.SHUT_RDWR)  # what wakes the thread
+            self._listener.shutdown(socket.SHUT_RDWR)  # wakes the thread
         self._thread.join()
         self._listener.close()
         while self._connections:
@@ -152,12 +155,12 @@ class Silence:
             except OSError:
                 return
             connection.settimeout(HANDSHAKE_SECONDS)
-            with contextlib.suppress(OSError):  # somebody who went away
+            with contextlib.suppress(OSError):  # the client has closed the connection
                 self._connections.append(self._context.wrap_socket(connection, server_side=True))
 
 
 def _identity():
-    """For 127.0.0.1: what a server needs, and the certificate in PEM, which is its own authority."""
+    """Returns a server's SSL context for 127.0.0.1, and its self-signed certificate in PEM."""
     with tempfile.TemporaryDirectory(prefix="espalier-e2e-webhook-") as name:
         folder = pathlib.Path(name)
         run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "1",

@@ -1,4 +1,4 @@
-"""Alerts as the cluster's Prometheus has them, by the rules in which an hour lasts two minutes
+"""Alerts of the cluster's Prometheus, by the rules in which an hour is shortened to two minutes
 (observability/shortened.py)."""
 
 import time
@@ -6,11 +6,11 @@ import time
 from observability.shortened import LABEL, VALUE
 from runner.commands import Failure, wait_for
 
-QUIET_SECONDS = 30  # until an alert is over whose cause is
+QUIET_SECONDS = 30  # from the end of an alert's cause until the end of the alert
 
 
 class Alerts:
-    """What a story has seen firing."""
+    """The alerts that have fired in a scenario."""
 
     def __init__(self, prometheus, note):
         self._prometheus = prometheus
@@ -18,7 +18,7 @@ class Alerts:
         self.note = note
 
     def rules(self):
-        """{name: seconds that it is pending before it fires} of all there are."""
+        """Returns {name: seconds that the alert is pending before it fires} for all rules."""
         found = {rule["name"]: rule["duration"] for rule in self._prometheus.alerting_rules()
                  if rule["labels"].get(LABEL) == VALUE}
         if not found:
@@ -26,7 +26,7 @@ class Alerts:
         return found
 
     def expect(self, name, **labels):
-        """To be called before there is a cause: for these labels it is quiet, or soon is, and pends only afterwards."""
+        """Waits until the alert is inactive for these labels, and returns it as Expected. Call it before the cause."""
         wait_for(f"the end of {name} for {labels}, which has no cause", QUIET_SECONDS,
                  lambda: not self.states(name, labels), self.active)
         return Expected(self, name, labels)
@@ -35,23 +35,24 @@ class Alerts:
         self._fired.add(name)
 
     def check_all_have_fired(self, but_for=()):
-        """`but_for`: names of alerts that no fault of a cluster leads to."""
+        """`but_for`: names of alerts that no fault of a cluster causes."""
         missing = set(self.rules()) - self._fired - set(but_for)
         if missing:
             raise Failure(f"the story has no cause for {', '.join(sorted(missing))}")
 
     def states(self, name, labels, since=None):
-        """Of {"pending", "firing"} those that it is in, or has been in since a time.monotonic()."""
+        """Returns the states of an alert, a subset of {"pending", "firing"}: the current ones, or all since `since`
+        (time.monotonic())."""
         series = self._series(name, labels)
         if since is not None:
             series = f"max_over_time({series}[{max(1, int(time.monotonic() - since))}s])"
         return {one["alertstate"] for one, _ in self._prometheus.now(series)}
 
     def seconds_until_firing(self, name, labels, since):
-        """From a time.monotonic() until it fired first, which it has."""
+        """Returns the seconds from `since` (time.monotonic()) until the alert fired first. It must have fired."""
         passed = time.monotonic() - since
         firing = self._series(name, {**labels, "alertstate": "firing"})
-        # In steps of a second: where the last of them saw none yet, it fires since now.
+        # In steps of one second: if the last step does not show the alert yet, it started to fire now.
         first = f"min(min_over_time(timestamp({firing})[{int(passed) + 1}s:1s])) or vector(time())"
         [(_, ago)] = self._prometheus.now(f"time() - ({first})")
         return passed - ago
@@ -62,7 +63,7 @@ class Alerts:
         return "ALERTS{" + ",".join(f'{label}="{value}"' for label, value in matchers.items()) + "}"
 
     def active(self):
-        """In words, for whoever looks for the reason of a failure."""
+        """Describes the active alerts, for messages of failures."""
         found = self._prometheus.now(f'ALERTS{{{LABEL}="{VALUE}"}}')
         words = sorted(f"{one['alertname']} {one['alertstate']} "
                        f"{one.get('job_name') or one.get('espalier_io_job') or one.get('pod', '')}".strip()
@@ -71,7 +72,7 @@ class Alerts:
 
 
 class Expected:
-    """An alert that is to fire from now on; it may be over again by the time that somebody asks."""
+    """An alert that is expected to fire from now on. It may have ended again when has_fired is called."""
 
     def __init__(self, alerts, name, labels):
         self._alerts = alerts
@@ -83,7 +84,7 @@ class Expected:
         return "firing" in self._alerts.states(self._name, self._labels, self._since)
 
     def wait(self, seconds, prod=None):
-        """Until it has fired. `prod` is called with every look: what goes on while one waits."""
+        """Waits until the alert has fired. Calls `prod` before each poll, to continue the cause of the alert."""
         def look():
             if prod:
                 prod()

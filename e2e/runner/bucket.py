@@ -1,4 +1,4 @@
-"""An S3 bucket, by its own door (curl signs requests), so that objects are what they would be for any other client."""
+"""An S3 bucket, accessed with requests that curl signs and not with Espalier's own client."""
 
 import hashlib
 import json
@@ -23,7 +23,7 @@ class Bucket:
         return f"s3://{self.name}/{key}"
 
     def _curl(self, digest, *arguments):
-        # Keys come by standard input: a command line is for everybody to read.
+        # Credentials are passed on standard input, because all users can read a command line.
         secrets = f'aws-sigv4 = "aws:amz:{self.region}:s3"\nuser = "{self.access_key}:{self.secret_key}"\n'
         return attempt(["curl", "--silent", "--show-error", "--fail-with-body", "--max-time", "50", "--config", "-",
                         "--header", f"x-amz-content-sha256: {digest}", *arguments], stdin=secrets)

@@ -14,11 +14,11 @@ RELEASE, NAMESPACE = "espalier", "espalier-system"  # as docs/operations/install
 DEFINITION = "disttrainings.espalier.io"
 OPERATOR = "deployment/espalier-operator"
 LEASE = "espalier-operator"
-STORIES = "espalier.io/e2e=scenario"  # label of the namespaces in which stories are told
+STORIES = "espalier.io/e2e=scenario"  # label of the namespaces of scenarios
 
 
 def install(*settings, chart=CHART):
-    """As a user would; idempotent. `settings` are values of the chart, as NAME=VALUE."""
+    """Installs or upgrades the chart with helm; idempotent. `settings` are values of the chart, as NAME=VALUE."""
     images, tag = os.environ["ESPALIER_E2E_IMAGES"], os.environ["ESPALIER_E2E_TAG"]
     _enforce_pod_security()
     run(["helm", "upgrade", RELEASE, chart, "--install", "--namespace", NAMESPACE, "--create-namespace",
@@ -27,7 +27,7 @@ def install(*settings, chart=CHART):
 
 
 def _enforce_pod_security():
-    """Also of the operator's own pods, which docs/operations/install.md promises."""
+    """Enforces Pod Security `restricted` for the operator's pods too, as docs/operations/install.md says."""
     run(["kubectl", "apply", "--filename", "-"], stdin=json.dumps(
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {
             "name": NAMESPACE, "labels": {"pod-security.kubernetes.io/enforce": "restricted"}}}))
@@ -35,14 +35,15 @@ def _enforce_pod_security():
 
 @contextlib.contextmanager
 def replaced_operators():
-    """Returns when the operators of before are gone, and as many as the Deployment wants are there."""
+    """A block in which the operator's pods are replaced. Ends when no earlier pod is left and the Deployment has all its
+    replicas."""
     before = set(operator_pods())
     yield
     _wait_until_gone(before)
 
 
 def _wait_until_gone(pods):
-    """Also those of before that the Deployment made on the way: a rollout to more replicas begins with more of the old."""
+    """Waits for the end of `pods`, and of further pods of the old version: a rollout to more replicas first adds some."""
     wanted = int(_kubectl("get", OPERATOR, "--output=jsonpath={.spec.replicas}"))
 
     def look():
@@ -53,7 +54,7 @@ def _wait_until_gone(pods):
 
 
 def places_on_pages():
-    """What the pages' examples of the chart's images are here: other names, and another tag than the chart's own."""
+    """Returns {image on the pages: image under test, with its tag as a flag of helm}."""
     images, tag = os.environ["ESPALIER_E2E_IMAGES"], os.environ["ESPALIER_E2E_TAG"]
     return {"registry.example.com/espalier-core": f"{images}-core --set image.tag={tag}",
             "registry.example.com/espalier-trainer": f"{images}-trainer"}
@@ -76,7 +77,7 @@ def is_installed():
 
 
 def used_by_others():
-    """What stories would take away or change on a cluster that has Espalier already, in words; None where it has not."""
+    """Describes what the scenarios would remove or change on a cluster that already has Espalier; None if it does not."""
     if run(["kubectl", "get", "namespace", NAMESPACE, "--ignore-not-found", "--output=name"]):
         return f"it has a namespace {NAMESPACE}"
     found = run(["kubectl", "get", "customresourcedefinition", DEFINITION, "--ignore-not-found", "--output=json"])
@@ -91,20 +92,20 @@ def used_by_others():
 
 
 def _jobs():
-    """(namespace, name) of all DistTrainings."""
+    """Returns (namespace, name) of all DistTrainings."""
     listed = json.loads(run(["kubectl", "get", DEFINITION, "--all-namespaces", "--output=json"]))["items"]
     return [(job["metadata"]["namespace"], job["metadata"]["name"]) for job in listed]
 
 
 def uninstall():
-    """The resource's definition stays, with every DistTraining: that is what the chart promises."""
+    """Uninstalls the chart. The CustomResourceDefinition and all DistTrainings stay, as the chart guarantees."""
     run(["helm", "uninstall", RELEASE, "--namespace", NAMESPACE, "--wait", "--timeout", "120s"], timeout=150)
     run(["kubectl", "delete", "namespace", NAMESPACE, "--timeout=60s"], timeout=90)
 
 
 def remove():
-    """As if it had never been there: the resource's definition goes too, and with it every DistTraining. Those of others
-    are in its way."""
+    """Uninstalls the chart and deletes the CustomResourceDefinition, and with it all DistTrainings. Fails if there are
+    DistTrainings outside the namespaces of scenarios."""
     uninstall()
     told = run(["kubectl", "get", "namespaces", "--selector", STORIES, "--output=jsonpath={.items[*].metadata.name}"])
     others = [job for job in _jobs() if job[0] not in told.split()]
@@ -127,8 +128,7 @@ def operator_nodes():
 
 
 def kill_operator():
-    """Its processes end at once, with the lease in their hands, and its pods go with them. Needs a cluster of
-    e2e/cluster."""
+    """Kills the operator's processes, which still hold the lease, and deletes its pods. Needs a cluster of e2e/cluster."""
     for pod in _operators():
         containers.kill_all(pod)
         _kubectl("delete", "pod", pod["metadata"]["name"], "--grace-period=0", "--force", "--wait=false")
@@ -141,7 +141,7 @@ def wait_for_operator(seconds=60):
 
 @contextlib.contextmanager
 def without_operator():
-    """A time in which no operator runs."""
+    """A block in which no operator runs."""
     _kubectl("scale", OPERATOR, "--replicas=0")
     try:
         wait_for("the operator's end", 60, lambda: not operator_pods())
@@ -153,14 +153,14 @@ def without_operator():
 
 @contextlib.contextmanager
 def lease_of_another():
-    """A time in which somebody else holds the operator's lease. To be begun while no operator runs: one that leads ends
-    itself when it sees that."""
+    """A block in which another identity holds the operator's lease. Begin it while no operator runs, because an operator
+    that loses its lease ends."""
     another = "somebody-else"
     _write_lease(another, seconds=3600)
     try:
         yield
     finally:
-        _write_lease("", seconds=1)  # as who gives it back
+        _write_lease("", seconds=1)  # as a holder that releases the lease
         wait_for("an operator that leads", 60, lambda: _holder() not in ("", another), _holder)
 
 

@@ -1,4 +1,4 @@
-"""Logs of a cluster of e2e/cluster that kubectl cannot give: of pods that are gone, and of what the cluster is made of."""
+"""Logs of a cluster of e2e/cluster that kubectl cannot read: those of deleted pods, and of the cluster's own processes."""
 
 import contextlib
 import os
@@ -14,8 +14,8 @@ TAIL_BYTES = 4 << 20  # of a log of the cluster's own
 
 
 class KeptPodLogs:
-    """While it is open, the log files of a namespace's pods and of the operator's keep a second name, under which they
-    outlive their pods."""
+    """From start to end, makes hard links to the log files of the pods of a namespace and of the operator, so that the
+    logs outlive the pods."""
 
     def __init__(self, cluster, namespace):
         self.folder = cluster.folder / "kept-logs" / namespace
@@ -32,7 +32,7 @@ class KeptPodLogs:
         self._thread.start()
 
     def end(self):
-        """They are gone now, but for what a report has copied."""
+        """Ends the thread and removes the kept logs. Copies in reports stay."""
         self._ended.set()
         self._thread.join()
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -43,7 +43,7 @@ class KeptPodLogs:
                 if not log.parts[-3].startswith(self._prefixes):
                     continue
                 kept = self.folder / pods.parent.name / log.relative_to(pods)
-                if kept.exists() and not kept.samefile(log):  # another one in its place: what was full has a new name
+                if kept.exists() and not kept.samefile(log):  # a new file: the full log has been renamed
                     kept = kept.with_name(f"{kept.name}.{log.stat().st_ino}")
                 if not kept.exists():
                     kept.parent.mkdir(parents=True, exist_ok=True)
@@ -51,18 +51,18 @@ class KeptPodLogs:
 
     def _keep_looking(self):
         while not self._ended.wait(SECONDS_BETWEEN_LOOKS):
-            with contextlib.suppress(OSError):  # a pod went in the middle of the look; the next one is soon
+            with contextlib.suppress(OSError):  # a pod was deleted during the poll; the next poll follows soon
                 self.look()
 
 
 def this_cluster():
-    """That of e2e/cluster on which stories are told; None: it is another's."""
+    """Returns the cluster of e2e/cluster on which the scenarios run; None if it is another cluster."""
     name = os.environ.get("ESPALIER_E2E_CLUSTER")
     return Cluster(name) if name else None
 
 
 def copy(cluster, namespace, folder):
-    """What is kept of a namespace that is open, and the end of each log of the cluster's own, into an existing folder."""
+    """Copies the kept logs of a namespace, and the end of each log of the cluster's processes, to an existing folder."""
     kept = cluster.folder / "kept-logs" / namespace
     if kept.is_dir():
         shutil.copytree(kept, folder / "pods", dirs_exist_ok=True)

@@ -20,12 +20,12 @@ from runner.world import World
 SOURCE = here.SOURCE
 SCENARIOS = SOURCE / "e2e/scenarios"
 USAGE_STATUS, UNAVAILABLE_STATUS, INTERRUPTED_STATUS = 64, 69, 130
-# A cluster of e2e/cluster sets them; for another one, whoever runs this does (scenarios/README.md).
+# A cluster of e2e/cluster sets them; for another cluster, the user sets them (scenarios/README.md).
 NEEDED = ["AWS_ENDPOINT_URL_S3", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "ESPALIER_E2E_IMAGES", "ESPALIER_E2E_TAG"]
 
 
 def load(name):
-    """The module of a scenario's folder: LEVEL, SECONDS, story(world)."""
+    """Returns the module of a scenario: LEVEL, SECONDS, story(world)."""
     place = SCENARIOS / name / "steps.py"
     spec = importlib.util.spec_from_file_location(f"scenario_{name}", place)
     module = importlib.util.module_from_spec(spec)
@@ -34,7 +34,7 @@ def load(name):
 
 
 def chosen(arguments, refuse):
-    """The scenarios that are named, or those of the level, by name."""
+    """Returns the named scenarios, or those of the level: {name: module}."""
     known = sorted(place.parent.name for place in SCENARIOS.glob("*/steps.py"))
     for name in arguments.scenarios:
         if name not in known:
@@ -45,13 +45,13 @@ def chosen(arguments, refuse):
 
 
 def further_graph(name):
-    """The folder of a graph that is not in the repository, where there is one."""
+    """Returns the folder of a graph that is not in the repository, or None if it does not exist."""
     folder = os.environ.get("ESPALIER_TEST_DATA")
     return pathlib.Path(folder) / name if folder and (pathlib.Path(folder) / name).is_dir() else None
 
 
 def lack_of(scenario):
-    """What a scenario needs and is not here, in words; None where it may be told."""
+    """Describes what a scenario needs and this machine lacks; None if it can run."""
     if getattr(scenario, "NEEDS_OWN_CLUSTER", False) and "ESPALIER_E2E_CLUSTER" not in os.environ:
         return "a cluster of e2e/cluster"
     graph = getattr(scenario, "NEEDS_GRAPH", None)
@@ -63,12 +63,12 @@ def lack_of(scenario):
 
 
 def programs_of(scenarios):
-    """Names of what some of them call on this machine, beside what all do."""
+    """Returns the names of programs that some scenarios need on this machine, in addition to those that all need."""
     return sorted({name for scenario in scenarios.values() for name in getattr(scenario, "NEEDS_PROGRAMS", ())})
 
 
 def tell_all(scenarios, world, arguments, rounds):
-    """True where all went well and in time. The chart is then as it was before: installed or not."""
+    """Returns whether all scenarios passed in time. Restores the state of the chart: installed or not."""
     most_seconds = math.inf if arguments.scenarios else levels.SECONDS[arguments.level]
     begin = time.monotonic()
     was_installed = chart.is_installed()
@@ -119,7 +119,7 @@ def parsed(argv, description):
 
 
 def main(argv, description):
-    # As Ctrl-C, which a shell's background processes ignore: everything is ended before this process is.
+    # Like Ctrl-C, which a shell's background processes ignore: this process ends everything that it has started.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     parser, arguments = parsed(argv, description)
     scenarios = chosen(arguments, parser.error)

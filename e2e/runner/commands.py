@@ -4,16 +4,16 @@ import math
 import subprocess
 import time
 
-# When the story that is told has to be over (time.monotonic()).
+# When the running scenario must have ended (time.monotonic()).
 _end_of_story = math.inf
 
 
 class Failure(Exception):
-    """An expectation that was not met, in words."""
+    """Describes an expectation that was not met."""
 
 
 def run(command, timeout=60, stdin=None, **where):
-    """Standard output of a command that must succeed. `where` may say `cwd` and `env`."""
+    """Returns the standard output of a command that must succeed. `where` may contain `cwd` and `env`."""
     done = attempt(command, timeout, stdin, **where)
     if done.returncode != 0:
         raise Failure(f"exit status {done.returncode}: {' '.join(map(str, command))}\n{(done.stderr or done.stdout)[-3000:]}")
@@ -21,7 +21,7 @@ def run(command, timeout=60, stdin=None, **where):
 
 
 def attempt(command, timeout=60, stdin=None, **where):
-    """The same where failing is an answer too."""
+    """Runs a command that may fail, and returns subprocess.CompletedProcess."""
     command = [str(part) for part in command]
     feed = {"input": stdin} if stdin is not None else {"stdin": subprocess.DEVNULL}
     try:
@@ -32,14 +32,14 @@ def attempt(command, timeout=60, stdin=None, **where):
 
 
 def end_waits_at(moment):
-    """Until it is told another moment, no wait goes on beyond this one."""
+    """Limits all further waits to end at `moment` (time.monotonic())."""
     global _end_of_story
     _end_of_story = moment
 
 
 def pause(waited_seconds):
-    """Until the next look. Each look is a process, and stories are told on two processors: who has waited for long looks
-    less often."""
+    """Returns the seconds until the next poll. A long wait polls less often, because each poll is a process and scenarios
+    run on two processors."""
     return min(0.5, max(0.25, waited_seconds / 40))
 
 

@@ -1,4 +1,4 @@
-"""A container, met on its machine while it runs: its limit, its processes. Needs a cluster of e2e/cluster."""
+"""Memory limit and processes of a running container, through its node's control groups. Needs a cluster of e2e/cluster."""
 
 import contextlib
 import os
@@ -13,7 +13,7 @@ MEMORY = pathlib.Path("/sys/fs/cgroup/memory")
 
 @contextlib.contextmanager
 def memory_limit(pod, limit_bytes):
-    """A time in which the first container of a pod (as the API has it) may use so much memory."""
+    """A block in which the first container of `pod` (the API's object) has another memory limit."""
     path = _memory_group(pod, pod["status"]["containerStatuses"][0]) / "memory.limit_in_bytes"
     before = path.read_text()
     try:
@@ -28,9 +28,9 @@ def memory_limit(pod, limit_bytes):
 
 
 def kill(pod, name):
-    """Kills the processes of one container of a pod (as the API has it), which hear nothing of it before: the kubelet
-    starts it again in its place, unless the pod is one that runs once. From within nobody could, for to its own kill a
-    container's first process does not listen."""
+    """Sends SIGKILL to the processes of one container of `pod` (the API's object). The kubelet restarts the container,
+    unless the pod's restartPolicy is Never. This is not possible from inside the container, because its first process
+    ignores SIGKILL from its own namespace."""
     found = [status for status in pod["status"].get("containerStatuses", []) if status["name"] == name]
     if not found or "running" not in found[0]["state"]:
         raise Failure(f"{pod['metadata']['name']}: {name} does not run: {found}")
@@ -38,12 +38,12 @@ def kill(pod, name):
     if not processes:
         raise Failure(f"{pod['metadata']['name']}: {name} has no process")
     for process in processes:
-        with contextlib.suppress(ProcessLookupError):  # it has ended with the one before
+        with contextlib.suppress(ProcessLookupError):  # it has ended with the previous one
             os.kill(int(process), signal.SIGKILL)
 
 
 def kill_all(pod):
-    """The same for all of a pod's containers that run."""
+    """Kills all running containers of a pod, as `kill` does."""
     running = [status["name"] for status in pod["status"].get("containerStatuses", []) if "running" in status["state"]]
     if not running:
         raise Failure(f"{pod['metadata']['name']}: nothing runs in it: {pod['status']}")

@@ -1,4 +1,4 @@
-"""Certificates that a user brings (tls.mode SecretRef), which run out when the story says."""
+"""Certificates of a user's own authority (tls.mode SecretRef), with a given lifetime."""
 
 import datetime
 import pathlib
@@ -7,7 +7,7 @@ import tempfile
 from runner.commands import run
 
 NEW_KEY = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
-# What `openssl x509` cannot say: a certificate's last second.
+# `openssl ca` instead of `openssl x509`, which cannot set the second at which a certificate expires.
 AUTHORITY = """
 [ca]
 default_ca = story
@@ -32,7 +32,7 @@ subjectAltName = URI:spiffe://espalier/{namespace}/{uid}/{role}
 
 
 def make(namespace, uid, roles, lifetime):
-    """The Secret's content for a job: ca.crt, and ROLE.crt and ROLE.key of each role. `lifetime` is a timedelta."""
+    """Returns the Secret's content for a job: ca.crt, and ROLE.crt and ROLE.key of each role. `lifetime`: a timedelta."""
     end = datetime.datetime.now(datetime.timezone.utc) + lifetime
     with tempfile.TemporaryDirectory(prefix="espalier-e2e-authority-") as name:
         folder = pathlib.Path(name)

@@ -1,4 +1,4 @@
-"""What the command line does on this machine: graphs, and the documents of stories as processes."""
+"""Runs the command line on this machine: makes graphs, and runs the documents of scenarios as processes."""
 
 import json
 import os
@@ -9,17 +9,17 @@ import sys
 from runner.commands import attempt, run
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
-# What all stories may call on this machine; the second is found by kubectl as `kubectl espalier`.
+# The programs that all scenarios may call on this machine; kubectl finds the second one as `kubectl espalier`.
 PROGRAM, PLUGIN = "espalier", "kubectl-espalier"
 
 
 def missing_programs(further=()):
-    """Paths of those that are not built, and of others by name."""
+    """Returns the paths of the programs that are not built, among these and those named in `further`."""
     return [str(path) for path in map(beside, (PROGRAM, PLUGIN, *further)) if not os.access(path, os.X_OK)]
 
 
 def beside(name):
-    """A program or plugin that was built with the command line."""
+    """Returns the path of a program or plugin that was built with the command line."""
     return pathlib.Path(os.environ["ESPALIER_E2E_CLI"]).with_name(name)
 
 
@@ -30,7 +30,7 @@ def generate(folder, *flags):
 
 def train(manifest, folder, *settings, **values):
     """Runs a manifest to its end, with `settings` as NAME=VALUE, in the folder `run` of an existing folder; returns its
-    result.json. Credentials and images are the cluster's business: a laptop ignores them."""
+    result.json. `espalier run` ignores credentials and images of the manifest."""
     known = {"endpoint": "http://127.0.0.1:1", "region": "us-east-1", "secret": "none", "image": "none",
              "output": folder / "run", **values}
     document = folder / "job.yaml"
@@ -55,6 +55,6 @@ def has_numpy():
 
 
 def _interpreter():
-    """That which ./test.sh prepares, where it has."""
+    """Returns the Python that ./test.sh prepares, or this one if it has not been prepared."""
     prepared = SOURCE / "build/python/bin/python"
     return prepared if prepared.exists() else sys.executable

@@ -1,7 +1,7 @@
-"""What all stories of a level may take together. ctest tells them one by one, each by an e2e/run of its own: what they
-took is kept then, and looked at after the last one.
+"""Limits the total time of the scenarios of a level. ctest runs each scenario with an e2e/run of its own, so the times are
+stored and checked after the last one.
 
-  python -m runner.levels REPORTS        exit status 1 where those of level ci took too long"""
+  python -m runner.levels REPORTS        exit status 1 if the scenarios of level ci took too long"""
 
 import dataclasses
 import json
@@ -11,7 +11,7 @@ import sys
 from runner.rounds import Told
 
 SECONDS = {"ci": 15 * 60, "full": 50 * 60}
-KEPT = "told.jsonl"  # among the reports: a story told, a line
+KEPT = "told.jsonl"  # file in the folder of reports: one line for each run of a scenario
 
 
 def forget(reports):
@@ -25,14 +25,14 @@ def keep(reports, told):
 
 
 def kept(reports):
-    """The stories that were told since they were forgotten; of one that was told twice, the last time."""
+    """Returns the runs since `forget`: the last one of each scenario."""
     file = reports / KEPT
     told = [Told(**json.loads(line)) for line in file.read_text().splitlines()] if file.exists() else []
     return list({one.story: one for one in told}.values())
 
 
 def overrun(told, seconds, most_seconds):
-    """In words, what a level that took too long has consisted of, the longest story first."""
+    """Returns a message for a level that took too long, with its scenarios, the longest first."""
     longest = sorted(told, key=lambda one: one.seconds, reverse=True)
     return (f"all stories together took {seconds:.0f} s, expected at most {most_seconds:.0f} s: "
             + ", ".join(f"{one.story} {one.seconds:.0f} s" for one in longest))

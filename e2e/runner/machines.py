@@ -1,4 +1,5 @@
-"""What no API does: machines that fail, cables that are pulled, a store that is away. Needs a cluster of e2e/cluster."""
+"""Faults that no API can cause: failed machines, networks that are cut, an unreachable store. Needs a cluster of
+e2e/cluster (except full_nodes and drained)."""
 
 import contextlib
 import os
@@ -12,23 +13,23 @@ CLUSTER = pathlib.Path(__file__).resolve().parents[1] / "cluster"
 class Machines:
     def __init__(self, note, kept_evidence):
         self._note = note
-        self._kept_evidence = kept_evidence  # of World: before the cluster is whole again
+        self._kept_evidence = kept_evidence  # World.kept_evidence: reports a failure before the cluster is repaired
 
     @contextlib.contextmanager
     def failed(self, node):
-        """A time in which a node's machine is off."""
+        """A block in which a node's machine is off."""
         with self._between(("kill-node", node), ("start-node", node), f"{node} fails", f"{node} is back"):
             yield
 
     @contextlib.contextmanager
     def cut_off(self, node):
-        """A time in which a node reaches nobody, and nobody reaches it, while everything on it runs on."""
+        """A block in which a node has no network, while its processes keep running."""
         with self._between(("cut-node", node), ("join-node", node), f"{node} is cut off", f"{node} is joined again"):
             yield
 
     @contextlib.contextmanager
     def cut_between(self, nodes):
-        """A time in which two nodes do not reach each other; both reach the API server and the store."""
+        """A block in which two nodes cannot reach each other; both reach the API server and the store."""
         told = " and ".join(nodes)
         with self._between(("cut-between", *nodes), ("join-between", *nodes), f"{told} do not reach each other",
                            f"{told} reach each other again"):
@@ -36,13 +37,13 @@ class Machines:
 
     @contextlib.contextmanager
     def without_store(self):
-        """A time in which nothing answers at the bucket's address."""
+        """A block in which no process listens at the bucket's address."""
         with self._between(("stop-s3",), ("start-s3",), "the store is gone", "the store is back"):
             yield
 
     @contextlib.contextmanager
     def _between(self, begin, end, said_first, said_last):
-        """The cluster is whole again afterwards, whatever happens."""
+        """A block between two commands of e2e/cluster. The second one repairs the cluster, also after an exception."""
         self._note(said_first)
         try:
             self._cluster(*begin)
@@ -53,13 +54,13 @@ class Machines:
             self._note(said_last)
 
     def _cluster(self, command, *arguments):
-        # Those that end something may wait for a minute before they begin.
+        # Commands that undo a fault may wait for a minute before they begin.
         run([CLUSTER, command, "--name", os.environ["ESPALIER_E2E_CLUSTER"], *arguments], timeout=240)
 
 
 @contextlib.contextmanager
 def full_nodes():
-    """A time in which no node takes a pod; those that are there stay."""
+    """A block in which no node accepts new pods; existing pods stay."""
     nodes = run(["kubectl", "get", "nodes", "--output=jsonpath={.items[*].metadata.name}"]).split()
     try:
         run(["kubectl", "cordon", *nodes])
@@ -70,7 +71,7 @@ def full_nodes():
 
 @contextlib.contextmanager
 def drained(node):
-    """A time in which a node takes no pods, after all that were there have been asked to go."""
+    """A block in which a node is drained: its pods are evicted, and it accepts no new ones."""
     try:
         run(["kubectl", "drain", node, "--ignore-daemonsets", "--delete-emptydir-data", "--timeout=150s"], timeout=180)
         yield

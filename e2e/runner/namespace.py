@@ -1,4 +1,4 @@
-"""A namespace of one scenario, with the words that scenarios use. Pod Security `restricted` is enforced in it."""
+"""A namespace of one scenario, with the operations that scenarios use. Pod Security `restricted` is enforced in it."""
 
 import contextlib
 import json
@@ -10,13 +10,13 @@ from runner.commands import Failure, attempt, run, wait_for
 
 SECRET = "bucket-keys"
 LABEL = chart.STORIES
-# What cora.yaml leaves open, unless a story says otherwise. So many epochs take about 40 s on two processors. What
-# happens to a job begins after the first ten, and all of it is over by the hundredth or so: trainers wait meanwhile, or
-# have a few checkpoints to write. The rest is for machines that are faster, or slow to bring back a pod.
+# Default values for the placeholders of cora.yaml. The epochs take about 40 s on two processors. Faults begin after the
+# first ten epochs and end by about the hundredth, because trainers wait meanwhile or write a few checkpoints. The other
+# epochs are a reserve for faster machines and for slow restarts of pods.
 OF_CORA = {"name": "cora", "epochs": "300", "server_replicas": "1", "server_containers": "1", "samplers": "0",
            "trainers": "2", "trainer_memory": "768Mi", "hidden_size": "64", "partitioner_nodes": ""}
-# Libraries have room, and the parameters do not: a trainer ends in one step, and in each of its lives. With hardly more
-# than the libraries need, their pages would come and go for minutes before it does.
+# The libraries fit into this memory, and the parameters do not, so each trainer is killed in its first step. With hardly
+# more memory than the libraries need, the kernel would evict and reload their pages for minutes before that.
 TOO_LITTLE_MEMORY = {"trainer_memory": "256Mi", "hidden_size": "4096"}
 # Objects of a job whose Warning events are about the job. (Those of Endpoints are about the network of the cluster.)
 KINDS_OF_A_JOB = {"DistTraining", "Job", "StatefulSet", "Pod", "PodDisruptionBudget"}
@@ -50,13 +50,13 @@ class Namespace:
                                   "AWS_SECRET_ACCESS_KEY": self.bucket.secret_key})
 
     def set_quota(self, pods):
-        """How many pods there may be at once."""
+        """Limits the number of pods in the namespace."""
         self.apply_object({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "pods"},
                            "spec": {"hard": {"pods": pods}}})
 
     def delete(self):
-        """Starts it: what is in the namespace goes with it. Its jobs' pods go first, within seconds: where one is left, the
-        namespace's controller looks again after half of its grace."""
+        """Starts the deletion of the namespace. Deletes its jobs and their pods first, because the namespace controller
+        retries only after half of the grace period of a remaining pod."""
         for command in (["--namespace", self.name, "delete", "disttrainings", "--all", "--timeout=30s"],
                         ["--namespace", self.name, "wait", "--for=delete", "pods", "--all", "--timeout=30s"],
                         ["delete", "namespace", self.name, "--ignore-not-found", "--wait=false"]):
@@ -67,7 +67,7 @@ class Namespace:
         self.kubectl("apply", "--filename", "-", stdin=json.dumps(document))
 
     def document(self, manifest, **values):
-        """A manifest in which ${...} stands for what differs between clusters and scenarios, filled in."""
+        """Returns the text of a manifest with its placeholders ${...} replaced by `values` and the defaults."""
         known = {"endpoint": self.bucket.endpoint, "region": self.bucket.region, "secret": SECRET,
                  "graph": self.bucket.uri("cora"), "output": self.bucket.uri(self.name), **OF_CORA, **values}
         return string.Template(manifest.read_text()).substitute(known)
@@ -76,14 +76,14 @@ class Namespace:
         self.kubectl("apply", "--filename", "-", stdin=self.document(manifest, **values))
 
     def plugin(self, command, job, *arguments, **kwargs):
-        """Standard output of `kubectl espalier COMMAND JOB`."""
+        """Returns the standard output of `kubectl espalier COMMAND JOB`."""
         return run([here.beside(here.PLUGIN), command, job, "--namespace", self.name, *arguments], **kwargs)
 
     def patch(self, job, changes):
         self.kubectl("patch", "disttraining", job, "--type=merge", "--patch", json.dumps(changes))
 
     def job(self, name):
-        """The DistTraining, with a status that is empty before the operator has seen it; None where there is none."""
+        """Returns the DistTraining; its status is empty before the operator has written it. None if it does not exist."""
         found = self.kubectl("get", "disttraining", name, "--ignore-not-found", "--output=json")
         return {"status": {}, **json.loads(found)} if found else None
 
@@ -95,46 +95,46 @@ class Namespace:
         return json.loads(self.kubectl("get", "events", "--field-selector=type=Warning", "--output=json"))["items"]
 
     def warnings(self):
-        """Warning events of the namespace, one line each."""
+        """Returns the Warning events of the namespace, one line each."""
         return [_described(event) for event in self._warning_events()]
 
     def unexpected_warnings(self, reasons=None):
-        """Warning events about the namespace's jobs and their children that a job without faults does not have, one line
-        each; with `reasons`, only events with one of these."""
+        """Returns the Warning events about the namespace's jobs and their children that a job without faults does not
+        have, one line each; with `reasons`, only events with one of these reasons."""
         return [_described(event) for event in self._warning_events()
                 if event["involvedObject"]["kind"] in KINDS_OF_A_JOB and not LATE_COPY.search(event.get("message") or "")
                 and (reasons is None or event["reason"] in reasons)]
 
     def condition(self, job, kind):
-        """The condition of a job; None where it has none of this type."""
+        """Returns the condition of this type of a job, or None."""
         conditions = self.job(job)["status"].get("conditions", [])
         return next((condition for condition in conditions if condition["type"] == kind), None)
 
     def pods(self, job, role=None):
-        """Pods of a job, or of one of its roles, by name."""
+        """Returns the pods of a job, or of one of its roles: {name: pod}."""
         found = self.objects("pods", job)
         return {pod["metadata"]["name"]: pod for pod in found
                 if role in (None, pod["metadata"]["labels"]["app.kubernetes.io/component"])}
 
     def uids(self, job, role=None):
-        """Of the same pods, by name: a pod in another's place has its name, at most."""
+        """Returns {name: uid} of the same pods. A replacement may have the name of the former pod, but never its uid."""
         return {name: pod["metadata"]["uid"] for name, pod in self.pods(job, role).items()}
 
     def metrics(self, pod, port=ADMIN_PORT):
-        """What a pod's admin port says, asked through the API server."""
+        """Returns the metrics of a pod's admin port, read through the API server's proxy."""
         return run(["kubectl", "get", "--raw", f"/api/v1/namespaces/{self.name}/pods/{pod}:{port}/proxy/metrics"])
 
     def kill(self, pod):
-        """Its processes end at once and hear nothing of it before (SIGKILL); where the kubelet would start them again in
-        their place, the pod goes with them. Needs a cluster of e2e/cluster."""
+        """Sends SIGKILL to the pod's processes. Deletes the pod if the kubelet would otherwise restart its containers.
+        Needs a cluster of e2e/cluster."""
         found = wait_for(f"{pod} at work", 30, lambda: self._at_work(pod))
         containers.kill_all(found)
         if found["spec"]["restartPolicy"] != "Never":
             self.evict(pod)
 
     def replace(self, job, role, pod):
-        """Kills a pod of this role, and waits until another runs in its place: a death that the job never noticed would
-        prove nothing."""
+        """Kills a pod of this role, and waits until another one runs in its place, so that the job has noticed the
+        failure."""
         former = set(self.uids(job, role).values())
         self.kill(pod)
         wait_for(f"another {role} of {job}", 90, lambda: any(
@@ -142,13 +142,13 @@ class Namespace:
             for found in self.pods(job, role).values()), lambda: _status(self.job(job)))
 
     def _at_work(self, name):
-        """A pod of which the API knows that something runs in it, which its processes may know long before; or None."""
+        """Returns the pod if its status has a running container, else None. Processes run earlier than the status says."""
         pod = json.loads(self.kubectl("get", "pod", name, "--output=json"))
         is_at_work = any("running" in status["state"] for status in pod["status"].get("containerStatuses", []))
         return pod if is_at_work else None
 
     def evict(self, pod):
-        """Deleted by force: its processes are asked to end, and have two seconds for it."""
+        """Deletes a pod by force. Its processes get SIGTERM, and SIGKILL after two seconds."""
         self.kubectl("delete", "pod", pod, "--grace-period=0", "--force", "--wait=false")
 
     def wait_for_phase(self, job, phase, seconds, never=("Failed",)):
@@ -169,11 +169,11 @@ class Namespace:
         wait_for(f"{job} {kind}={status} because of {reason}", seconds, look, lambda: _status(self.job(job)))
 
     def wait_for(self, what, seconds, look):
-        """Anything else that is to happen to the namespace's jobs."""
+        """Waits for any other change of the namespace's jobs."""
         return wait_for(what, seconds, look)
 
     def wait_for_pod_to_succeed(self, name, seconds):
-        """A pod of nobody's job."""
+        """Waits for a pod that does not belong to a DistTraining."""
         def look():
             status = json.loads(self.kubectl("get", "pod", name, "--output=json"))["status"]
             if status.get("phase") == "Failed":
@@ -185,7 +185,7 @@ class Namespace:
                  lambda: self.kubectl("get", "pod", name, "--output=jsonpath={.status}"))
 
     def wait_for_pods_elsewhere(self, job, role, count, node, seconds):
-        """Until all of a role's pods run, and on other nodes."""
+        """Waits until all of a role's pods run on nodes other than `node`."""
         def look():
             running = [pod for pod in self.pods(job, role).values() if pod["status"]["phase"] == "Running"
                        and pod["spec"]["nodeName"] != node and "deletionTimestamp" not in pod["metadata"]]
@@ -194,14 +194,14 @@ class Namespace:
         wait_for(f"each {role} of {job} elsewhere than on {node}", seconds, look, lambda: _status(self.job(job)))
 
     def wait_for_checkpoint(self, job, seconds):
-        """Until the bucket has a whole checkpoint of the job."""
+        """Waits until the bucket has a complete checkpoint of the job."""
         wait_for(f"a checkpoint of {job}", seconds, lambda: self._checkpoints(job), lambda: _status(self.job(job)))
 
     def wait_until_it_trains(self, job, seconds):
-        """Until the job has written two more checkpoints than there are now: the first may have been under way before what
-        has happened to the job did."""
+        """Waits until the job has written two new checkpoints. One would prove nothing, because its upload may have begun
+        before the fault."""
         former = self._checkpoints(job)
-        written = set()  # the oldest are removed again
+        written = set()  # a set of all, because the job removes the oldest
 
         def look():
             written.update(self._checkpoints(job) - former)
@@ -210,7 +210,8 @@ class Namespace:
         wait_for(f"training of {job}", seconds, look, lambda: _status(self.job(job)))
 
     def _checkpoints(self, job):
-        """The whole ones of a job that goes on, each by its manifest, which is written last."""
+        """Returns the manifests' keys of the complete checkpoints of a job, which must not have ended. A manifest is
+        written last."""
         seen = self.job(job)
         if seen["status"].get("phase") in ("Failed", "Succeeded"):
             raise Failure(f"{job} was over too early: {_status(seen)}")
@@ -221,13 +222,13 @@ class Namespace:
         self.kubectl("delete", "disttraining", *jobs, "--wait=false")
 
     def delete_job(self, job, seconds):
-        """Deletes a DistTraining and waits until nothing that belonged to it is there any more."""
+        """Deletes a DistTraining and waits until all its children are deleted."""
         self.begin_deletion(job)
         self.wait_until_deleted(job, seconds)
 
     def wait_until_deleted(self, job, seconds):
         def left():
-            """A resource itself has no label that says whose it is."""
+            """Returns the DistTraining, which has no label espalier.io/job, and its remaining children."""
             return list(filter(None, [self.job(job)])) + self.objects(
                 "pods,jobs,statefulsets,services,configmaps,secrets,networkpolicies,poddisruptionbudgets,"
                 "serviceaccounts", job)
@@ -240,14 +241,14 @@ class Namespace:
                                                             for item in look())))
 
     def run_prefix(self, job):
-        """Where the bucket has what came of a job."""
+        """Returns the prefix of a job's checkpoints and outputs in the bucket."""
         return f"{self.name}/{job}-{self.job(job)['metadata']['uid'][:8]}"
 
     def result(self, job):
         return self.bucket.json(f"{self.run_prefix(job)}/result.json")
 
     def models(self, job):
-        """Checksums of the parameters, those of the best epoch and of the last, as the outputs' manifest has them."""
+        """Returns the checksums of the best and the last model file, from the manifest of the outputs."""
         files = self.bucket.json(f"{self.run_prefix(job)}/manifest.json")["files"]
         found = {entry["key"].rpartition("/")[2]: entry["xxh3_64"] for entry in files
                  if entry["kind"] == "model" and entry["key"].endswith(".safetensors")}

@@ -1,4 +1,4 @@
-"""An image of a user's as docs/programs.md says to make it: the trainer image and a program more."""
+"""Builds an image of a user as docs/programs.md describes: the trainer image with an additional program."""
 
 import os
 import pathlib
@@ -12,13 +12,13 @@ from runner.here import SOURCE
 from runner.machines import CLUSTER
 
 PAGE, HEADING = "docs/programs.md", "### An image of your own"
-PROGRAM = "my-program"  # what the page calls it, in /usr/bin of the image
-# What the page's file copies from, and to what.
+PROGRAM = "my-program"  # its name on the page, in /usr/bin of the image
+# Source and destination of COPY in the page's Dockerfile.
 COMPILED, TRAINER_IMAGE = "mine/build", "espalier-trainer:0.1.0"
 
 
 def last_stage():
-    """Of the page's Dockerfile: what comes after the compiling."""
+    """Returns the part of the page's Dockerfile after the compilation."""
     part = (SOURCE / PAGE).read_text().partition(f"\n{HEADING}\n")[2]
     found = re.search(r"^```dockerfile\n(.*?)^```$", part, re.MULTILINE | re.DOTALL)
     stages = re.split(r"^(?=FROM )", found.group(1), flags=re.MULTILINE) if found else []
@@ -28,8 +28,8 @@ def last_stage():
 
 
 def make(program, reference):
-    """Builds it of the trainer image under test and of a program that is compiled already, and puts it on the nodes of a
-    cluster of e2e/cluster."""
+    """Builds the image from the trainer image under test and a compiled program, and loads it into the nodes of a cluster
+    of e2e/cluster."""
     trainer = images.folder(os.environ["ESPALIER_E2E_TAG"]) / "espalier-trainer.tar"
     if not trainer.exists():
         raise Failure(f"there is no {trainer} any more: two builds are kept; e2e/cluster up makes it")
@@ -39,11 +39,11 @@ def make(program, reference):
         shutil.copy(program, folder / COMPILED / PROGRAM)
         (folder / "Dockerfile").write_text(last_stage().replace(TRAINER_IMAGE, f"oci-archive:{trainer}"))
         archive = folder / "mine.tar"
-        buildah = ["buildah", "--root", folder / "images", "--runroot", folder / "mounts"]  # nobody else's images
+        buildah = ["buildah", "--root", folder / "images", "--runroot", folder / "mounts"]  # separate from other images
         try:
             run([*buildah, "bud", "--build-context", f"build={folder}", "--tag", reference, folder], timeout=300,
                 env=images.BUILDAH)
             run([*buildah, "push", reference, f"oci-archive:{archive}:{reference}"], timeout=300, env=images.BUILDAH)
         finally:
-            attempt([*buildah, "rmi", "--all", "--force"], env=images.BUILDAH)  # what has failed before is what matters
+            attempt([*buildah, "rmi", "--all", "--force"], env=images.BUILDAH)  # errors are ignored
         run([CLUSTER, "load-image", "--name", os.environ["ESPALIER_E2E_CLUSTER"], archive], timeout=300)

@@ -1,4 +1,4 @@
-"""Commands of the documentation's pages, run as they stand there."""
+"""Runs the commands of documentation pages unchanged."""
 
 import contextlib
 import os
@@ -23,7 +23,7 @@ def commands(page, heading=None):
 
 
 def file_of(page, name):
-    """The content of a file that a page tells its reader to write."""
+    """Returns the content of a file that the reader of a page is to write."""
     text = (here.SOURCE / page).read_text()
     found = re.search(rf"^<!-- file: {re.escape(name)} -->\n```yaml\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     if not found:
@@ -32,9 +32,8 @@ def file_of(page, name):
 
 
 class Reader:
-    """Somebody who does what pages say: in a folder that has the chart where the sources have it, with the programs in his
-    PATH and a namespace that is kubectl's. For what a page can only give an example of he writes what `places` has: each key
-    wherever it occurs."""
+    """Runs commands of pages in a folder that has the chart at its place in the sources, with the programs in PATH and with
+    `namespace` as kubectl's default. `places` maps examples on the pages, such as names of images, to their replacements."""
 
     def __init__(self, folder, namespace, places):
         self.folder = folder
@@ -51,8 +50,8 @@ class Reader:
         (self.folder / name).write_text(self._in_place(content))
 
     def do(self, block, seconds=60, watch_until=None):
-        """All of a block's commands, in one shell. Its last one may be a watch, which has no end: it is ended once it has
-        shown `watch_until`. Returns what was printed."""
+        """Runs all commands of a block in one shell and returns their output. The last command may be a watch, which is
+        stopped after it has printed `watch_until`."""
         text = self._in_place(block)
         if watch_until is None:
             return run(self._shell(text), timeout=seconds, cwd=self.folder, env=self._environment)

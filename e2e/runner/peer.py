@@ -1,4 +1,4 @@
-"""Somebody who speaks to a pod's gRPC port and shows what certificate he likes: curl, which checks nobody."""
+"""A client of a pod's gRPC port with any certificate: curl, which does not verify the server."""
 
 import base64
 import contextlib
@@ -17,7 +17,7 @@ EMPTY_MESSAGE = bytes(5)  # a frame of no bytes
 
 
 class Certificate:
-    """A pair out of a Secret of the operator's, kept so that it can be shown after the Secret is gone."""
+    """A certificate and its key from one of the operator's Secrets. It can be used after the Secret is deleted."""
 
     def __init__(self, secret):
         self.certificate = base64.b64decode(secret["data"]["tls.crt"])
@@ -25,7 +25,7 @@ class Certificate:
 
 
 def trainers_certificate(namespace, job):
-    """None where the operator has not made it yet."""
+    """Returns None if the operator has not created the Secret yet."""
     secrets = [secret for secret in namespace.objects("secrets", job)
                if secret["metadata"]["name"] == f"{job}-tls-trainer"]
     return Certificate(secrets[0]) if secrets else None
@@ -35,13 +35,14 @@ class Answer:
     def __init__(self, done):
         self.is_refused = done.returncode != 0
         self.is_served = not self.is_refused and re.search(r"^grpc-status: 0\s*$", done.stdout, re.MULTILINE) is not None
-        # What the server showed of itself: PEM.
+        # The server's certificate: PEM.
         self.certificate = done.stdout.partition("-----BEGIN CERTIFICATE-----")[2].partition("-----END")[0]
         self.text = f"curl's exit status {done.returncode}: {done.stdout[:300]} {done.stderr[-300:]}"
 
 
 def ask(namespace, pod, port, certificate=None, method=HEALTH):
-    """The answer to an empty message: to a health check, which every role of the job may ask for, or another method."""
+    """Returns the response to an empty message: of a health check, which every role of the job may call, or of another
+    method."""
     with (tempfile.TemporaryDirectory(prefix="espalier-e2e-peer-") as folder,
           _forwarded(namespace, pod, port) as address):
         (pathlib.Path(folder) / "request").write_bytes(EMPTY_MESSAGE)
@@ -59,7 +60,7 @@ def ask(namespace, pod, port, certificate=None, method=HEALTH):
 
 @contextlib.contextmanager
 def _forwarded(namespace, pod, port):
-    """A way to a pod's port, new for each question: kubectl gives it up when the pod closes a connection."""
+    """A port-forward to a pod, new for each call: kubectl ends it when the pod closes a connection."""
     process = subprocess.Popen(["kubectl", "--namespace", namespace.name, "port-forward", f"pod/{pod}", f":{port}"],
                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     overdue = threading.Timer(FORWARD_SECONDS, process.kill)

@@ -1,5 +1,5 @@
-"""What a scenario that failed leaves behind: objects, events and logs, of its namespace and of the operator; of a cluster of
-e2e/cluster also logs of pods that are gone and of the cluster's own processes, and what Prometheus knew."""
+"""The report of a failed scenario: objects, events and logs of its namespace and of the operator. On a cluster of
+e2e/cluster also logs of deleted pods and of the cluster's own processes, and the data of Prometheus."""
 
 import json
 import os
@@ -32,7 +32,7 @@ def write(folder, namespace):
 
 
 def _pods(namespace):
-    """Their names; an empty list where the API does not answer, so that what else can be had is kept."""
+    """Returns the pods' names, or an empty list if the API does not respond, so that the rest is still reported."""
     try:
         done = attempt(["kubectl", "get", "pods", "--namespace", namespace, "--output=json"], timeout=30)
     except Failure:

@@ -1,26 +1,26 @@
-"""What stories took that were told once or several times: as a table for people, and as JSON."""
+"""The times of scenarios over one or several rounds: as a table and as JSON."""
 
 import dataclasses
 
 
 @dataclasses.dataclass
 class Told:
-    """One story, told once."""
+    """One run of one scenario."""
 
     story: str
     seconds: float
     passed: bool
-    figures: dict = dataclasses.field(default_factory=dict)  # what it measured itself: a name, and seconds
+    figures: dict = dataclasses.field(default_factory=dict)  # measurements of the scenario: {name: seconds}
 
 
 def summary(rounds):
-    """Of a list of rounds, each a list of Told. The least and the most are those of stories that passed; null: none did.
-    A round that was broken off lacks stories: their place is null."""
+    """Returns the summary of a list of rounds, each a list of Told. Minimum and maximum are over the runs that passed, null
+    if none did. Scenarios that did not run in an interrupted round are null."""
     return {"rounds": len(rounds), "stories": [_of_story(name, rounds) for name in _names(rounds)]}
 
 
 def table(rounds):
-    """The same in lines; ! stands behind the seconds of a story that failed."""
+    """Returns the summary as a table; "!" marks the seconds of a failed run."""
     lines = [["seconds", *(f"round {number}" for number in range(1, len(rounds) + 1)), "min", "max"]]
     for story in summary(rounds)["stories"]:
         marks = ["!" if passed is False else "" for passed in story["passed"]]
@@ -50,7 +50,7 @@ def _extremes(seconds):
 
 
 def _names(rounds):
-    """In the order in which they were told first."""
+    """Returns the names of the scenarios, in the order of their first runs."""
     return list(dict.fromkeys(one.story for round_ in rounds for one in round_))
 
 

@@ -1,5 +1,5 @@
-"""`espalier run` in a plain pod of the trainer image, which no operator looks after: Pod Security `restricted`, a root
-that cannot be written, and empty folders for what it writes."""
+"""`espalier run` in a pod of the trainer image without an operator: Pod Security `restricted`, a read-only root file system,
+and empty folders for its files."""
 
 import json
 import re
@@ -9,7 +9,7 @@ from runner.commands import Failure
 from runner.namespace import SECRET
 
 JOB_FOLDER, OUTPUT_FOLDER, SCRATCH = "/etc/espalier/job", "/output", "/tmp"
-# The pod's log has standard error too.
+# The pod's log contains standard error too.
 RESULT = re.compile(r"^\{$", re.MULTILINE)
 
 
@@ -22,7 +22,7 @@ def begin(namespace, name, manifest, **values):
 
 
 def result(namespace, name, seconds):
-    """Waits for its end; what it printed, which is its result.json."""
+    """Waits for the end of the pod and returns the result.json that it printed."""
     namespace.wait_for_pod_to_succeed(name, seconds)
     log = namespace.kubectl("logs", name)
     begin_of_result = RESULT.search(log)

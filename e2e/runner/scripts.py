@@ -8,7 +8,7 @@ _HERE = pathlib.Path(__file__).parent
 _EXAMPLE = _HERE.parents[1] / "python/examples/simple_graph_convolution.py"
 # A job that reads a script: `script` and `trainers` are open.
 JOB = _HERE.parent / "scenarios/python_program/job.yaml"
-# It stops when it is asked to, and resumes from its checkpoint. Halfway it waits until it is asked.
+# This script stops on request and resumes from its checkpoint. Halfway it waits for the stop request.
 TRAIN = _HERE.parent / "scenarios/python_program/train.py"
 LEAST_ACCURACY = 0.78  # docs/python.md
 

@@ -1,4 +1,4 @@
-"""Stories are told one after the other, and what they took is kept."""
+"""Runs scenarios one after the other and records their times."""
 
 import math
 import shutil
@@ -46,7 +46,7 @@ def tell(name, scenario, world, reports):
 
 
 def in_words(error):
-    """What went wrong, and before it what was being cleaned up after when that happened."""
+    """Describes an error. If it occurred during a cleanup, the error that caused the cleanup comes first."""
     if not isinstance(error, Failure):
         return "".join(traceback.format_exception(error))
     before = error.__context__ if not error.__suppress_context__ else None
@@ -54,8 +54,8 @@ def in_words(error):
 
 
 def tell_rounds(scenarios, world, reports, times, rounds, most_seconds=math.inf):
-    """Tells all scenarios so many times in a row, and ends after a round in which one has failed, or which took longer
-    than it may: False then. What was told is in `rounds` at once: an interruption loses none of it."""
+    """Runs all scenarios `times` times. Returns False after a round in which a scenario failed or which took longer than
+    `most_seconds`. Each run is added to `rounds` at once, so that an interruption loses no results."""
     for name in scenarios:
         shutil.rmtree(reports / name, ignore_errors=True)
     for number in range(1, times + 1):

@@ -1,4 +1,4 @@
-"""What a scenario has at hand: a namespace, the bucket, the chart, machines, and results that nobody disturbed."""
+"""The environment of a scenario: a namespace, the bucket, the chart, machines, and the results of a job without faults."""
 
 import contextlib
 import hashlib
@@ -18,11 +18,11 @@ from runner.commands import Failure, end_waits_at, run, wait_for
 from runner.machines import Machines
 from runner.namespace import LABEL, OF_CORA, Namespace
 
-# The job of most stories.
+# The job of most scenarios.
 CORA = pathlib.Path(__file__).resolve().parents[1] / "scenarios/cora.yaml"
-# Its epochs where nobody waits for their end: as many as a document may ask for.
+# Its epochs in scenarios that do not wait for the end of the job: the maximum.
 ENDLESS = "1000000"
-# How much an accuracy or the like may differ between kinds of processors.
+# How much a metric, such as the accuracy, may differ between processor models.
 NEAR = 0.02
 
 
@@ -33,16 +33,16 @@ class World:
         self.chart = chart
         self.machines = Machines(self.note, self.kept_evidence)
         self.namespace = None
-        self.figures = {}  # of the scenario that is told: a name, and seconds
+        self.figures = {}  # measurements of the running scenario: {name: seconds}
         self._run_id = None
         self._deadline = None
         self._scenario = None
         self._undisturbed = None
-        self._deletion = None  # of the namespace of the story before
-        self._kept_logs = None  # of this story's pods
+        self._deletion = None  # the thread that deletes the previous scenario's namespace
+        self._kept_logs = None  # of this scenario's pods
 
     def begin_round(self):
-        """Scenarios get names that none had before: a second round finds no partitions and outputs of the first."""
+        """Chooses new names of namespaces, so that a round does not find partitions or outputs of the previous one."""
         self._run_id = secrets.token_hex(3)
 
     def begin(self, scenario, seconds):
@@ -58,7 +58,7 @@ class World:
         self.namespace.create_bucket_secret()
 
     def end(self):
-        """The namespace goes while the next story is told; not more than one does."""
+        """Starts the deletion of the namespace, which continues during the next scenario, after the previous deletion."""
         end_waits_at(math.inf)
         if self._kept_logs is not None:
             self._kept_logs.end()
@@ -73,7 +73,7 @@ class World:
         self._deletion = None
 
     def wait_until_gone(self):
-        """Until no namespace of this round is left."""
+        """Waits until all namespaces of this round are deleted."""
         self._wait_for_deletion()
 
         def left():
@@ -87,14 +87,14 @@ class World:
         print(f"   {text}", flush=True)
 
     def figure(self, name, seconds):
-        """Something that a scenario measures besides its own time: said, and kept with it."""
+        """Prints and records a time that a scenario measures, besides its total time."""
         self.note(f"{name}: {seconds:.1f} s")
         self.figures[name] = round(seconds, 1)
 
     @contextlib.contextmanager
     def kept_evidence(self, moment):
-        """What is there when the block fails is reported, beside what the scenario leaves at its end: for blocks whose
-        failure is followed by a cleaning up."""
+        """A block whose failure is reported at once, in addition to the report at the end of the scenario. It is for blocks
+        that a cleanup follows."""
         with self._reported(self._reports / self._scenario / moment, self.namespace):
             yield
 
@@ -113,26 +113,26 @@ class World:
 
     @property
     def prometheus(self):
-        """That of a cluster of e2e/cluster, which scrapes what the chart's monitors name."""
+        """Returns the Prometheus of a cluster of e2e/cluster, which scrapes the targets of the chart's monitors."""
         return Prometheus(os.environ["ESPALIER_E2E_PROMETHEUS"])
 
     def node_of_a(self, role):
-        """A node with a pod of that role of Cora. Not the operator's, if there is another: it is about the job."""
+        """Returns a node with a pod of this role of the job "cora", if possible one without an operator pod."""
         nodes = sorted({pod["spec"]["nodeName"] for pod in self.namespace.pods("cora", role).values()})
         of_operator = self.chart.operator_nodes()
         return next((node for node in nodes if node not in of_operator), nodes[0])
 
     def train_undisturbed(self):
-        """cora.yaml as it stands, when nothing happens to it: before anything happens to another one."""
+        """Runs cora.yaml unchanged and without faults, unless this was done before."""
         self._undisturbed_run()
 
     def undisturbed_losses(self):
-        """The loss of each of its epochs."""
+        """Returns the loss of each epoch of the run without faults."""
         return self._undisturbed_run()["lossPerEpoch"]
 
     def expect_as_undisturbed(self, job):
-        """That a job of cora.yaml has ended with the same parameters; on another cluster than one of e2e/cluster, with the
-        same accuracy."""
+        """Fails unless a job of cora.yaml has ended with the same parameters as the run without faults. On a cluster that
+        is not of e2e/cluster, compares the accuracy instead."""
         wanted = self._undisturbed_run()
         if self.is_own_cluster():
             found, expected = self.namespace.models(job), wanted["models"]
@@ -144,8 +144,8 @@ class World:
             raise Failure(f"{job} ended with {found}, expected {expected}, as of the undisturbed one")
 
     def expect_as_here(self, there, here, same, near):
-        """That two results of a job, on the cluster and on this machine, have the `same` fields where both have one kind of
-        processor. Elsewhere, that the field `near` hardly differs."""
+        """Compares two results of a job, on the cluster and on this machine. On a cluster of e2e/cluster, which has the same
+        processor, the fields `same` and `near` must be equal; elsewhere the field `near` may differ by NEAR."""
         if self.is_own_cluster():
             different = {field: (there[field], here[field]) for field in (*same, near) if there[field] != here[field]}
         else:
@@ -155,9 +155,10 @@ class World:
             raise Failure(f"not the same there and here: {different}")
 
     def _undisturbed_run(self):
-        """It takes place once: the next e2e/run on the same cluster of e2e/cluster finds in the bucket what came of it."""
+        """Returns the results of the run without faults. On a cluster of e2e/cluster, the bucket keeps them for the next
+        e2e/run."""
         kept = f"e2e-undisturbed/{self._digest_of_cora()}.json"
-        # Elsewhere buckets outlive images, and a tag may come to mean others.
+        # On other clusters, a bucket may outlive the images, and a tag may later name other images.
         is_kept = self.is_own_cluster()
         if self._undisturbed is None and is_kept and self.bucket.keys(kept):
             self._undisturbed = self.bucket.json(kept)
@@ -169,7 +170,8 @@ class World:
 
     @staticmethod
     def is_own_cluster():
-        """Whether it is one of e2e/cluster. On another one a pod may meet another kind of processor, and make other bits."""
+        """Returns whether the cluster is one of e2e/cluster. On another cluster, pods may run on processors with other
+        results in the last bits."""
         return "ESPALIER_E2E_CLUSTER" in os.environ
 
     @staticmethod
@@ -188,7 +190,7 @@ class World:
                 calm.create_bucket_secret()
                 calm.apply(CORA)
                 if self.is_own_cluster():
-                    run_in_image.begin(calm, "alone", CORA)  # beside it: each leaves processors idle while it waits
+                    run_in_image.begin(calm, "alone", CORA)  # at the same time: each leaves processors idle while it waits
                 calm.wait_for_phase("cora", "Succeeded", 600)
                 models, result = calm.models("cora"), calm.result("cora")
                 if self.is_own_cluster():
@@ -200,8 +202,7 @@ class World:
 
     @staticmethod
     def _expect_the_same_of_one_pod(calm, on_the_cluster):
-        """`espalier run` in the trainer image ends with the parameters of the job on the cluster: those of every job that
-        ends as the undisturbed one."""
+        """Fails unless `espalier run` in the trainer image ends with the same parameters as the job on the cluster."""
         alone = run_in_image.result(calm, "alone", 300)
         digests = [one["parametersDigest"] for one in (on_the_cluster, alone)]
         if digests[0] != digests[1]:

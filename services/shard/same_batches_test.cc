@@ -211,7 +211,7 @@ TEST(TemporalBatchesTest, RowsAreNodesAtTheTimeOfTheirSeed) {
   std::set<uint64_t> nodes;
   for (size_t row = 0; row < time_of_row.size(); ++row) {
     EXPECT_EQ(time_of_row[row], batch->times[0][row]);
-    EXPECT_TRUE(rows.emplace(batch->nodes[0][row].value, *time_of_row[row]).second) << "a row stands there twice";
+    EXPECT_TRUE(rows.emplace(batch->nodes[0][row].value, *time_of_row[row]).second) << "a row occurs twice";
     nodes.insert(batch->nodes[0][row].value);
   }
   EXPECT_LT(nodes.size(), rows.size()) << "no node was met at two times: the test says nothing";

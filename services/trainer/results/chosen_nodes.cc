@@ -40,7 +40,7 @@ Result<std::vector<OriginalNodeId>> ReadIds(const std::string& file, uint64_t nu
 Status CheckDistinct(std::vector<OriginalNodeId> ids) {
   std::sort(ids.begin(), ids.end());
   const auto twice = std::adjacent_find(ids.begin(), ids.end());
-  return twice == ids.end() ? Status() : InvalidArgument("id " + std::to_string(twice->value) + " stands there twice");
+  return twice == ids.end() ? Status() : InvalidArgument("id " + std::to_string(twice->value) + " occurs twice");
 }
 
 }  // namespace

@@ -41,7 +41,7 @@ TEST_F(ChosenNodesTest, RefusesWhatAreNoNodes) {
       {Tensor::FromVector<int64_t>({3, -1}), "chosen/node.npy: id -1 at row 1"},
       {Tensor::FromVector<uint64_t>({20}), "id 20 at row 0"},
       {Tensor::FromVector<uint64_t>({~uint64_t{0}}), "at row 0"},
-      {Tensor::FromVector<int64_t>({5, 2, 5}), "id 5 stands there twice"},
+      {Tensor::FromVector<int64_t>({5, 2, 5}), "id 5 occurs twice"},
       {Tensor::FromVector<float>({1}), "expected integers [n], found F32"},
       {Tensor::FromVector<int64_t>({1, 2}, {1, 2}), "with 2 dimensions"}};
   for (const auto& [ids, words] : bad) {
