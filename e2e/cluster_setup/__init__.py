@@ -1,1 +1,1 @@
-"""How e2e/cluster builds its cluster; one file for each thing that it consists of."""
+"""How e2e/cluster builds its cluster; one file for each of its parts."""

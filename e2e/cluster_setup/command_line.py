@@ -17,8 +17,8 @@ from cluster_setup.processes import within
 from cluster_setup.state import GATEWAY, PROMETHEUS_PORT, S3_PORT, Cluster, SetupError
 
 USAGE_STATUS, UNFIT_STATUS, INTERRUPTED_STATUS = 64, 69, 130
-# Seconds that a command waits for another one on the same cluster; all others are refused at once. These end what has been
-# begun, also when whoever began it is on his way out.
+# Seconds that a command waits for another command on the same cluster; commands that are not listed fail at once. The
+# listed ones undo what another command has done, which may still be ending.
 PATIENCE = {"down": 300, "start-node": 60, "join-node": 60, "join-between": 60, "start-s3": 60}
 
 
@@ -52,7 +52,7 @@ def up(cluster, arguments):
     except BaseException:  # Ctrl-C too
         if settings:
             say(f"failed; cluster {cluster.name} was there before, and stays as it is now (logs: {cluster.logs})")
-        else:  # what was started does not stay
+        else:  # take down what was started
             say(f"failed; taking it down (logs stay in {cluster.logs} until the next up or down)")
             teardown.remove(cluster, keep_logs=True)
         raise
@@ -163,7 +163,7 @@ def start_s3(cluster, _):
 
 
 class _Programs:
-    """The programs of a cluster that is there."""
+    """The programs of an existing cluster."""
 
     def __init__(self, cluster):
         if not cluster.settings:
@@ -181,7 +181,7 @@ class _Programs:
 
 @contextlib.contextmanager
 def _alone(cluster, patience=0):
-    """One up, down or node command of a cluster at a time; waits so many seconds for another one to end."""
+    """A block that only one command of a cluster runs at a time. Waits up to `patience` seconds for another command."""
     path = cluster.folder.with_name(cluster.folder.name + ".lock")
     deadline = time.monotonic() + patience
     with contextlib.ExitStack() as stack:
@@ -197,8 +197,8 @@ def _alone(cluster, patience=0):
 
 
 def _lock(path, stack):
-    """True where the file of that name is locked until the stack ends. Whoever had it may have removed it since it was
-    opened: a lock on a file that nobody else finds keeps nobody out."""
+    """Returns True if it has locked the file at `path` until the stack ends. Another command may have removed the file after
+    it was opened here; such a lock does not count, because other commands lock a new file."""
     file = path.open("w")
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -241,7 +241,7 @@ def _parser(description):
 
 def main(argv, description):
     arguments = _parser(description).parse_args(argv)
-    # As Ctrl-C, which a shell's background processes ignore: `up` takes down what it has started.
+    # Like Ctrl-C, which a shell's background processes ignore: `up` takes down what it has started.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         cluster = Cluster(arguments.name)

@@ -1,4 +1,4 @@
-"""What e2e/cluster does to a cluster that is there, and who may work on one."""
+"""The effects of e2e/cluster on an existing cluster, and the lock of a cluster."""
 
 import argparse
 import contextlib
@@ -52,7 +52,7 @@ class AloneTest(ClusterTest):
                 self.fail("two at once")
 
     def test_a_lock_on_a_file_that_is_gone_keeps_nobody_out(self):
-        """One removes the cluster and the file, while a second has opened it and a third makes it anew."""
+        """One command removes the cluster and the lock file, a second one has opened the file, a third creates it again."""
         path = self.folder.with_name(self.folder.name + ".lock")
         real = os.fstat
 

@@ -16,7 +16,8 @@ POD_DISCOVERY = pathlib.Path(__file__).with_name("pod_discovery.py")
 
 
 def _permissions(user, rules):
-    """Of a program that runs outside the cluster's nodes, and so comes with a certificate instead of a service account."""
+    """Returns the RBAC objects that grant `rules` to a user: a program outside the cluster's nodes, which authenticates with
+    a certificate and not as a service account."""
     rbac, kind = "rbac.authorization.k8s.io", "ClusterRole"
     return json.dumps({"apiVersion": "v1", "kind": "List", "items": [
         {"apiVersion": f"{rbac}/v1", "kind": kind, "metadata": {"name": user}, "rules": rules},
@@ -60,7 +61,7 @@ class ControlPlane:
                           [self._tools["kubectl"], "--kubeconfig", self._cluster.kubeconfig, *arguments]), **kwargs)
 
     def _answers(self, *curl_arguments, codes):
-        """Whether a request inside the namespace is answered with one of these codes."""
+        """Returns whether a request inside the namespace gets a response with one of these codes."""
         done = subprocess.run(within(self._cluster.control_plane_namespace,
                                      ["curl", "--silent", "--max-time", "2", "--output", "/dev/null",
                                       "--write-out", "%{http_code}", *curl_arguments]),
@@ -87,7 +88,7 @@ class ControlPlane:
 
     def _ensure_controllers(self):
         pki = self._cluster.pki
-        # A lost node is noticed after 20 s instead of 50: what follows then is as slow as everywhere.
+        # A lost node is detected after 20 s instead of 50; all later timeouts have their default values.
         self._start("controller-manager", "kube-controller-manager",
                     f"--kubeconfig={pki}/controller-manager.kubeconfig", f"--root-ca-file={pki}/ca.crt",
                     f"--service-account-private-key-file={pki}/sa.key", "--use-service-account-credentials",
@@ -122,17 +123,17 @@ class ControlPlane:
                     self._cluster.bucket_folder,
                     environment={"ROOT_ACCESS_KEY": settings["s3_access_key"],
                                  "ROOT_SECRET_KEY": settings["s3_secret_key"]})
-        # It refuses who is nobody, which shows that it is there.
+        # The gateway rejects a request without credentials, which shows that it runs.
         wait_until("the S3 gateway", 30, lambda: self._answers(f"http://{GATEWAY}:{S3_PORT}/", codes={"403"}),
                    [self.programs["s3"]])
 
     def stop_s3(self):
-        """As when its machine fails; what is in the buckets stays."""
+        """Kills the gateway, as if its machine had failed. The buckets keep their objects."""
         gateway = self.programs["s3"]
         gateway.kill()
         wait_until("the end of the S3 gateway", 30, lambda: not gateway.is_running())
 
-    # What it scrapes and why there are two files of rules: scraping.py, observability/shortened.py.
+    # scraping.py describes the targets, observability/shortened.py the reason for two files of rules.
     def _ensure_prometheus(self):
         self.kubectl("apply", "--filename", self._write("prometheus-permissions.json", PROMETHEUS_PERMISSIONS))
         self._start_program("pod-discovery", sys.executable, "-B", POD_DISCOVERY,

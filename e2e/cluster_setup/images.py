@@ -1,6 +1,6 @@
 """The images that nodes run: Espalier's from build/release/bin, and the pause image, as OCI archives in a cache.
 
-The tag is a digest of what the images are made of, so that a node never runs the images of an earlier build."""
+The tag is a digest of the inputs of the images, so that a node never runs the images of an earlier build."""
 
 import contextlib
 import fcntl
@@ -31,7 +31,7 @@ ARCHIVES = CACHE / "e2e-images"
 
 
 def ensure(say):
-    """Builds what is missing; returns (tag, archives)."""
+    """Builds the missing images and returns (tag, archives)."""
     missing = [name for name in NEEDED if not (PROGRAMS / name).exists()]
     if missing:
         raise SetupError(f"{PROGRAMS} lacks {', '.join(missing)}: cmake --preset release && "
@@ -55,7 +55,7 @@ def ensure(say):
                      "--prefix", PREFIX, "--tag", tag, "--archive", staging / "archives"],
                     timeout=BUILD_SECONDS, env=BUILDAH)
                 (staging / "archives").rename(made)
-            for name in NAMES:  # the archive is what is kept
+            for name in NAMES:  # only the archive is kept
                 run(["buildah", "rmi", f"{PREFIX}-{name}:{tag}"], env=BUILDAH)
         made.touch()
         _forget_old_builds()
@@ -63,13 +63,13 @@ def ensure(say):
 
 
 def folder(tag):
-    """Where the archives of a build are."""
+    """Returns the folder of a build's archives."""
     return ARCHIVES / tag
 
 
 def _digest():
     digest = hashlib.sha256()
-    # What lies beside the files, as __pycache__, is in no image.
+    # Other files in the folders, such as __pycache__, are not in the images.
     of_images = sorted(path for path in (SOURCE / "images").iterdir() if path.is_file())
     of_package = sorted(path for path in (SOURCE / "python/espalier").rglob("*")
                         if path.suffix in (".py", ".pyi", ".typed"))
@@ -105,7 +105,7 @@ def _ensure_base(say):
     say("making the base image (debootstrap, about half a minute)")
     with _staging() as staging:
         run(["debootstrap", "--variant=minbase", "bookworm", staging / "root"], timeout=600)
-        # What images are built from must have the security updates, as the machine that compiled has them.
+        # The base of the images needs the same security updates as the machine that compiled the programs.
         (staging / "root/etc/apt/sources.list").write_text(
             "deb http://deb.debian.org/debian bookworm main\n"
             "deb http://deb.debian.org/debian bookworm-updates main\n"

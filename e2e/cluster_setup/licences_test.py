@@ -1,4 +1,4 @@
-"""The images have the licence of all that the programs are made from: what is loaded, and what is compiled in."""
+"""The images contain the license of each library that the programs load or that is compiled into them."""
 
 import os
 import pathlib
@@ -33,23 +33,23 @@ def source_of(package):
 
 
 def loaded_libraries():
-    """Files that the shipped programs load."""
+    """Returns the files that the shipped programs load."""
     return {os.path.realpath(library) for name in NEEDED
             for library in re.findall(r"=> (/\S+) ", output_of("ldd", str(BIN / name)))}
 
 
 def loaded_sources():
-    """Source packages of the libraries that the shipped programs load."""
+    """Returns the source packages of the libraries that the shipped programs load."""
     libraries = set()
     for path in loaded_libraries():
         libraries |= {path, path.removeprefix("/usr"), "/usr" + path.removeprefix("/usr")}
-    # dpkg knows a file by the path that its package was made with, and tells on standard error what it does not know.
+    # dpkg finds a file by its path in the package, and reports unknown paths on standard error.
     packages = {line.split(":")[0] for line in output_of("dpkg", "-S", *sorted(libraries)).splitlines()}
     return {source_of(package) for package in packages}
 
 
 def with_headers(package):
-    """The package, or those that it only leads to."""
+    """Returns the package if it has headers, otherwise the development packages on which it depends."""
     if re.search(r"\.h(pp)?$", output_of("dpkg", "-L", package), re.MULTILINE):
         return {package}
     below = re.findall(r"(?:^|, )([a-z0-9.+-]+)", query(package, "Depends"))

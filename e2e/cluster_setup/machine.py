@@ -1,5 +1,5 @@
-"""Whether this machine can host a cluster: its kernel is asked by doing what nodes do, in namespaces that end with the
-question. Needs Python and util-linux alone, and leaves nothing behind."""
+"""Checks whether this machine can host a cluster: tries the operations of nodes in temporary namespaces. Needs only Python
+and util-linux, and leaves nothing behind."""
 
 import errno
 import os
@@ -14,7 +14,7 @@ import tempfile
 from cluster_setup.state import SOURCE
 
 CGROUPS = pathlib.Path("/sys/fs/cgroup")
-CONTROLLERS = ["cpu", "cpuacct", "cpuset", "devices", "memory", "pids"]  # without which kubelet or runc do not start
+CONTROLLERS = ["cpu", "cpuacct", "cpuset", "devices", "memory", "pids"]  # kubelet and runc need all of them
 LEAST_MEMORY_GIB = 4  # programs of the cluster, servers and trainers of a small job
 PROBE_SECONDS = 20
 
@@ -25,14 +25,14 @@ NLM_F_REQUEST, NLM_F_ACK, NLM_F_EXCL, NLM_F_CREATE, NLMSG_ERROR = 1, 4, 0x200, 0
 
 
 def obstacle():
-    """Why there can be no cluster here, in one line; None where there can."""
+    """Returns the reason why this machine cannot host a cluster, in one line, or None."""
     if os.geteuid() != 0:
         return "namespaces and mounts need root"
     return _obstacle_of_cgroups(CGROUPS) or _obstacle_of_kernel()
 
 
 def shortage(meminfo=None):
-    """Why one more cluster would not do well at this moment; None where it would."""
+    """Returns the reason why the machine currently lacks resources for one more cluster, or None."""
     meminfo = meminfo or pathlib.Path("/proc/meminfo").read_text()
     available = int(re.search(r"^MemAvailable: +(\d+) kB$", meminfo, re.MULTILINE).group(1)) / (1 << 20)
     if available < LEAST_MEMORY_GIB:
@@ -55,7 +55,8 @@ def _obstacle_of_cgroups(root):
 
 
 def _obstacle_of_kernel():
-    """Asks in new namespaces (`probe`). The folder is where a cluster's would be: not every disk carries an overlay."""
+    """Runs `probe` in new namespaces and returns its message, or None. The temporary folder is on the same file system as a
+    cluster's, because some file systems do not support overlays."""
     with tempfile.TemporaryDirectory(prefix="espalier-e2e-check-") as folder:
         call = f"from cluster_setup.machine import probe; probe({folder!r}, {_network_namespace()})"
         try:
@@ -77,9 +78,9 @@ def _network_namespace():
 
 
 def probe(folder, network_namespace_outside):
-    """Inside of new namespaces: does what a node does, and ends with the first thing that cannot be done."""
+    """Tries the operations of a node inside new namespaces. Exits with a message at the first one that fails."""
     if _network_namespace() == network_namespace_outside:
-        sys.exit("unshare made no network namespace")  # and the machine's own network is not to be touched
+        sys.exit("unshare made no network namespace")  # the machine's own network must not be changed
     for what, attempt in [
             ("an overlay in " + os.path.dirname(folder), lambda: _mount_overlay(pathlib.Path(folder))),
             ("a bridge", lambda: _make_link("bridge")),
@@ -113,7 +114,7 @@ def _attribute(kind, value):
 
 
 def _make_link(kind):
-    """A network device with a name of the kernel's choice."""
+    """Creates a network device; the kernel chooses its name."""
     link = struct.pack("=BxHiII", socket.AF_UNSPEC, 0, 0, 0, 0)
     link += _attribute(IFLA_LINKINFO, _attribute(IFLA_INFO_KIND, kind.encode()))
     _ask(socket.NETLINK_ROUTE, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, link)

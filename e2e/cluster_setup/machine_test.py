@@ -1,4 +1,4 @@
-"""What e2e/cluster says of machines: made up ones, and this one."""
+"""The checks of e2e/cluster for simulated machines and for this one."""
 
 import os
 import pathlib
@@ -48,7 +48,7 @@ class KernelTest(unittest.TestCase):
         self.assertEqual(machine._attribute(18, b"bridge"), b"\x0a\0\x12\0bridge\0\0")
 
     def test_a_refusal_is_an_error(self):
-        with self.assertRaises(OSError):  # of permission, where this is not root
+        with self.assertRaises(OSError):  # a permission error if this process is not root
             machine._make_link("no-such-kind")
 
     def test_the_network_of_the_machine_is_not_touched(self):

@@ -48,13 +48,13 @@ def _lead_to(cluster, node, other):
 
 
 def set_cable(cluster, node, is_plugged_in):
-    """Pulls a node's only cable, or plugs it in again: nothing on the node ends, and nobody reaches it."""
+    """Disconnects a node's only network link, or connects it again. The node's processes keep running."""
     run(["ip", "-n", cluster.control_plane_namespace, "link", "set", f"v-{node}", "up" if is_plugged_in else "down"])
 
 
 def set_way_between(cluster, nodes, is_open):
-    """What two nodes send each other, and their pods, is lost without a word, or arrives again. Both reach all others, the
-    API server and the store among them."""
+    """Drops all packets between two nodes and their pods, or stops dropping them. Both nodes still reach all others, the
+    API server and the store."""
     for node, other in (nodes, nodes[::-1]):
         if is_open:
             _lead_to(cluster, node, other)

@@ -1,6 +1,6 @@
 """A node: containerd, kube-proxy and kubelet in network, mount and pid namespaces of their own (node.sh is its init).
 
-Killing its program kills all of it at once, as when a machine fails."""
+Killing its init process kills all processes of the node at once, as in a machine failure."""
 
 import datetime
 import json
@@ -27,10 +27,10 @@ class Node:
         self.program = Program(cluster, name)
 
     def ensure(self):
-        """Starts the node unless it runs."""
+        """Starts the node unless it is running."""
         network.ensure_node(self._cluster, self.name)
         if self.program.is_running():
-            return  # its programs end when their configuration changes
+            return  # its programs would end if their configuration changed
         for folder in ["containerd", "pods", "cni/net.d", "imported"]:
             (self._folder / folder).mkdir(parents=True, exist_ok=True)
         self._write_containerd_configuration()
@@ -45,7 +45,7 @@ class Node:
              "KUBECONFIG_FILE": str(self._cluster.pki / f"{self.name}.kubeconfig")})
 
     def wait_until_ready(self, control_plane):
-        """Until the kubelet that runs now says so; what a former one said counts for nothing."""
+        """Waits until the running kubelet reports that the node is ready. Reports of an earlier kubelet do not count."""
 
         def is_ready():
             listed = json.loads(control_plane.kubectl("get", "nodes", "--output", "json"))
@@ -57,7 +57,7 @@ class Node:
         wait_until(f"node {self.name} Ready", 120, is_ready, [self.program])
 
     def import_images(self, archives):
-        """Puts OCI archives into the node's containerd, each once."""
+        """Imports OCI archives into the node's containerd, each once."""
         for archive in archives:
             mark = self._folder / "imported" / archive.parent.name / archive.name
             if not mark.exists():
@@ -66,11 +66,11 @@ class Node:
                 mark.touch()
 
     def load_image(self, archive):
-        """Puts an OCI archive into the node's containerd, over an earlier image of that name."""
+        """Imports an OCI archive into the node's containerd. Replaces an earlier image of the name."""
         run(self._inside(["ctr", "--namespace", "k8s.io", "images", "import", archive]), timeout=300)
 
     def _inside(self, command):
-        """A command that sees the node's mounts."""
+        """Returns the command that runs a command in the node's mount namespace."""
         pid = self.program.pid()
         init = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()[0]
         return ["nsenter", f"--mount=/proc/{init}/ns/mnt", *command]
@@ -139,5 +139,5 @@ state = "/run/containerd"
             "apiVersion": "kubeproxy.config.k8s.io/v1alpha1", "kind": "KubeProxyConfiguration", "mode": "nftables",
             "hostnameOverride": self.name, "clusterCIDR": POD_RANGE,
             "clientConnection": {"kubeconfig": f"{self._cluster.pki}/proxy.kubeconfig"},
-            # The table of connections is the kernel's: its limits are not a node's to set.
+            # All nodes share the kernel's connection table, so a node must not set its limits.
             "conntrack": {"maxPerCore": 0, "min": 0, "tcpEstablishedTimeout": "0s", "tcpCloseWaitTimeout": "0s"}})

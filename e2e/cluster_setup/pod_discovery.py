@@ -22,12 +22,12 @@ PREFIX = "__meta_kubernetes_"
 
 
 def label_name(text):
-    """As Prometheus writes a name of Kubernetes: espalier.io/job becomes espalier_io_job."""
+    """Converts a name of Kubernetes as Prometheus does: espalier.io/job becomes espalier_io_job."""
     return re.sub(r"[^a-zA-Z0-9_]", "_", text)
 
 
 def targets(pods):
-    """What http_sd answers for a list of pods: those without an address are left out."""
+    """Returns the response of http_sd for a list of pods, without the pods that have no address."""
     found = []
     for pod in pods:
         metadata, status = pod["metadata"], pod.get("status", {})
@@ -47,7 +47,7 @@ def targets(pods):
 
 
 class Pods:
-    """Those of the API server that a kubeconfig of certificates.py names. A connection for each question."""
+    """The pods of the API server in a kubeconfig of certificates.py. Opens a connection for each request."""
 
     def __init__(self, kubeconfig):
         with open(kubeconfig) as file:
@@ -72,7 +72,7 @@ class Pods:
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
-    pods = None  # of main
+    pods = None  # set by main
 
     def do_GET(self):
         try:
@@ -87,11 +87,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_request(self, *_):
-        """Nothing: it is asked every other second."""
+        """Logs nothing, because requests arrive every other second."""
 
 
 class Server(socketserver.ThreadingTCPServer):
-    """Not http.server's, which asks for its own name in DNS first."""
+    """A server that does not look up its own name in DNS, unlike http.server's."""
     allow_reuse_address = True
     daemon_threads = True
 

@@ -1,4 +1,4 @@
-"""Programs in a cluster's network namespaces: started with a log, watched, and ended by asking the namespace who is left."""
+"""Programs in a cluster's network namespaces: started with a log, watched, and ended by the namespace's process list."""
 
 import json
 import os
@@ -13,7 +13,7 @@ LOG_TAIL_LINES = 15
 
 
 def run(command, timeout=60, **kwargs):
-    """Runs a command to its end and returns what it wrote to standard output."""
+    """Runs a command to its end and returns its standard output."""
     command = [str(part) for part in command]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, stdin=subprocess.DEVNULL, **kwargs)
@@ -32,7 +32,7 @@ def within(namespace, command):
 
 
 def wait_until(what, seconds, is_done, watched=()):
-    """Polls is_done; fails where that takes longer, or where a watched program ends meanwhile."""
+    """Polls is_done. Fails if it takes longer than `seconds`, or if a watched program ends."""
     deadline = time.monotonic() + seconds
     while not is_done():
         for program in watched:
@@ -45,7 +45,8 @@ def wait_until(what, seconds, is_done, watched=()):
 
 
 def _start_time(pid):
-    """Tells a process from a later one with the same number; None where there is none, or only its zombie."""
+    """Returns the start time of a process, which distinguishes it from a later one with the same number. None if the process
+    does not exist or is a zombie."""
     try:
         fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError):
@@ -73,7 +74,7 @@ class Program:
         return self.pid() is not None
 
     def start(self, namespace, command, environment=None):
-        """Starts it unless it runs. It outlives its caller and does not see the terminal's Ctrl-C."""
+        """Starts the program unless it is running. It outlives its caller and does not get the terminal's Ctrl-C."""
         if self.is_running():
             return
         self._record.parent.mkdir(parents=True, exist_ok=True)
@@ -85,7 +86,7 @@ class Program:
         self._record.write_text(json.dumps({"pid": process.pid, "started": _start_time(process.pid)}))
 
     def started_at(self):
-        """When it was started last, in seconds since 1970."""
+        """Returns the time of the last start, in seconds since 1970."""
         return self._record.stat().st_mtime
 
     def kill(self):
@@ -102,7 +103,7 @@ class Program:
 
 
 def end_all_in(namespace, grace_seconds):
-    """SIGTERM to every process of a network namespace, SIGKILL after the grace, until nobody is left."""
+    """Sends SIGTERM to every process of a network namespace, and SIGKILL after the grace period, until none is left."""
 
     def pids():
         return [int(pid) for pid in run(["ip", "netns", "pids", namespace]).split()]

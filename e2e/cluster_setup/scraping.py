@@ -1,4 +1,4 @@
-"""What Prometheus is told to scrape: what the chart's ServiceMonitor and PodMonitor name, with the labels that they add.
+"""The targets that Prometheus scrapes: those of the chart's ServiceMonitor and PodMonitor, with the labels that they add.
 
 The rules are those that Prometheus Operator makes of the two (helm/espalier/templates/metrics.yaml) for the release of
 runner/chart.py. Pods come from pod_discovery.py."""
@@ -7,7 +7,7 @@ from cluster_setup.pod_discovery import PREFIX as META
 from cluster_setup.pod_discovery import label_name
 from cluster_setup.state import DISCOVERY_PORT
 
-SECONDS = 2  # between two scrapes of a pod, two evaluations of the rules, two looks for pods
+SECONDS = 2  # between two scrapes of a pod, two evaluations of the rules, two requests for the list of pods
 RELEASE, NAMESPACE = "espalier", "espalier-system"
 SERVICE = f"{RELEASE}-operator-metrics"
 PORTS_OF_JOBS = "admin(-[0-9]+)?"  # one for each process of a pod
@@ -29,7 +29,8 @@ def _write(target, value):
 
 
 def _targets(selector, port, added):
-    """The ports of such names, a regular expression, of pods with these labels."""
+    """Returns the relabeling rules that keep the ports whose names match the regular expression `port`, of pods with the
+    labels in `selector`."""
     return [{"action": "drop", "source_labels": [f"{META}pod_phase"], "regex": "(Failed|Succeeded)"},
             *(_keep_where(label, value) for label, value in selector.items()),
             {"action": "keep", "source_labels": [f"{META}pod_container_port_name"], "regex": port},
@@ -38,7 +39,7 @@ def _targets(selector, port, added):
 
 
 def _operator():
-    # The Service leads to the operator's pods: the same selector, another name of the port.
+    # The Service selects the operator's pods: the same selector, another name of the port.
     selector = {"app.kubernetes.io/name": "espalier", "app.kubernetes.io/instance": RELEASE,
                 "app.kubernetes.io/component": "operator"}
     in_namespace = {"action": "keep", "source_labels": [f"{META}namespace"], "regex": NAMESPACE}
@@ -53,7 +54,7 @@ def _jobs():
 
 
 def configuration(rule_files):
-    """prometheus.yml, as JSON, which is YAML."""
+    """Returns the content of prometheus.yml, as JSON, which is valid YAML."""
     discovery = [{"url": f"http://127.0.0.1:{DISCOVERY_PORT}/", "refresh_interval": f"{SECONDS}s"}]
     return {"global": {"scrape_interval": f"{SECONDS}s", "scrape_timeout": f"{SECONDS}s",
                        "evaluation_interval": f"{SECONDS}s"},

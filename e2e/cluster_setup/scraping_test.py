@@ -1,4 +1,4 @@
-"""Which pods Prometheus scrapes and with which labels: those that the chart's two monitors name, and as they do."""
+"""Prometheus scrapes the pods that the chart's two monitors select, with the labels that they set."""
 
 import re
 import unittest
@@ -29,7 +29,7 @@ PODS = [
     pod("cora-trainer-2-0-abcde", TRAINER, {"trainer": 7200, "admin": 9090}),
     pod("cora-server-0-0", SERVER, {"server": 7000, "admin": 9090}, address="10.244.2.3"),
     pod("espalier-operator-1234-abcde", OPERATOR, {"admin": 9090}, namespace="espalier-system", address="10.244.2.4"),
-    # Not scraped: one that has ended, one without an address, another release's operator, somebody else's pod.
+    # Not scraped: a pod that has ended, one without an address, another release's operator, a pod without a job.
     pod("cora-trainer-1-0-abcde", TRAINER, {"admin": 9090}, phase="Failed"),
     pod("cora-server-0-1", SERVER, {"admin": 9090}, phase="Pending", address=""),
     pod("other-operator-1234-abcde", OPERATOR, {"admin": 9090}, namespace="other"),
@@ -38,7 +38,7 @@ PODS = [
 
 
 def relabeled(labels, rules):
-    """As Prometheus does it, for the actions that scraping.py uses; None: the target is dropped."""
+    """Relabels a target as Prometheus does, for the actions that scraping.py uses. Returns None if it is dropped."""
     labels = dict(labels)
     for rule in rules:
         value = ";".join(labels.get(label, "") for label in rule.get("source_labels", []))

@@ -1,4 +1,4 @@
-"""What a cluster is called and where its things lie. Two clusters share no name, no folder and no address space."""
+"""Names, folders and addresses of a cluster. Two clusters share no name, no folder and no address space."""
 
 import json
 import os
@@ -18,7 +18,7 @@ DISCOVERY_PORT = 9091  # of loopback
 
 
 class SetupError(Exception):
-    """What went wrong, in words for whoever called e2e/cluster."""
+    """An error with a message for the user of e2e/cluster."""
 
 
 class Cluster:
@@ -40,7 +40,7 @@ class Cluster:
         return f"{self.control_plane_namespace}.{node}"
 
     def namespaces(self):
-        """Network namespaces of this cluster that there are, whatever `up` left: nodes first."""
+        """Returns the existing network namespaces of this cluster, also those of an incomplete `up`: nodes first."""
         folder = pathlib.Path("/run/netns")
         names = [entry.name for entry in folder.iterdir()] if folder.is_dir() else []
         nodes = sorted(name for name in names if name.startswith(self.control_plane_namespace + "."))
@@ -51,7 +51,7 @@ class Cluster:
 
     @property
     def node_names(self):
-        """Nodes that `up` was asked for; none before."""
+        """Returns the names of the nodes that `up` was to start; empty before `up`."""
         return [f"n{index}" for index in range(1, self.settings.get("nodes", 0) + 1)]
 
     @property

@@ -1,4 +1,4 @@
-"""Ends and removes whatever there is of a cluster, going by what the machine shows and not by what was noted."""
+"""Ends and removes all parts of a cluster. Finds them on the machine, because the recorded state may be incomplete."""
 
 import os
 import pathlib
@@ -30,7 +30,8 @@ def remove(cluster, keep_logs=False):
 
 
 def _remove_cgroups(prefix):
-    """The node's groups with all groups of its pods, innermost first; a killed process may take a moment to leave."""
+    """Removes the nodes' control groups with those of their pods, innermost first. Retries, because killed processes leave
+    their groups with a delay."""
     for controller in CGROUPS.iterdir():
         if not controller.is_dir() or controller.is_symlink():
             continue

@@ -1,4 +1,4 @@
-"""The programs that a cluster consists of: e2e/tools builds some, Debian has the others."""
+"""The programs of a cluster: e2e/tools builds some, Debian packages provide the others."""
 
 import pathlib
 import shutil
@@ -30,7 +30,7 @@ def check_machine():
 
 
 def folders():
-    """Builds what is missing (its progress is seen) and returns the folders with the programs."""
+    """Builds missing programs, with their progress on the terminal, and returns the folders with the programs."""
     return [pathlib.Path(_build(name)) for name in SETS]
 
 
@@ -43,7 +43,7 @@ def _build(name):
 
 
 class Tools:
-    """Programs by name."""
+    """Finds programs by name."""
 
     def __init__(self, places):
         self.places = places
