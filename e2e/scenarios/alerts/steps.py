@@ -21,12 +21,13 @@ ORDINARY = {"epochs": ENDLESS, "samplers": "0", "trainers": "1", "trainer_memory
             "fanout": "10", "evaluate_every": "20", "checkpoint_seconds": "5", "tls": "{mode: Managed}",
             "suspend": "false", "backoff_limit": "20"}
 SERVER_PORT = 7000
-# A question that only somebody asks who has no idea of our messages.
+# A call of a method with an empty message, which no client of Espalier sends.
 NONSENSE = "/espalier.graph.v1.GraphStore/InDegrees"
-# Only an operator that overlooks the end of its trainers leads to these; promtool's tests have them.
+# Only an operator that does not notice the end of trainers causes these alerts; promtool's tests cover them.
 OF_THE_OPERATOR = ("EspalierJobNotEnding", "EspalierJobNotRestarting")
-MOST_EVICTIONS = 8  # three in a row do, where they follow each other within two minutes
-# Of what a process uses: more than nine tenths are used then, and the kernel's own share still fits in.
+MOST_EVICTIONS = 8  # three within two minutes are enough
+# The memory limit relative to the memory in use: the use is then above nine tenths of the limit, and the kernel's own
+# share still fits.
 TIGHT = 1.07
 
 
@@ -47,12 +48,12 @@ def story(world):
 
 
 def by_operator(world, job):
-    """Labels of what the operator says about a job."""
+    """Returns the labels of the operator's metrics of a job."""
     return {"job_namespace": world.namespace.name, "job_name": job}
 
 
 def by_pods(world, job):
-    """Labels of what a job's pods say of themselves."""
+    """Returns the labels of the metrics of a job's pods."""
     return {"namespace": world.namespace.name, "espalier_io_job": job}
 
 
@@ -65,7 +66,7 @@ def apply(world, name, **changes):
 
 
 def jobs_that_do_not_go_on(world, alerts):
-    """All jobs of the story; returns the alerts that only take time."""
+    """Creates all jobs of the scenario. Returns the alerts that need only time to fire."""
     slow = [alerts.expect("EspalierJobNotPartitioned", **by_operator(world, "unpartitioned")),
             alerts.expect("EspalierCertificateExpiring", namespace=world.namespace.name, pod="steady-server-0-0"),
             alerts.expect("EspalierCheckpointTooOld", **by_pods(world, "steady")),
@@ -73,7 +74,7 @@ def jobs_that_do_not_go_on(world, alerts):
             alerts.expect("EspalierJobFailed", **by_operator(world, "failing"))]
     apply(world, "unpartitioned", secret="made-never")
     apply(world, "busy", trainers="2", samplers="1")
-    # Few checkpoints, certificates that nobody renews; and it always uses the same memory.
+    # Few checkpoints, certificates that are not renewed, and constant use of memory.
     apply(world, "steady", checkpoint_seconds="3600", tls="{mode: SecretRef, secretName: given}", batch_size="8",
           fanout="2", evaluate_every="1000000")
     give_certificates(world.namespace, "steady", "given")
@@ -90,7 +91,7 @@ def give_certificates(namespace, job, secret):
 
 
 def nonsense_is_asked(world, alerts):
-    """With the job's own certificate, of servers that nobody else asks."""
+    """Calls servers that have no other clients, with the job's own certificate."""
     namespace = world.namespace
     errors = alerts.expect("EspalierRpcErrors", **by_pods(world, "waiting"))
     namespace.wait_for_condition("waiting", "TrainersReady", "False", "Unschedulable", 240)
@@ -105,19 +106,19 @@ def nonsense_is_asked(world, alerts):
 
 
 def errors_are_drawn(world, job):
-    """By the panel of a job's dashboard that is empty where all is well: method and code of what went wrong."""
+    """Checks the panel of errors in a job's dashboard, which is empty without errors: method and code of each error."""
     panel, = [panel for panel in dashboard("job").panels if panel.title == "Errors per second"]
     query, = panel.queries
     expression = filled_in(query.expression, {"namespace": world.namespace.name, "job": job}, "15s")
     found = world.prometheus.over(expression, 300)
     drawn = {labels["method"]: max(value for _, value in values) for labels, values in found}
-    # The last part of its name is how who answers calls it.
+    # Servers count a method under the last part of its name.
     assert drawn.get(NONSENSE.rpartition("/")[2], 0) > 0, (expression, found)
     assert all(labels["code"] not in ("", "OK") for labels, _ in found), found
 
 
 def a_webhook_is_in_the_way(world, alerts):
-    """Of one job's status: first it says nothing, then it is gone, and the API server refuses."""
+    """A webhook for one job's status first does not respond, then is unreachable, so that the API server rejects writes."""
     namespace = world.namespace
     namespace.wait_for_phase("edited", "Suspended", 60)
     stuck = alerts.expect("EspalierReconcileStuck", **of_operator(world))
@@ -126,11 +127,11 @@ def a_webhook_is_in_the_way(world, alerts):
     numbers = itertools.count(1)
 
     def edit():
-        """The document is of another generation, and so must be what the status speaks of."""
+        """Changes the generation of the document, so that the operator must write the status."""
         namespace.kubectl("scale", "disttraining", "edited", f"--replicas={1 + next(numbers) % 2}")
 
     def touch():
-        """The operator looks at the job, whose status is still to be written."""
+        """Makes the operator reconcile the job again, whose status has not been written."""
         mark = f"e2e.espalier.io/touched={next(numbers)}"
         namespace.kubectl("annotate", "disttraining", "edited", "--overwrite", mark)
 
@@ -142,7 +143,7 @@ def a_webhook_is_in_the_way(world, alerts):
 
 
 def trainers_are_evicted(world, alerts):
-    """Again and again; deaths of their own would be counted, and followed by longer and longer pauses."""
+    """Evicts trainers repeatedly. Failures of trainers would be counted and delayed by growing pauses."""
     restarting = alerts.expect("EspalierJobRestarting", **by_operator(world, "busy"))
     for _ in range(MOST_EVICTIONS):
         if restarting.has_fired():
@@ -152,8 +153,8 @@ def trainers_are_evicted(world, alerts):
 
 
 def evict_a_trainer(namespace):
-    """One of the newest incarnation, as soon as the trainers have met: one that still loads its libraries does not hear
-    that it is to end because another has."""
+    """Evicts a trainer of the newest incarnation after the trainers have connected: a trainer that still loads its libraries
+    does not notice that another one has ended."""
     incarnation = namespace.job("busy")["status"]["incarnation"]
 
     def ready():
@@ -171,7 +172,7 @@ def is_ready(pod):
 
 
 def a_server_finds_no_node(world, alerts):
-    """It is killed while no node takes pods: trainers and sampler ask for it again and again, and make no step."""
+    """Kills a server while no node accepts pods: trainers and sampler retry their calls and make no step."""
     namespace = world.namespace
     trains(namespace)
     expected = [alerts.expect(name, **by_pods(world, "busy"))
@@ -197,7 +198,7 @@ def the_store_is_away(world, alerts):
 
 
 def memory_becomes_scarce(world, alerts):
-    """A trainer's limit is lowered to a little more than it uses."""
+    """Lowers a trainer's memory limit to a little more than it uses."""
     namespace = world.namespace
     [(name, pod)] = [(name, pod) for name, pod in namespace.pods("steady", "trainer").items()
                      if pod["status"]["phase"] == "Running"]
@@ -209,7 +210,7 @@ def memory_becomes_scarce(world, alerts):
 
 
 def the_operator_is_away(world, alerts):
-    """There is none; then there is one, and somebody else has the lease."""
+    """First no operator runs; then one runs, and another identity holds the lease."""
     down = alerts.expect("EspalierOperatorDown")
     with contextlib.ExitStack() as until_both_are_seen:
         with world.chart.without_operator():

@@ -11,12 +11,12 @@ LEAST_ACCURACY = 0.90  # as on one machine (services/tests/scenarios/train_amazo
 
 def story(world):
     digests = [trained(world, samplers) for samplers in (2, 0)]
-    # Who draws the mini-batches changes no number.
+    # Samplers and trainers sample the same mini-batches, with the same results.
     assert not world.is_own_cluster() or digests[0] == digests[1], digests
 
 
 def trained(world, samplers):
-    """Runs the job to its end, looks at what it says, and removes it; returns the digest of the parameters."""
+    """Runs the job to its end, checks its result, and removes it. Returns the digest of the parameters."""
     namespace = world.namespace
     namespace.apply(MANIFEST, graph=world.bucket.uri(NEEDS_GRAPH), samplers=str(samplers))
     namespace.wait_for_phase("photo", "Succeeded", 420)

@@ -15,7 +15,7 @@ SECONDS = 600
 PAGE, HEADING = "docs/operations/install.md", "## Upgrade and roll back"
 ANOTHER_IMAGE = "localhost/espalier-trainer-of-another-version"
 NEXT_VERSION = "99.0.0"
-# An optional field that the resource has from that version on.
+# An optional field that the resource has since NEXT_VERSION.
 FIELD = "note"
 NOTED = "noted"  # a job with that field
 NEW_FIELD = {"description": "for people", "type": "string", "maxLength": 64}
@@ -33,7 +33,7 @@ def story(world):
     assert FIELD not in before["fields"], before
 
     upgrade, roll_back = pages.commands(PAGE, HEADING)[0].splitlines()
-    # What new jobs would run: this one keeps what it was accepted with.
+    # The image for new jobs. The running job keeps the image that it was accepted with.
     changes = f" --set operator.replicas=2,operator.logFormat=text,image.trainer={ANOTHER_IMAGE}"
     with tempfile.TemporaryDirectory(prefix="espalier-e2e-chart-") as folder:
         copy = next_version(world.chart.CHART, pathlib.Path(folder))
@@ -55,18 +55,18 @@ def story(world):
     assert len(world.chart.operator_pods()) == 1, world.chart.operator_pods()
     assert definition(world) == before, (before, definition(world))
     assert_undisturbed(world, pods, "rolled back")
-    # The job that has the new field has lost it, and nothing else.
+    # The job with the new field has lost this field, and nothing else.
     job = namespace.wait_for_phase(NOTED, "Suspended", 60)
     assert job["metadata"]["uid"] == noted and FIELD not in job["spec"], job
 
-    # ... and is obeyed by the operator of before.
+    # The earlier operator serves jobs.
     namespace.patch("cora", {"spec": {"runPolicy": {"suspend": True}}})
     job = namespace.wait_for_phase("cora", "Suspended", 90)
     assert job["status"]["attempts"]["counted"] == 0, job["status"]["attempts"]
 
 
 def next_version(chart, folder):
-    """A copy of the chart as its next version might be."""
+    """Returns a copy of the chart with a later version number and a new field."""
     copy = folder / "espalier"
     shutil.copytree(chart, copy)
     of_chart = copy / "Chart.yaml"
@@ -81,7 +81,7 @@ def next_version(chart, folder):
 
 
 def make_noted(namespace):
-    """A job with the new field, which is suspended: its image is one that is nowhere. Returns its uid."""
+    """Creates a suspended job with the new field; its image does not exist. Returns its uid."""
     document = namespace.document(CORA, name=NOTED)
     assert document.count(RUN_POLICY) == 1, document
     noted = document.replace(RUN_POLICY, f"  {FIELD}: made by the next version\n{RUN_POLICY}    suspend: true\n")
@@ -92,7 +92,7 @@ def make_noted(namespace):
 
 
 def definition(world):
-    """What the cluster has of the resource."""
+    """Returns uid, version and fields of the CustomResourceDefinition on the cluster."""
     found = json.loads(run(["kubectl", "get", "customresourcedefinition", world.chart.DEFINITION, "--output=json"]))
     version, = found["spec"]["versions"]
     spec = version["schema"]["openAPIV3Schema"]["properties"]["spec"]

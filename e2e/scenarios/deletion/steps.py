@@ -9,7 +9,8 @@ from runner.world import CORA, ENDLESS
 
 LEVEL = "ci"
 SECONDS = 780
-# Phases that pass, and how a job gets there: one after the other, each deleted as soon as it is there.
+# Short phases, and the settings with which a job reaches them. The jobs run one after the other; each is deleted as soon as
+# it is in its phase.
 PASSING = {"Partitioning": {}, "Starting": {}, "Restarting": TOO_LITTLE_MEMORY}
 ORPHANS = ("Training", "Suspended")  # and Partitioning: deleted without an operator
 
@@ -22,7 +23,8 @@ def story(world):
         namespace.delete_job(phase.lower(), 60)
         world.note(f"deleted while {phase}")
 
-    # Phases that last, in jobs side by side. The first names a path where nothing is mounted, the last an empty place.
+    # Long phases, in jobs that run at the same time. The graph of the first is a path without a mount, that of the last does
+    # not exist.
     lasting = {"Pending": {"graph": "/srv/graphs/cora"}, "Training": {}, "Suspended": {}, "Succeeded": {"epochs": "20"},
                "Failed": {"graph": world.bucket.uri("there-is-no-such-graph")}}
     jobs = {phase.lower(): phase for phase in lasting}
@@ -45,7 +47,7 @@ def story(world):
 
 
 def apply(namespace, name, **values):
-    """One trainer is enough."""
+    """Creates a job with one trainer."""
     namespace.apply(CORA, name=name, trainers="1", **{"epochs": ENDLESS, **values})
 
 
@@ -54,7 +56,7 @@ def suspend(namespace, name):
 
 
 def delete_while_suspending(namespace, name):
-    """A pod that is held is all that its job waits for."""
+    """Deletes a job while it waits for the end of one pod that is held."""
     namespace.wait_for_phase(name, "Training", 240)
     with held(namespace, f"{name}-server-0-0"):
         suspend(namespace, name)
@@ -65,7 +67,7 @@ def delete_while_suspending(namespace, name):
 
 @contextlib.contextmanager
 def held(namespace, pod):
-    """A time in which a pod stays although it was asked to go."""
+    """A block in which a finalizer keeps a pod whose deletion was requested."""
     def patch(names):
         return ["patch", "pod", pod, "--type=merge", "--patch", json.dumps({"metadata": {"finalizers": names}})]
 
@@ -73,12 +75,13 @@ def held(namespace, pod):
     try:
         yield
     finally:
-        # Where it is gone all the same, what has failed before is what matters.
+        # Ignores errors if the pod is gone, so that an earlier error is reported.
         attempt(["kubectl", "--namespace", namespace.name, *patch(None)])
 
 
 def delete_without_operator(world, orphans):
-    """Jobs of these phases, by name, and one whose partitioner finds no node: it is as far as when the operator went."""
+    """Deletes jobs while no operator runs: `orphans` ({name: phase}), and one whose partitioner cannot be scheduled, so that
+    it stays in phase Partitioning."""
     namespace = world.namespace
     orphans = {**orphans, "orphan-partitioning": "Partitioning"}
     apply(namespace, "orphan-partitioning", partitioner_nodes="e2e.espalier.io/none: has-it")

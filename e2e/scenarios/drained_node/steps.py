@@ -5,7 +5,7 @@ from runner.world import CORA
 
 LEVEL = "full"
 SECONDS = 600
-NEEDS_OWN_CLUSTER = True  # other people's pods may be on the nodes of another one
+NEEDS_OWN_CLUSTER = True  # nodes of another cluster may have other pods
 
 
 def story(world):

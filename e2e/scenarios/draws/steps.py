@@ -22,7 +22,7 @@ def story(world):
             here.graph_of_scenarios(job, graph)
             world.bucket.upload_folder(graph, f"{namespace.name}/{job}")
             namespace.apply(manifest(job), graph=world.bucket.uri(f"{namespace.name}/{job}"), samplers="1")
-        for job in JOBS:  # beside them
+        for job in JOBS:  # at the same time
             graph = pathlib.Path(temporary) / job / "graph"
             on_one_machine[job] = here.train(manifest(job), graph.parent, graph=graph, samplers="0")
 

@@ -43,7 +43,7 @@ def story(world):
             user.do(control)
             namespace.wait_until_deleted("cora", 60)
     finally:
-        world.chart.install()  # other stories go on with it
+        world.chart.install()  # for the next scenarios
     world.note(f"accuracy {accuracy:.3f} on test nodes")
     assert accuracy >= LEAST_ACCURACY, accuracy
     assert not world.is_own_cluster() or seconds < MOST_SECONDS, f"{seconds:.0f} s until the accuracy, expected less than {MOST_SECONDS}"

@@ -22,7 +22,7 @@ def story(world):
 
 
 def train(world, partitions, samplers):
-    """Runs the job to its end, looks at everything it leaves, and removes it."""
+    """Runs the job to its end, checks all its outputs, and removes it."""
     namespace = world.namespace
     namespace.apply(MANIFEST, partitions=str(partitions), samplers=str(samplers),
                     output=world.bucket.uri(f"{namespace.name}/{partitions}"))
@@ -42,7 +42,7 @@ def train(world, partitions, samplers):
     progress_is_whole(namespace)
     is_protected(namespace)
 
-    # cleanPodPolicy Running: what had ended by itself stays for its logs, what would go on for ever goes.
+    # cleanPodPolicy Running: pods that have ended stay for their logs, pods that would run forever are deleted.
     namespace.wait_until_gone("servers and samplers", 60, lambda: [
         name for name, pod in namespace.pods("cora").items() if pod["status"]["phase"] != "Succeeded"])
     logs_can_be_read(namespace)
@@ -55,9 +55,9 @@ def train(world, partitions, samplers):
 
 
 def no_warnings(world):
-    """No event of type Warning about the job, from its first pod to the end of its servers. On another cluster, nodes may
-    be started for the job's pods, and kubelets may warn of settings of their machines: there only warnings are faults
-    that the job alone can cause, by its probes and by the order in which it deletes."""
+    """Checks that there is no Warning event about the job, from its first pod to the end of its servers. On another cluster,
+    nodes may be started for the job's pods, and kubelets may warn about settings of their machines. There only warnings
+    count that the job alone can cause, by its probes and by the order of its deletions."""
     for warning in world.namespace.warnings():
         world.note(f"Warning event: {warning}")
     of_the_job = None if world.is_own_cluster() else ("Unhealthy", "CalculateExpectedPodCountFailed")
@@ -76,7 +76,7 @@ def outputs_are_there(world, prefix):
 
 
 def outputs_can_be_fetched(namespace, result):
-    """By the kubectl plugin, to a folder that holds what it promises."""
+    """Fetches outputs with the kubectl plugin and verifies the folder."""
     with tempfile.TemporaryDirectory(prefix="espalier-e2e-fetched-") as temporary:
         folder = pathlib.Path(temporary) / "cora"
         namespace.plugin("fetch", "cora", "--to", folder, "--what", "model,metrics", timeout=120)
@@ -88,7 +88,7 @@ def outputs_can_be_fetched(namespace, result):
 
 
 def logs_can_be_read(namespace):
-    """Those of both trainers, by the kubectl plugin, each line with who has printed it; and those of one alone."""
+    """Reads the logs of both trainers with the kubectl plugin, each line with its pod, and then those of one trainer."""
     speakers = {line.partition(" ")[0] for line in namespace.plugin("logs", "cora", "--role", "trainer").splitlines()}
     assert speakers == {"[trainer-0]", "[trainer-1]"}, speakers
     of_one = namespace.plugin("logs", "cora", "--role", "trainer", "--rank", "1", "--tail", "3").splitlines()
@@ -104,7 +104,7 @@ def status_says_so(job):
 
 
 def progress_is_whole(namespace):
-    """By the first trainer's last words, which may come a moment after the job's end."""
+    """Reads the termination message of the first trainer, which may arrive a moment after the job's end."""
     def look():
         seen = namespace.job("cora")["status"].get("progress")
         return seen if seen and seen["epoch"] == EPOCHS and seen["percent"] == 100 else None
@@ -114,7 +114,7 @@ def progress_is_whole(namespace):
 
 
 def is_protected(namespace):
-    """TLS is what nobody asked for and everybody gets: each role its own key, and nobody the authority's."""
+    """Checks that TLS is on by default: each role has its own key, and no role has that of the authority."""
     for pod in namespace.pods("cora", "trainer").values():
         secrets = {volume["secret"]["secretName"] for volume in pod["spec"]["volumes"] if "secret" in volume}
         assert secrets == {"cora-tls-trainer"}, secrets

@@ -31,7 +31,7 @@ def story(world):
 
 
 def change_while_suspended(namespace, changes):
-    """Where pods run and from which image may change while a job is suspended, and only then."""
+    """Node selectors and images can be changed only while a job is suspended."""
     namespace.patch("cora", {"spec": {"runPolicy": {"suspend": True}}})
     namespace.wait_for_phase("cora", "Suspended", 90)
     namespace.patch("cora", {"spec": {**changes, "runPolicy": {"suspend": False}}})

@@ -17,7 +17,7 @@ PARTITION_JOB = "cora-partition-1"
 
 
 def patch_of(created):
-    """What Istio does to pods, before the program's container and not as a native sidecar, and Kueue to Jobs."""
+    """Returns the changes of Istio to pods (a container before the program's, not a native sidecar) and of Kueue to Jobs."""
     if created["kind"] == "Pod":
         return [{"op": "add", "path": "/spec/containers/0", "value": SIDECAR}]
     if created["metadata"]["name"] == PARTITION_JOB:

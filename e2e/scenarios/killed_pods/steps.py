@@ -5,7 +5,7 @@ from runner.world import CORA
 LEVEL = "ci"
 SECONDS = 720
 NEEDS_OWN_CLUSTER = True  # no API kills a process
-# Who is killed, and whether trainers then begin anew for certain: for the others they may just wait.
+# The roles that are killed, and whether their failure always restarts the trainers; otherwise trainers may just wait.
 VICTIMS = {"server": False, "trainer": True, "sampler": False, "operator": False}
 
 
@@ -25,7 +25,7 @@ def story(world):
 
     job = namespace.wait_for_phase("cora", "Succeeded", 300)
     world.note(f"ended as incarnation {job['status']['incarnation']}")
-    # The trainer had no time to end well, which would not have been counted.
+    # The trainer had no time to exit with 75, which would not be counted.
     assert job["status"]["attempts"]["counted"] == 1, job["status"]["attempts"]
     world.expect_as_undisturbed("cora")
 

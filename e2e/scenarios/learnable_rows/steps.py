@@ -11,14 +11,14 @@ DIGESTS = ("learnableRowsDigest", "parametersDigest")
 
 def story(world):
     namespace = world.namespace
-    # Side by side: each leaves processors idle while it waits.
+    # At the same time: each leaves processors idle while it waits.
     for name in ("calm", "shaken"):
         namespace.apply(MANIFEST, name=name)
     namespace.wait_for_checkpoint("shaken", 180)
     for partition in (0, 1):
         before = namespace.job("shaken")["status"]["incarnation"]
         namespace.replace("shaken", "server", f"shaken-server-0-{partition}")
-        # What the server held is gone with it, and the others' rows are newer than the checkpoint: nobody may go on.
+        # The rows of the server are lost, and those of the others are newer than the checkpoint: no trainer may continue.
         namespace.wait_for("a new incarnation", 120,
                            lambda: namespace.job("shaken")["status"]["incarnation"] > before)
         world.note(f"killed: the server of partition {partition}")

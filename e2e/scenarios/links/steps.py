@@ -19,7 +19,7 @@ def story(world):
         here.links_of_cora(folder / "graph")
         world.bucket.upload_folder(folder / "graph", f"{namespace.name}/graph")
         namespace.apply(MANIFEST, graph=world.bucket.uri(f"{namespace.name}/graph"), samplers="1")
-        on_one_machine = here.train(MANIFEST, folder, graph=folder / "graph", samplers="0")  # beside it
+        on_one_machine = here.train(MANIFEST, folder, graph=folder / "graph", samplers="0")  # at the same time
 
     namespace.wait_for_phase("links", "Succeeded", 240)
     on_the_cluster = namespace.result("links")

@@ -15,11 +15,11 @@ def story(world):
 
     node = world.node_of_a("trainer")
     with world.machines.failed(node):
-        # 20 s until it is missed, 30 s that our pods tolerate that, 30 s until its pods are given up.
+        # 20 s until the node is NotReady, 30 s of toleration, 30 s until its pods are deleted by force.
         namespace.wait_for_pods_elsewhere("cora", "trainer", 2, node, 150)
         job = namespace.wait_for_phase("cora", "Succeeded", 300)
 
     assert job["status"]["incarnation"] >= 2, job["status"]
-    # The other trainer loses its peer and can only say that (74), long before anybody misses the node.
+    # The other trainer loses its peer and reports only that (74), long before the loss of the node is detected.
     assert job["status"]["attempts"]["counted"] == 0, job["status"]["attempts"]
     world.expect_as_undisturbed("cora")

@@ -12,9 +12,9 @@ SECONDS = 720
 NEEDS_OWN_CLUSTER = True  # no API kills a process
 MANIFEST = pathlib.Path(__file__).with_name("job.yaml")
 PARTITIONERS = 3
-# What the marker of a partitioner is called that has looked at its share of the graph, with its rank.
+# The name of the marker of a partitioner that has validated its share of the graph, with its rank.
 VALIDATED = re.compile(r"/markers/rank-(\d+)/valid$")
-# What a manifest says of how it was made, and not of what was made.
+# Fields of a manifest that describe how the partitions were made, not their content.
 OF_THE_MAKING = ("attempt", "partition_seconds", "peak_memory_bytes")
 
 
@@ -25,16 +25,16 @@ def story(world):
         here.generate(folder / "graph", "--nodes", "20000", "--edges", "200000", "--features", "16", "--classes", "10",
                       "--train", "0.2", "--seed", "5")
         world.bucket.upload_folder(folder / "graph", f"{namespace.name}/graph")
-        # Only two find room. They do what they can without the third, and wait for it: there one of them is killed.
+        # Only two fit into the quota. They work as far as possible without the third and wait for it. One is killed then.
         namespace.set_quota(pods=PARTITIONERS - 1)
         namespace.apply(MANIFEST, graph=world.bucket.uri(f"{namespace.name}/graph"))
-        of_one_process = here.train(MANIFEST, folder, "partitioner.replicas=1", graph=folder / "graph")  # beside them
+        of_one_process = here.train(MANIFEST, folder, "partitioner.replicas=1", graph=folder / "graph")  # at the same time
         made_by_one = json.loads(next(folder.glob("run/partitions/*/manifest.json")).read_text())
 
     ranks = namespace.wait_for("two partitioners that wait for the third", 150, lambda: waiting(world))
     kill_partitioner(namespace, max(ranks))
     world.note(f"killed: partitioner {max(ranks)}")
-    # All begin anew.
+    # All partitioners restart.
     namespace.wait_for("the next attempt", 90, lambda: namespace.job("cut")["status"]["attempts"]["partition"] == 2)
     assert not manifests(world), manifests(world)
     namespace.set_quota(pods=20)
@@ -63,7 +63,7 @@ def manifests(world):
 
 
 def waiting(world):
-    """The ranks of those that are here, once they are as many as find room and have looked at their shares."""
+    """Returns the ranks that have validated their shares, once these are all that fit into the quota; else None."""
     ranks = [int(found.group(1)) for found in map(VALIDATED.search, keys(world)) if found]
     return ranks if len(ranks) == PARTITIONERS - 1 else None
 
@@ -74,7 +74,7 @@ def kill_partitioner(namespace, rank):
 
 
 def what_was_made(manifest):
-    """A manifest without how it was made: files are named after the attempt."""
+    """Returns a manifest without fields and folder names that depend on how it was made."""
     made = {name: value for name, value in manifest.items() if name not in OF_THE_MAKING}
     made["partitions"] = [{kind: {**file, "key": file["key"].partition("/")[2]} for kind, file in partition.items()}
                           for partition in manifest["partitions"]]

@@ -12,7 +12,7 @@ SERVER, PORT = "cora-server-0-0", 7000
 ANSWER, ASK = ("server", "sampler"), ("sampler", "trainer")  # roles
 UNWELCOME = ("a trainer of another job", "nobody")
 RENEWALS = 2
-EPOCHS = "50000"  # not done while the story lasts; and a twentieth of a percent, the least that is told, takes 25
+EPOCHS = "50000"  # outlast the scenario; 25 of them are 0.05 %, the smallest change of progress that is reported
 REACHES_PODS_SECONDS = 180  # a minute and a cache's time on most clusters
 
 
@@ -23,7 +23,7 @@ def story(world):
                                    lambda: peer.trainers_certificate(namespace, "stranger"))
     namespace.delete_job("stranger", 60)
     namespace.apply(CORA, epochs=EPOCHS, samplers="1")
-    # Everybody has asked everybody by then: what trainers wait for as they meet is no matter of certificates.
+    # All processes have connected by then, so that waits at the start do not count as errors.
     namespace.wait_for_checkpoint("cora", 180)
 
     served = who_is_let_in(world, strangers)
@@ -43,7 +43,7 @@ def story(world):
 
     failed = failed_calls(namespace)
     assert not failed, failed
-    # Nobody was turned away but those who were meant to be: twice a stranger, and twice nobody.
+    # The server has rejected only the expected clients: two with another job's certificate, and two without one.
     refused = {name: refusals(namespace, name) for role in ANSWER for name in namespace.pods("cora", role)}
     assert refused == {name: 2 * len(UNWELCOME) if name == SERVER else 0 for name in refused}, refused
     status = namespace.job("cora")["status"]
@@ -54,8 +54,8 @@ def story(world):
 
 
 def told_progress(namespace, former):
-    """What the status says of training, once that is of a later epoch than what it said before: the operator asks the
-    first trainer, which answers that without a certificate."""
+    """Returns the progress of training in the status, once it is of a later epoch than before. The operator reads it from
+    the first trainer, which serves it without TLS."""
     def look():
         seen = namespace.job("cora")["status"].get("progress")
         if not seen or not 0 < seen["percent"] < 100 or not seen.get("metrics"):
@@ -68,7 +68,8 @@ def told_progress(namespace, former):
 
 
 def who_is_let_in(world, strangers):
-    """The job's own are; a trainer of another job's and who shows nothing are not. Returns what the server shows."""
+    """Checks that the server accepts the job's own certificate, and neither another job's nor none. Returns the server's
+    certificate."""
     namespace = world.namespace
     own = peer.ask(namespace, SERVER, PORT, peer.trainers_certificate(namespace, "cora"))
     assert own.is_served, own.text
@@ -76,7 +77,7 @@ def who_is_let_in(world, strangers):
         before = refusals(namespace, SERVER)
         answer = peer.ask(namespace, SERVER, PORT, certificate)
         assert answer.is_refused, (who, answer.text)
-        # By the server, not by what lies in between.
+        # The server itself has rejected it, not the port-forward.
         namespace.wait_for(f"the server's word on {who}", 20, lambda: refusals(namespace, SERVER) > before)
     return own.certificate
 
@@ -86,13 +87,13 @@ def refusals(namespace, pod):
 
 
 def renewed(namespace, former):
-    """What the server shows once it is something else, to somebody with the trainers' certificate of now."""
+    """Returns the server's certificate if it differs from `former`, else None. Uses the current certificate of trainers."""
     answer = peer.ask(namespace, SERVER, PORT, peer.trainers_certificate(namespace, "cora"))
     assert answer.is_served, answer.text
     return answer.certificate if answer.certificate != former else None
 
 
-# How a trainer waits for a tensor that another one is about to make, as it is counted by who answers, and by who asks.
+# Calls with which a trainer waits for a tensor that another one creates, as servers count them, and as clients do.
 WAITS = ('code="NOT_FOUND",method="DescribeTensor"', 'code="UNAVAILABLE",method="Create"')
 CLIENTS_WAITS = ('espalier_client_calls_total{code="NOT_FOUND",method="Describe"}',
                  'espalier_client_retries_total{cause="not_yet",method="Create"}')
@@ -101,7 +102,7 @@ END = re.compile(r"^espalier_tls_certificate_expiry_timestamp_seconds (\S+)$", r
 
 
 def failed_calls(namespace):
-    """Lines of the metrics of whoever answers calls that tell of one that failed."""
+    """Returns (pod, line) of the metrics of servers that count failed calls."""
     answered = [(name, line) for role in ANSWER for name in namespace.pods("cora", role)
                 for line in namespace.metrics(name).splitlines() if line.startswith("espalier_rpc_calls_total{")]
     assert answered, "no metrics of calls"
@@ -109,7 +110,7 @@ def failed_calls(namespace):
 
 
 def calls_of_clients(namespace):
-    """What whoever asks has counted, {pod: {series: count}}: calls by how they ended, and tries after a first one."""
+    """Returns the counts of clients, {pod: {series: count}}: calls by their codes, and retries."""
     return {name: {series: float(count) for series, count in CLIENTS_CALLS.findall(namespace.metrics(name))}
             for role in ASK for name in namespace.pods("cora", role)}
 
@@ -130,6 +131,6 @@ def all_later(namespace, ends):
 
 
 def ends_of_certificates(namespace):
-    """When, in Unix time, by the file that each process of the job reads: {pod: seconds}."""
+    """Returns the expiry time of each process's certificate file: {pod: Unix time in seconds}."""
     return {name: float(END.search(namespace.metrics(name)).group(1))
             for role in ("server", "sampler", "trainer") for name in namespace.pods("cora", role)}

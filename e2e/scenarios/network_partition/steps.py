@@ -7,8 +7,8 @@ from runner.world import CORA
 LEVEL = "full"
 SECONDS = 780
 NEEDS_OWN_CLUSTER = True  # no API pulls a cable
-MOMENTS = 5.0  # shorter than anybody's patience
-A_WHILE = 45.0  # longer than a connection lives without an answer, and shorter than trainers look for each other
+MOMENTS = 5.0  # shorter than all timeouts
+A_WHILE = 45.0  # longer than a connection lives without responses, and shorter than the rendezvous of trainers may take
 
 
 def story(world):
@@ -17,7 +17,7 @@ def story(world):
     namespace.apply(CORA)
     namespace.wait_for_checkpoint("cora", 120)
 
-    # The cluster sees nothing of it, the trainers lose each other: the next ones meet when the way is open again.
+    # The cluster does not detect it, and the trainers lose each other. The next ones connect when the nodes are joined.
     servers = namespace.uids("cora", "server")
     nodes = sorted({pod["spec"]["nodeName"] for pod in namespace.pods("cora", "trainer").values()})
     assert len(nodes) == 2, nodes
@@ -34,7 +34,7 @@ def story(world):
     namespace.wait_until_it_trains("cora", 120)
     assert namespace.job("cora")["status"]["incarnation"] == 2, namespace.job("cora")["status"]
 
-    # The trainer there knows nothing of the incarnation that replaces its own; when the cable is back, it meets it.
+    # The trainer on that node does not learn of the next incarnation until the node is joined again.
     with world.machines.cut_off(node):
         namespace.wait_for_pods_elsewhere("cora", "trainer", 2, node, 150)
 

@@ -40,7 +40,7 @@ def story(world):
     world.note(f"incarnation {job['status']['incarnation']}, weights {on_the_cluster['weightsDigest']}")
     for field in ("weightsDigest", "testAccuracy", "lastLoss"):
         assert on_the_cluster[field] == on_one_machine[field], (field, on_the_cluster[field], on_one_machine[field])
-    # Its last words are the job's progress: nobody asked it for any before.
+    # The termination message sets the job's progress, because the operator does not poll programs.
     namespace.wait_for("the program's last words", 30, lambda: namespace.job("mine")["status"].get("progress"))
     progress = namespace.job("mine")["status"]["progress"]
     assert progress["epoch"] == int(EPOCHS), progress

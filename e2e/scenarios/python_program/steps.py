@@ -26,7 +26,7 @@ def story(world):
         apply(world, "train", ranks=2)
         namespace.wait_for_checkpoint("train", 120)
         suspend(namespace, True)
-        apply(world, "ends", ranks=len(expected))  # beside the other job, which leaves processors idle now
+        apply(world, "ends", ranks=len(expected))  # at the same time as the other job, which leaves processors idle now
         stops_when_it_is_asked(namespace, ends)
         suspend(namespace, False)
         ends_as_expected(namespace, ends, expected)
@@ -45,7 +45,7 @@ def suspend(namespace, is_suspended):
 
 
 def expected_ends(script):
-    """(exit code, what the last words begin with, and end with) of each rank; None for one without last words."""
+    """Returns (exit code, beginning, end) of each rank's termination message; the beginning is None if it has none."""
     ends = []
     for number, line in enumerate(script.splitlines(), start=1):
         found = END.search(line)
@@ -70,7 +70,7 @@ def ends_as_expected(namespace, ends, expected):
         if begin is not None:
             check_words(json.loads(end.message)["message"], begin, line)
 
-    # One of those that end the job, which is not started again.
+    # The exit code of one of the ranks that end the job. The ranks are not restarted.
     error = job["status"]["lastError"]
     code, begin, line = expected[ends.rank_of(error["pod"])]
     assert code in (64, 65) and error["exitCode"] == code, error

@@ -6,7 +6,7 @@ from runner.world import CORA
 
 LEVEL = "full"
 SECONDS = 720
-NEEDS_OWN_CLUSTER = True  # its nodes are of one kernel: to every trainer all servers are near, so that it asks all
+NEEDS_OWN_CLUSTER = True  # its nodes share a kernel, so each trainer considers all servers near and uses all
 READS = re.compile(r'^espalier_rpc_calls_total\{(?=.*code="OK")(?=.*method="(?:GatherRows|SampleNeighbors)").*\} (\S+)$',
                    re.MULTILINE)
 FIRST_SERVER = "cora-server-0-0"
@@ -22,7 +22,7 @@ def story(world):
         assert reads(namespace, pod) > 0, f"{pod} was asked nothing: that it dies would show nothing"
 
     running = [pod for pod in namespace.pods("cora").values() if pod["status"]["phase"] == "Running"]
-    namespace.set_quota(pods=len(running) - len(SECOND_SERVERS))  # no room for others in their place
+    namespace.set_quota(pods=len(running) - len(SECOND_SERVERS))  # no room for replacements
     killed = kill(namespace, *SECOND_SERVERS)
     world.note("killed: the second server of each partition")
     namespace.wait_until_it_trains("cora", 120)
@@ -44,7 +44,7 @@ def story(world):
 
 
 def reads(namespace, pod):
-    """Questions about rows and neighbors that a server has answered."""
+    """Returns the number of calls for rows and neighbors that a server has served."""
     return sum(float(count) for count in READS.findall(namespace.metrics(pod)))
 
 
@@ -57,7 +57,7 @@ def kill(namespace, *names):
 
 
 def wait_until_back(namespace, killed):
-    """Until pods of the same names, and none of those that were killed, are ready."""
+    """Waits until the replacements of the killed pods are ready."""
     def are_back():
         pods = namespace.pods("cora", "server")
         return all(name in pods and pods[name]["metadata"]["uid"] != uid and is_ready(pods[name])

@@ -37,12 +37,12 @@ def story(world):
     world.note(f"rows {result['rowsDigest']}, {result['endsCounted']} ends counted")
     for field in ("rowsDigest", "endsCounted", "losses"):
         assert result[field] == on_one_machine[field], (field, result[field], on_one_machine[field])
-    # Each save has files of its own: had all begun anew, the first ones would be others.
+    # Each save has its own files: after a start from the beginning, the first files would differ.
     now = saves(namespace)
     assert len(now) == int(EPOCHS) and first.items() <= now.items(), (first, now)
 
 
 def saves(namespace):
-    """Manifests of what the program has saved, by key."""
+    """Returns the manifests of the program's saves: {key: manifest}."""
     keys = namespace.bucket.keys(f"{namespace.run_prefix('mine')}/link-embeddings/")
     return {key: namespace.bucket.json(key) for key in keys if key.endswith("/manifest.json")}

@@ -8,7 +8,7 @@ LEVEL = "full"
 SECONDS = 600
 NEEDS_OWN_CLUSTER = True  # the store of another one serves others too
 OUTAGE = 60.0
-# More than the undisturbed run has: training is to outlast the outage, for what it leaves at its end needs the store.
+# More epochs than the run without faults, so that training outlasts the outage: outputs at its end need the store.
 EPOCHS = "600"
 
 
@@ -26,7 +26,7 @@ def story(world):
     job = namespace.wait_for_phase("cora", "Succeeded", 300)
     world.note(f"ended as incarnation {job['status']['incarnation']}, attempts {job['status']['attempts']}")
     losses = namespace.result("cora")["lossPerEpoch"]
-    # Other parameters would have other losses. Each is looked at, of as many epochs as both have.
+    # Other parameters would have other losses. Compares the losses of the epochs that both runs have.
     assert len(undisturbed) < len(losses) == int(EPOCHS), (len(undisturbed), len(losses))
     differences = [epoch for epoch, loss in enumerate(undisturbed) if losses[epoch] != loss]
     assert not differences, f"other losses from epoch {differences[0]} on"

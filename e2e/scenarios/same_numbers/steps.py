@@ -31,7 +31,7 @@ def story(world):
 
 
 def trained_here():
-    """result.json of `espalier run` with the same document, as README shows it."""
+    """Returns the result.json of `espalier run` with the same document, as in the README."""
     with tempfile.TemporaryDirectory(prefix="espalier-e2e-local-") as folder:
         run([os.environ["ESPALIER_E2E_CLI"], "run", "-f", SOURCE / "services/examples/cora.yaml", "--set",
              f"graph.source.uri={SOURCE / 'services/examples/cora'}", "--set", "trainers.replicas=1",

@@ -28,7 +28,7 @@ def story(world):
 
 
 def running(namespace):
-    """Trainers that run, or None while an incarnation replaces another."""
+    """Returns the running trainers, or None while an incarnation replaces another."""
     pods = namespace.pods("cora", "trainer").values()
     if any("deletionTimestamp" in pod["metadata"] or pod["status"]["phase"] != "Running" for pod in pods):
         return None

@@ -27,7 +27,7 @@ def story(world):
         world.bucket.upload_folder(folder / "graph", f"{namespace.name}/graph")
         apply(world, MANIFEST, "ask", PLUGIN)
         apply(world, ROWS_MANIFEST, "rows", ROWS_PLUGIN)
-        # Beside it, by one server, which sees all of the graph.
+        # At the same time, with one server, which has the whole graph.
         on_one_machine = here.train(
             MANIFEST, folder, "graph.partitions.count=1", f"trainers.program.command=[{here.beside(PROGRAM)}]",
             name="ask", graph=folder / "graph", plugin=here.beside(PLUGIN))
@@ -60,7 +60,7 @@ def apply(world, manifest, name, plugin):
 
 
 def answers(namespace):
-    """What the program printed."""
+    """Returns the output of the program."""
     for name in namespace.pods("ask", "trainer"):
         lines = [line for line in namespace.kubectl("logs", name).splitlines() if line.startswith('{"nodesByInDegree"')]
         if lines:

@@ -8,7 +8,7 @@ from runner.world import CORA
 
 LEVEL = "full"
 SECONDS = 720
-NEEDS_OWN_CLUSTER = True  # no API kills a container; and all servers are near to every trainer, so that it asks all
+NEEDS_OWN_CLUSTER = True  # no API kills a container; all servers are near to every trainer, which then uses all of them
 PODS = ("cora-server-0-0", "cora-server-0-1")
 SERVERS = ("server", "server-1")  # containers of each: the first holds what can be written
 READS = r'^espalier_rpc_calls_total\{(?=.*code="OK")(?=.*method="(?:GatherRows|SampleNeighbors)").*\} (\S+)$'
@@ -36,7 +36,7 @@ def story(world):
         world.note(f"killed: {server} of {pod}")
         restarts[pod, server] += 1
         namespace.wait_for(f"{server} of {pod} again", 90, lambda: is_back(namespace, pod, server))
-        # In its pod and by itself, over the copy that is there.
+        # The kubelet restarts the container in its pod, and it uses the existing copy.
         assert namespace.uids("cora", "server") == uids, (namespace.uids("cora", "server"), uids)
         assert restarts_of(namespace) == restarts, restarts_of(namespace)
         assert value(namespace, pod, server, FROM_STORE) == 0, f"{server} of {pod} has fetched the partition again"
@@ -52,7 +52,7 @@ def story(world):
 
 
 def expect_one_copy(world, pod):
-    """Each file came from the store once, whichever of the pod's servers fetched it, and was there for the other."""
+    """Checks that each file was downloaded once, by any of the pod's servers, and that the other one found the copy."""
     fetched, found = ([value(world.namespace, pod, server, where) for server in SERVERS]
                       for where in (FROM_STORE, FROM_CACHE))
     world.note(f"{pod}: fetched {fetched} bytes, found {found}")
@@ -61,13 +61,13 @@ def expect_one_copy(world, pod):
 
 
 def value(namespace, pod, server, pattern):
-    """The sum of what a server's metrics say that match."""
+    """Returns the sum of a server's metrics that match."""
     metrics = namespace.metrics(pod, ADMIN_PORT + SERVERS.index(server))
     return sum(map(float, re.findall(pattern, metrics, re.MULTILINE)))
 
 
 def statuses(namespace):
-    """Of the servers' containers, by pod and name."""
+    """Returns the statuses of the servers' containers: {(pod, container): status}."""
     return {(name, container["name"]): container for name, pod in namespace.pods("cora", "server").items()
             for container in pod["status"].get("containerStatuses", [])}
 

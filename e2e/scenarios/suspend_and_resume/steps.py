@@ -16,7 +16,7 @@ def story(world):
     job = namespace.wait_for_phase("cora", "Suspended", 90)
     running = [name for name, pod in namespace.pods("cora").items() if pod["status"]["phase"] in ("Pending", "Running")]
     assert not running, running
-    # Trainers wrote where they were when they were asked to stop; that is no attempt that failed.
+    # Trainers wrote a checkpoint after the stop request, which does not count as a failed attempt.
     assert job["status"]["attempts"]["counted"] == 0, job["status"]["attempts"]
 
     namespace.patch("cora", {"spec": {"runPolicy": {"suspend": False}}})

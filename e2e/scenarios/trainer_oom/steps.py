@@ -17,11 +17,11 @@ def story(world):
     for words in ("Restarting=True, OOMKilled", "Raise spec.trainers.resources.limits.memory"):
         assert words in described, (words, described)
 
-    # Beside it, one that gets no second try.
+    # At the same time, a job without retries.
     namespace.apply(CORA, name="hopeless", trainers="1", epochs="3", **TOO_LITTLE_MEMORY)
     namespace.patch("hopeless", {"spec": {"runPolicy": {"backoffLimit": 0}}})
 
-    # What a role may use changes while a job is suspended, and only then.
+    # The resources of a role can be changed only while a job is suspended.
     namespace.patch("cora", {"spec": {"runPolicy": {"suspend": True}}})
     namespace.wait_for_phase("cora", "Suspended", 90)
     enough = {"memory": "1Gi"}
@@ -34,7 +34,7 @@ def story(world):
 
 
 def last_words_are_described(namespace, name):
-    """What has failed for good keeps its pod: `describe` has the last lines of its log, as the kubelet has them."""
+    """Checks that a failed job keeps its pod: `describe` shows the last lines of its log from the kubelet."""
     error = namespace.wait_for_phase(name, "Failed", 90)["status"]["lastError"]
     said = namespace.kubectl("logs", error["pod"], "--container=trainer", "--tail=15").splitlines()
     described = namespace.plugin("describe", name)

@@ -18,8 +18,8 @@ def story(world):
         namespace.wait_until_it_trains(name, 120)
     beside = {name: namespace.job(name)["status"] for name in JOBS}
     assert all(status["phase"] == "Training" and status["incarnation"] == 1 for status in beside.values()), beside
-    # Partitions go by what they are made of, so both have found or made the same: one partitioning stands, and it is
-    # whole although whoever was slower has removed its own files.
+    # Partitions are stored under a key of their inputs, so both jobs use the same partitioning. It is complete, although the
+    # slower job has removed its own files.
     left, right = (status["partition"]["hash"] for status in beside.values())
     assert left == right, beside
     place = f"{namespace.name}/partitions"

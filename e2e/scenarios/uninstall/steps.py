@@ -18,7 +18,7 @@ def story(world):
     namespace.wait_for("the trainers' end without an operator", 300, lambda: all(
         pod["status"]["phase"] == "Succeeded" for pod in namespace.pods("cora", "trainer").values()))
     status = namespace.job("cora")["status"]
-    assert status["phase"] == "Training", status  # nobody was there to say otherwise
+    assert status["phase"] == "Training", status  # no operator has changed it
     world.note("trained to the end without an operator")
 
     world.chart.install()

@@ -11,7 +11,7 @@ LEVEL = "full"
 SECONDS = 600
 NEEDS_OWN_CLUSTER = True  # the Prometheus is its own
 CHECK = SOURCE / "e2e/observability/check_queries"
-# Nothing goes wrong here; the scenario alerts asks where something does.
+# Queries of errors, which have no data here; the scenario "alerts" covers them.
 EMPTY = ["job/Errors per second"]
 
 
@@ -34,13 +34,13 @@ def story(world):
 
     bad = [(rule["name"], rule.get("lastError")) for rule in prometheus.alerting_rules() if rule["health"] != "ok"]
     assert not bad, bad
-    # By the chart's own rules: those for tests have the label hour.
+    # Only the chart's own rules; those with shortened times have the label "hour".
     firing = [labels for label in ("namespace", "job_namespace")
               for labels, _ in prometheus.now(f'ALERTS{{alertstate="firing", hour="", {label}="{namespace.name}"}}')]
     assert not firing, firing
 
 
 def scraped(world):
-    """Names of the pods, of the job and of the operator, whose last scrape went well."""
+    """Returns the names of the pods of the job and of the operator whose last scrape succeeded."""
     found = world.prometheus.now(f'up{{namespace=~"{world.namespace.name}|{world.chart.NAMESPACE}"}} == 1')
     return {labels["pod"] for labels, _ in found}
