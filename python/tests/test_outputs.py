@@ -156,7 +156,7 @@ class OutputsTest(unittest.TestCase):
         manifest = self.uri / "manifest.json"
         newer = manifest.read_text().replace('"incarnation": 1', '"incarnation": 4')
         manifest.write_text(newer)
-        self.refused("incarnation 4 has committed its outputs there", ep.write_embeddings, g, tensor,
+        self.refused("incarnation 4 has committed its outputs to this location", ep.write_embeddings, g, tensor,
                      error=ep.FailedPrecondition)
         self.assertEqual(manifest.read_text(), newer)
 

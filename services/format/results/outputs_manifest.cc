@@ -158,7 +158,7 @@ Result<std::optional<OutputsManifest>> ReadReplaceableOutputs(storage::ObjectSto
   if (!committed.ok()) return committed.status();
   if (committed->incarnation <= incarnation) return std::optional(*std::move(committed));
   return FailedPrecondition("incarnation " + std::to_string(committed->incarnation) +
-                            " has already committed its outputs to this location; this is incarnation " +
+                            " has committed its outputs to this location already; this is incarnation " +
                             std::to_string(incarnation) + ": choose another location for the outputs");
 }
 

@@ -104,7 +104,7 @@ TEST(CommitOutputsTest, SaysBeforeTheWorkWhetherOutputsMayBeReplaced) {
   const Status late = ReadReplaceableOutputs(store, "job", 1).status();
   EXPECT_EQ(late.code(), StatusCode::kFailedPrecondition);
   EXPECT_THAT(late.message(),
-              HasSubstr("incarnation 2 has committed its outputs there already; this is incarnation 1"));
+              HasSubstr("incarnation 2 has committed its outputs to this location already; this is incarnation 1"));
 }
 
 TEST(RemoveOlderResultsTest, LeavesNewerOnesAndFilesOfOthers) {
