@@ -61,7 +61,7 @@ TEST(PartitionBookTest, RefusesRangesThatAreNone) {
   EXPECT_THAT(message({{0, 1, 0}, {0, 1, 1}}, {{0, 1, 1}, {0, 1, 1}}), HasSubstr("not ascending"));
   EXPECT_THAT(message({{0}, {0}}, {{0}, {0}}), HasSubstr("at least one partition"));
   EXPECT_THAT(message({{0, uint64_t{1} << 32}, {0, 0}}, {{0, 1}, {0, 1}}), HasSubstr("use more partitions"));
-  EXPECT_THAT(message({{0, 1}, {0, 1}}, {{0, ~uint64_t{0}}, {0, 1}}), HasSubstr("more than 2^64"));
+  EXPECT_THAT(message({{0, 1}, {0, 1}}, {{0, ~uint64_t{0}}, {0, 1}}), HasSubstr("2^64 or more ids"));
 }
 
 TEST(PartitionBookDeathTest, AnIdThatDoesNotExistIsOurBug) {

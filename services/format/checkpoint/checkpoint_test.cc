@@ -173,7 +173,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadCheckpointField{"next_step: expected at most", "/next_step", 5},
         BadCheckpointField{"epoch: expected an integer below 2^32", "/epoch", uint64_t{1} << 32},
         BadCheckpointField{"end: expected GoesOn", "/end", "Soon"},
-        BadCheckpointField{"job_digest: it is not", "/fields/training.seed", "8"},
+        BadCheckpointField{"job_digest: expected the digest", "/fields/training.seed", "8"},
         BadCheckpointField{"fields.training.seed: expected a string", "/fields/training.seed", 7},
         BadCheckpointField{"math.blas: expected a string", "/math/blas", nullptr},
         BadCheckpointField{"metric.better: expected", "/metric/better", "more"},

@@ -207,7 +207,8 @@ Result<std::vector<ObjectInfo>> S3Store::List(const std::string& prefix) {
     const Result<http::Response> response = client_->Send(bucket_, call);
     if (response.status().code() == StatusCode::kNotFound) {
       // A bucket that exists returns an empty listing instead.
-      return Unimplemented(response.status().message() + "; the endpoint does not serve S3 buckets: check its URL");
+      return Unimplemented(response.status().message() +
+                           "; no S3 service has this bucket at this address: check the endpoint");
     }
     if (!response.ok()) return response.status();
     ASSIGN_OR_RETURN(ListPage page, ParseListPage(response->body));
