@@ -142,12 +142,12 @@ void AddLinkFields(const job::Training& training, const graph::GraphSchema& sche
 
 std::string ToCanonicalName(const std::string& name, const EdgeTypeSpellings& names) {
   const auto found = names.find(name);
-  return found == names.end() ? name : found->second;
+  return name.empty() || found == names.end() ? name : found->second;
 }
 
 // Converts "cites,a:writes:p". The order is not significant (FindEdgeTypes sorts).
 std::string ToCanonicalList(const std::string& list, const EdgeTypeSpellings& names) {
-  if (list.empty()) return ToCanonicalName("", names);
+  if (const auto all = names.find(""); list.empty() && all != names.end()) return all->second;
   std::vector<std::string> canonical;
   for (size_t begin = 0; begin <= list.size();) {
     const size_t end = std::min(list.find(',', begin), list.size());
@@ -188,8 +188,8 @@ EdgeTypeSpellings ListEdgeTypeSpellings(const graph::GraphSchema& schema) {
 
 std::string ToCanonicalText(const std::string& path, const std::string& value, const EdgeTypeSpellings& names) {
   if (path == kEdgeTypeField) return ToCanonicalList(value, names);
-  // Without the field, the reverse is what addReverseEdges made.
-  if (path == kReverseEdgeTypeField) return value.empty() ? value : ToCanonicalName(value, names);
+  // "" stays: the reverse is then what addReverseEdges has made.
+  if (path == kReverseEdgeTypeField) return ToCanonicalName(value, names);
   if (path == kLayersField) return ToCanonicalLayers(value, names);
   return value;
 }
