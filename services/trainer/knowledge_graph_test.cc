@@ -322,17 +322,17 @@ TEST(KnowledgeGraphTest, RanksAreFilteredByRelationAsByHand) {
       options.timeouts = timeouts;
       LinkEvaluation evaluation(access, data, self, options, scorer);
       ASSERT_TRUE(inference.ComputeHidden(*model, "by-hand").ok());
-      const auto metric =
-          evaluation.ComputeMetric(*model, inference, graph::SplitPartName::kTest, "by-hand-embeddings");
+      TensorNames names("by-hand");
+      const auto metric = evaluation.ComputeMetric(*model, inference, graph::SplitPartName::kTest, names);
       ASSERT_TRUE(metric.ok() && metric->value.has_value()) << metric.status().ToString();
 
       // Another part with the same embeddings; then more scores than ROCAUC accepts.
-      EXPECT_TRUE(evaluation.ComputeMetric(*model, inference, graph::SplitPartName::kValidation, "unused").ok());
+      EXPECT_TRUE(evaluation.ComputeMetric(*model, inference, graph::SplitPartName::kValidation, names).ok());
       EXPECT_TRUE(evaluation.Drop(timeouts.data).ok());
       options.metric = job::Metric::kRocAuc;
       options.num_candidates = 1u << 22;
       LinkEvaluation area(access, data, self, options, scorer);
-      EXPECT_EQ(area.ComputeMetric(*model, inference, graph::SplitPartName::kTest, "area").status().code(),
+      EXPECT_EQ(area.ComputeMetric(*model, inference, graph::SplitPartName::kTest, names).status().code(),
                 StatusCode::kResourceExhausted);
 
       const torch::NoGradGuard no_gradients;
@@ -347,8 +347,7 @@ TEST(KnowledgeGraphTest, RanksAreFilteredByRelationAsByHand) {
       const auto measured = [&](job::Metric drawn_metric) {
         options.metric = drawn_metric;
         LinkEvaluation among_drawn(access, data, self, options, scorer);
-        const auto value =
-            among_drawn.ComputeMetric(*model, inference, graph::SplitPartName::kTest, "drawn-embeddings");
+        const auto value = among_drawn.ComputeMetric(*model, inference, graph::SplitPartName::kTest, names);
         EXPECT_TRUE(value.ok() && value->value.has_value()) << value.status().ToString();
         EXPECT_TRUE(among_drawn.Drop(timeouts.data).ok());
         return value.ok() ? value->value.value_or(0) : 0;

@@ -57,19 +57,18 @@ BatchLoss LossOfBatches(const job::Training& training, LossKind kind, std::share
   };
 }
 
-Result<LinkMeasure> MakeLinkMeasure(const job::Training& training, const graph::GraphSchema& schema,
-                                    std::shared_ptr<const LinkScorer> scorer) {
-  LinkMeasure measure;
-  measure.scorer = std::move(scorer);
-  measure.options.metric = training.evaluation.metric;
-  measure.options.split = training.task.split;
+Result<LinkEvaluationOptions> MakeLinkEvaluationOptions(const job::Training& training,
+                                                        const graph::GraphSchema& schema) {
+  LinkEvaluationOptions options;
+  options.metric = training.evaluation.metric;
+  options.split = training.task.split;
   ASSIGN_OR_RETURN(const std::optional<sampler::LinkPlan> plan, job::MakeLinkPlan(training.task, schema));
-  measure.options.types = plan->types;
-  measure.options.num_candidates = static_cast<uint32_t>(training.evaluation.candidates);
-  measure.options.filtered = training.evaluation.filtered;
-  measure.options.k = training.evaluation.k;
-  measure.options.seed = training.seed;
-  return measure;
+  options.types = plan->types;
+  options.num_candidates = static_cast<uint32_t>(training.evaluation.candidates);
+  options.filtered = training.evaluation.filtered;
+  options.k = training.evaluation.k;
+  options.seed = training.seed;
+  return options;
 }
 
 }  // namespace espalier::trainer

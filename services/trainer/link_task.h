@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "services/trainer/evaluation/evaluation.h"
+#include "services/trainer/evaluation/link_evaluation.h"
 #include "services/trainer/model/link_scorer.h"
 #include "services/trainer/ops/losses.h"
 #include "services/trainer/training_loop.h"
@@ -37,8 +37,9 @@ Status CheckNegatives(const job::Training& training, int64_t width, uint32_t num
 // `kind` and need no scorer (null).
 BatchLoss LossOfBatches(const job::Training& training, LossKind kind, std::shared_ptr<const LinkScorer> scorer);
 
-// Returns the document's options for measuring link prediction. The caller sets the chunk size and the timeouts.
-Result<LinkMeasure> MakeLinkMeasure(const job::Training& training, const graph::GraphSchema& schema,
-                                    std::shared_ptr<const LinkScorer> scorer);
+// Returns the document's options for measuring link prediction. The caller sets the chunk size, the timeouts and what
+// runs between chunks.
+Result<LinkEvaluationOptions> MakeLinkEvaluationOptions(const job::Training& training,
+                                                        const graph::GraphSchema& schema);
 
 }  // namespace espalier::trainer

@@ -13,6 +13,7 @@
 #include "services/graph/generators.h"
 #include "services/trainer/data/sampling_plan.h"
 #include "services/trainer/evaluation/evaluation.h"
+#include "services/trainer/evaluation/node_evaluation.h"
 #include "services/trainer/testing/disturbed_store.h"
 
 namespace espalier::trainer {
@@ -69,7 +70,6 @@ class RestartedServerTest : public ::testing::Test {
         NodeData data = *NodeData::Make(training, source_.schema, graph);
         ASSERT_TRUE(data.CountOutputs(training.task.split, graph, collective, std::chrono::seconds(60)).ok());
         EvaluationOptions options;
-        options.split = training.task.split;
         options.sampling = *MakeSamplingSpec(training.sampling, source_.schema, 1);
         options.tensor_prefix = "pass" + std::to_string(num_passes_);
         options.inference = {kChunkNodes, {std::chrono::seconds(60), std::chrono::seconds(90)}};
@@ -81,7 +81,12 @@ class RestartedServerTest : public ::testing::Test {
                                        .relations = ListRelations(options.sampling),
                                        .seed_type = data.seed_type(),
                                        .seed = 1});
-        auto evaluator = *Evaluator::Make(access, data, collective, options);
+        NodeMeasure measure;
+        measure.split = training.task.split;
+        measure.sampling = options.sampling;
+        measure.inference = options.inference;
+        auto nodes = *NodeEvaluation::Make(access, data, collective, measure);
+        auto evaluator = *Evaluator::Make(access, data, collective, options, std::move(nodes));
         const Status status = evaluator->RunPass(*model, PassWork{}, [&]() -> Status {
           {
             const std::lock_guard lock(mutex);

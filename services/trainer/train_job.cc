@@ -16,6 +16,7 @@
 #include "services/trainer/data/learnable_rows.h"
 #include "services/trainer/data/sampling_plan.h"
 #include "services/trainer/edge_task.h"
+#include "services/trainer/evaluation/node_evaluation.h"
 #include "services/trainer/link_task.h"
 #include "services/trainer/model/parameters.h"
 #include "services/trainer/outputs.h"
@@ -56,26 +57,12 @@ class TrainerRun {
     if (parts_.unmeasurable.empty()) RETURN_IF_ERROR(WarnOfEmptyParts());
     const InferenceOptions inference = {parts_.chunk_nodes, options_.timeouts,
                                         [this] { return CheckEvaluationMayContinue(); }, &phases_};
+    ASSIGN_OR_RETURN(std::shared_ptr<TaskEvaluation> task, MakeTaskEvaluation(inference));
     EvaluationOptions evaluation =
         MakeEvaluationOptions(job_.training, parts_.sampling, inference, options_.incarnation);
-    if (parts_.scorer != nullptr) {
-      ASSIGN_OR_RETURN(evaluation.links, MakeLinkMeasure(job_.training, graph_.schema(), parts_.scorer));
-      evaluation.links->options.chunk_nodes = options_.scoring_chunk;
-      evaluation.links->options.timeouts = options_.timeouts;
-      evaluation.links->options.before_chunk = evaluation.inference.before_chunk;
-      evaluation.links->options.phases = &phases_;
-    }
-    if (parts_.edges.has_value()) {
-      evaluation.edges = EdgeMeasure{evaluation.metric,
-                                     parts_.edges->target,
-                                     parts_.edges->head,
-                                     options_.scoring_chunk,
-                                     options_.timeouts,
-                                     inference.before_chunk,
-                                     &phases_};
-    }
     evaluation.on_undefined = [this](SplitPartName part, const std::string& reason) { WarnOfMetric(part, reason); };
-    ASSIGN_OR_RETURN(evaluator_, Evaluator::Make(graph_, parts_.data, collective_, std::move(evaluation)));
+    ASSIGN_OR_RETURN(evaluator_,
+                     Evaluator::Make(graph_, parts_.data, collective_, std::move(evaluation), std::move(task)));
     RETURN_IF_ERROR(PrepareCheckpoints());
     RETURN_IF_ERROR(MakeLearnableRows());
     RETURN_IF_ERROR(Train(batches));
@@ -95,6 +82,30 @@ class TrainerRun {
   }
 
  private:
+  Result<std::shared_ptr<TaskEvaluation>> MakeTaskEvaluation(const InferenceOptions& inference) {
+    if (parts_.scorer != nullptr) {
+      ASSIGN_OR_RETURN(LinkEvaluationOptions links, MakeLinkEvaluationOptions(job_.training, graph_.schema()));
+      links.chunk_nodes = options_.scoring_chunk;
+      links.timeouts = inference.timeouts;
+      links.before_chunk = inference.before_chunk;
+      links.phases = inference.phases;
+      return std::static_pointer_cast<TaskEvaluation>(
+          std::make_shared<LinkEvaluation>(graph_, parts_.data, collective_, std::move(links), parts_.scorer));
+    }
+    if (parts_.edges.has_value()) {
+      edge_evaluation_ = std::make_shared<EdgeEvaluation>(
+          graph_, parts_.data, collective_,
+          EdgeMeasure{job_.training.evaluation.metric, parts_.edges->target, parts_.edges->head, options_.scoring_chunk,
+                      inference.timeouts, inference.before_chunk, inference.phases});
+      return std::static_pointer_cast<TaskEvaluation>(edge_evaluation_);
+    }
+    ASSIGN_OR_RETURN(std::shared_ptr<NodeEvaluation> nodes,
+                     NodeEvaluation::Make(graph_, parts_.data, collective_,
+                                          {job_.training.evaluation.metric, job_.training.task.split,
+                                           job_.training.evaluation.neighborhood, parts_.sampling, inference}));
+    return std::static_pointer_cast<TaskEvaluation>(std::move(nodes));
+  }
+
   // Returns Cancelled if a stop was requested during an evaluation between epochs: the training loop then writes a
   // checkpoint of the state before the evaluation. The final evaluation is not interrupted here; it ends with the run,
   // or when the process cancels its RPCs.
@@ -428,7 +439,7 @@ class TrainerRun {
                                                       evaluator_->NextTensorPrefix()));
     if (!of_edges) return Status();
     ASSIGN_OR_RETURN(edge_results_, ExportEdgeResults(context, *parts_.model, evaluator_->inference(),
-                                                      *evaluator_->edges(), evaluator_->NextTensorPrefix()));
+                                                      *edge_evaluation_, evaluator_->NextTensorPrefix()));
     return Status();
   }
 
@@ -465,7 +476,8 @@ class TrainerRun {
   std::atomic<bool> history_due_ = false;
   Status records_;  // the first error of metrics.jsonl or the audit record
   std::unique_ptr<sampler::AuditWriter> audit_;
-  std::unique_ptr<LearnableRows> learnable_;  // null: the job has no learnable rows
+  std::unique_ptr<LearnableRows> learnable_;         // null: the job has no learnable rows
+  std::shared_ptr<EdgeEvaluation> edge_evaluation_;  // null unless the task labels edges
   std::unique_ptr<Evaluator> evaluator_;
   std::optional<ResumePoint> start_;
   std::unique_ptr<CheckpointWriter> checkpoints_;  // on rank 0

@@ -20,13 +20,22 @@ Status EdgeEvaluation::StoreEmbeddings(Model& model, FullInference& inference, c
 }
 
 Result<MetricValue> EdgeEvaluation::ComputeMetric(Model& model, FullInference& inference, graph::SplitPartName part,
-                                                  const std::string& tensor) {
-  RETURN_IF_ERROR(StoreEmbeddings(model, inference, tensor));
+                                                  TensorNames& names) {
+  RETURN_IF_ERROR(StoreEmbeddings(model, inference, names.Next() + "-embeddings"));
   MetricAccumulator metric(measure_.metric, measure_.target.num_outputs);
   RETURN_IF_ERROR(
       collective::AgreeOn(AddPart(part, metric), collective_, measure_.timeouts.collective).While("measuring edges"));
   RETURN_IF_ERROR(metric.MergeOverRanks(collective_, measure_.timeouts.ForCollective()));
   return metric.ValueOrReason();
+}
+
+uint64_t EdgeEvaluation::CountRows(std::span<const graph::SplitPartName> parts) const {
+  uint64_t rows = embeddings_.CountRows();
+  for (const graph::SplitPartName part : parts) {
+    const Result<uint64_t> count = Count(part);
+    if (count.ok()) rows += *count;
+  }
+  return rows;
 }
 
 Status EdgeEvaluation::AddPart(graph::SplitPartName part, MetricAccumulator& metric) const {

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "services/trainer/data/edge_target.h"
-#include "services/trainer/evaluation/metrics.h"
 #include "services/trainer/evaluation/stored_embeddings.h"
+#include "services/trainer/evaluation/task_evaluation.h"
 #include "services/trainer/model/edge_head.h"
 
 namespace espalier::trainer {
@@ -36,24 +36,24 @@ struct EdgeOutputs {
   torch::Tensor outputs;                            // f32 [n, C]
 };
 
-// Owned by one thread.
-class EdgeEvaluation {
+class EdgeEvaluation final : public TaskEvaluation {
  public:
   // All arguments outlive this.
   EdgeEvaluation(GraphAccess graph, const NodeData& data, collective::Collective& collective, EdgeMeasure measure);
 
   const EdgeTarget& target() const { return measure_.target; }
 
-  // Every rank must call the next three functions in the same order, after inference.ComputeHidden.
-  //
-  // Returns the metric on a part, which is undefined if no edge of the part is labeled. Stores the embeddings in the
-  // tensor `tensor` if none are stored yet; they stay until Drop.
+  // The metric is undefined if no edge of the part is labeled. Stores the embeddings if none are stored yet; they stay
+  // until Drop. Requires inference.ComputeHidden.
   Result<MetricValue> ComputeMetric(Model& model, FullInference& inference, graph::SplitPartName part,
-                                    const std::string& tensor);
-  // Computes the embeddings and stores them in `tensor`. Does nothing if embeddings are stored already.
+                                    TensorNames& names) override;
+  // Includes the last layer, which is computed for all nodes of the seed types.
+  uint64_t CountRows(std::span<const graph::SplitPartName> parts) const override;
+  Status Drop(std::chrono::seconds patience) override { return embeddings_.Drop(patience); }
+
+  // Computes the embeddings and stores them in `tensor`, after inference.ComputeHidden. Does nothing if embeddings are
+  // stored already. Every rank must call it.
   Status StoreEmbeddings(Model& model, FullInference& inference, const std::string& tensor);
-  // Drops the stored embeddings, as StoredEmbeddings::Drop.
-  Status Drop(std::chrono::seconds patience) { return embeddings_.Drop(patience); }
 
   // The next two functions are local to a rank.
   //

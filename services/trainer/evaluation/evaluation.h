@@ -1,6 +1,6 @@
 // Computes metrics of a model on the parts of a split, over full neighborhoods (layer by layer, exact) or sampled ones
 // (with the job's fan-outs, but random streams of their own). In both cases the split is processed in original-id order
-// in chunks of fixed size, so that a metric does not depend on the partitioning.
+// in chunks of fixed size, so that a metric does not depend on the partitioning. The task's TaskEvaluation measures.
 #pragma once
 
 #include <chrono>
@@ -10,34 +10,22 @@
 #include <span>
 #include <string>
 
-#include "services/trainer/evaluation/edge_evaluation.h"
 #include "services/trainer/evaluation/full_inference.h"
-#include "services/trainer/evaluation/link_evaluation.h"
-#include "services/trainer/evaluation/metrics.h"
+#include "services/trainer/evaluation/task_evaluation.h"
 
 namespace espalier::trainer {
 
-// The measurement of link prediction.
-struct LinkMeasure {
-  LinkEvaluationOptions options;
-  std::shared_ptr<const LinkScorer> scorer;
-};
-
 struct EvaluationOptions {
-  job::Metric metric = job::Metric::kAccuracy;
   job::EvaluationNeighborhood neighborhood = job::EvaluationNeighborhood::kFull;
-  std::string split;
   sampler::SamplingSpec sampling;
   std::string tensor_prefix;  // of the names of stored activations; contains the incarnation, so it is unique
   InferenceOptions inference;
-  std::optional<LinkMeasure> links = {};  // set for link prediction: ranks the edges of the split
-  std::optional<EdgeMeasure> edges = {};  // set for tasks that label edges: measures their outputs
   // May be empty. Called on every rank each time a metric is undefined on a part, with the reason
   // (MetricValue::undefined).
   std::function<void(graph::SplitPartName part, const std::string& reason)> on_undefined = {};
 };
 
-// Returns the document's options. The caller sets `links` or `edges` for tasks on edges.
+// Returns the document's options.
 EvaluationOptions MakeEvaluationOptions(const job::Training& training, const sampler::SamplingSpec& sampling,
                                         const InferenceOptions& inference, uint64_t incarnation);
 
@@ -53,9 +41,10 @@ struct PassWork {
 // drops them. After an error they are dropped too; if that fails, the pass returns the first error.
 class Evaluator {
  public:
-  // All arguments outlive this.
+  // The first three arguments outlive this. `task` is not null; its neighborhood is that of `options`.
   static Result<std::unique_ptr<Evaluator>> Make(GraphAccess graph, const NodeData& data,
-                                                 collective::Collective& collective, EvaluationOptions options);
+                                                 collective::Collective& collective, EvaluationOptions options,
+                                                 std::shared_ptr<TaskEvaluation> task);
 
   // Returns the metric of the model on one part, the same on every rank; nullopt if it is undefined, for example
   // because no node of the part is labeled. Runs one pass, as a phase of its own (kEvaluating).
@@ -75,34 +64,23 @@ class Evaluator {
   // Returns the full-neighborhood inference for outputs, also if metrics are computed over samples. `body` must call
   // ComputeHidden first unless has_full_pass(): then the pass has done it.
   FullInference& inference() { return inference_; }
-  // Returns null unless the task labels edges.
-  EdgeEvaluation* edges() { return edges_.has_value() ? &*edges_ : nullptr; }
   bool has_full_pass() const { return options_.neighborhood == job::EvaluationNeighborhood::kFull; }
   // Returns a new prefix for tensor names, the same on every rank.
-  std::string NextTensorPrefix();
+  std::string NextTensorPrefix() { return names_.Next(); }
 
  private:
-  Evaluator(GraphAccess graph, const NodeData& data, collective::Collective& collective, EvaluationOptions options,
-            FullInference inference, sampler::FanoutSampler sampler);
-  Result<MetricValue> Measure(Model& model, graph::SplitPartName part);
+  Evaluator(collective::Collective& collective, EvaluationOptions options, FullInference inference,
+            std::shared_ptr<TaskEvaluation> task);
   Status RunPassOnce(Model& model, const PassWork& work, const std::function<Status()>& body);
   // Returns the deadline of each request that drops a tensor of a pass that ended with `status`: short, unless the pass
   // succeeded or is repeated.
   std::chrono::seconds PatienceAfter(const Status& status) const;
-  Status AddChunk(uint64_t chunk, std::span<const GlobalNodeId> nodes, const torch::Tensor& outputs,
-                  MetricAccumulator& metric);
-  Status AddSampled(Model& model, graph::SplitPartName part, MetricAccumulator& metric);
-  Status AddSampledChunk(Model& model, graph::SplitPartName part, uint32_t chunk, MetricAccumulator& metric);
 
-  GraphAccess graph_;
-  const NodeData& data_;
   collective::Collective& collective_;
   const EvaluationOptions options_;
   FullInference inference_;
-  sampler::FanoutSampler sampler_;
-  std::optional<LinkEvaluation> links_;
-  std::optional<EdgeEvaluation> edges_;
-  uint64_t num_passes_ = 0;
+  const std::shared_ptr<TaskEvaluation> task_;
+  TensorNames names_;
 };
 
 }  // namespace espalier::trainer

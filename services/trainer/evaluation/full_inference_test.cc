@@ -13,6 +13,7 @@
 #include "services/trainer/data/sampling_plan.h"
 #include "services/trainer/evaluation/evaluation.h"
 #include "services/trainer/evaluation/forward_pass.h"
+#include "services/trainer/evaluation/node_evaluation.h"
 
 namespace espalier::trainer {
 namespace {
@@ -202,15 +203,25 @@ TEST(FullInferenceTest, EndsOnAllRanksWithTheErrorOfOne) {
   for (std::thread& thread : threads) thread.join();
 }
 
+// Returns an evaluator of the nodes of the random split.
+Result<std::unique_ptr<Evaluator>> MakeEvaluator(Bench& bench, collective::Collective& self,
+                                                 const EvaluationOptions& options) {
+  NodeMeasure measure;
+  measure.split = graph::kRandomSplit;
+  measure.sampling = bench.spec;
+  measure.inference = options.inference;
+  ASSIGN_OR_RETURN(auto nodes, NodeEvaluation::Make(bench.graph, bench.data, self, std::move(measure)));
+  return Evaluator::Make(bench.graph, bench.data, self, options, std::move(nodes));
+}
+
 TEST(EvaluatorTest, CountsRightPredictions) {
   Bench bench = MakeBench(OneTypeGraph(), 2, job::ModelType::kGraphSage, 2);
   collective::SelfCollective self;
   EvaluationOptions options;
-  options.split = graph::kRandomSplit;
   options.sampling = bench.spec;
   options.tensor_prefix = "evaluation";
   options.inference.chunk_nodes = 64;
-  auto evaluator = Evaluator::Make(bench.graph, bench.data, self, options);
+  auto evaluator = MakeEvaluator(bench, self, options);
   ASSERT_TRUE(evaluator.ok());
   const auto accuracy = (*evaluator)->Evaluate(*bench.model, SplitPartName::kTest);
   ASSERT_TRUE(accuracy.ok()) << accuracy.status().ToString();
@@ -231,7 +242,6 @@ TEST(EvaluatorTest, AFailedPassLeavesNoTensorsBehind) {
   Bench bench = MakeBench(OneTypeGraph(), 2, job::ModelType::kGraphSage, 3);
   collective::SelfCollective self;
   EvaluationOptions options;
-  options.split = graph::kRandomSplit;
   options.sampling = bench.spec;
   options.tensor_prefix = "evaluation";
   options.inference.chunk_nodes = 64;
@@ -245,7 +255,7 @@ TEST(EvaluatorTest, AFailedPassLeavesNoTensorsBehind) {
     options.inference.before_chunk = [&calls, failing_call] {
       return ++calls == failing_call ? Cancelled("asked to stop") : Status();
     };
-    auto evaluator = Evaluator::Make(bench.graph, bench.data, self, options);
+    auto evaluator = MakeEvaluator(bench, self, options);
     ASSERT_TRUE(evaluator.ok());
     const Status status = (*evaluator)->RunPass(*bench.model, PassWork{}, [&] {
       EXPECT_EQ(failing_call, 1000);

@@ -83,7 +83,9 @@ LinkEvaluation::LinkEvaluation(GraphAccess graph, const NodeData& data, collecti
 }
 
 Result<MetricValue> LinkEvaluation::ComputeMetric(Model& model, FullInference& inference, SplitPartName part,
-                                                  const std::string& tensor) {
+                                                  TensorNames& names) {
+  // Before anything that may fail, so that names do not depend on errors.
+  const std::string tensor = names.Next() + "-embeddings";
   if (options_.filtered && !knows_edges_) {
     RETURN_IF_ERROR(collective::AgreeOn(LearnKnownEdges(), collective_, options_.timeouts.collective));
     knows_edges_ = true;
@@ -150,7 +152,13 @@ uint64_t LinkEvaluation::RowsPerEdge(uint32_t relation) const {
   return 1 + 2 * graph_.neighbors.book().num_nodes(destination_types_[relation]) / kEdgesPerPass;
 }
 
-uint64_t LinkEvaluation::CountRows(SplitPartName part) const {
+uint64_t LinkEvaluation::CountRows(std::span<const SplitPartName> parts) const {
+  uint64_t rows = embeddings_.CountRows();
+  for (const SplitPartName part : parts) rows += CountScoredRows(part);
+  return rows;
+}
+
+uint64_t LinkEvaluation::CountScoredRows(SplitPartName part) const {
   uint64_t rows = 0;
   for (uint32_t relation = 0; relation < options_.types.size(); ++relation) {
     const Result<uint64_t> count = graph_.seeds.CountOfEdges(options_.types[relation].edge_type, options_.split, part);

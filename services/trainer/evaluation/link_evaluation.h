@@ -24,9 +24,8 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "services/sampler/seeds/edge_exclusions.h"
-#include "services/trainer/evaluation/full_inference.h"
-#include "services/trainer/evaluation/metrics.h"
 #include "services/trainer/evaluation/stored_embeddings.h"
+#include "services/trainer/evaluation/task_evaluation.h"
 #include "services/trainer/model/link_scorer.h"
 
 namespace espalier::trainer {
@@ -45,22 +44,19 @@ struct LinkEvaluationOptions {
   PhaseTracker* phases = nullptr;             // as in InferenceOptions; counts scored candidates
 };
 
-// Every rank must call the same functions in the same order. Owned by one thread.
-class LinkEvaluation {
+class LinkEvaluation final : public TaskEvaluation {
  public:
   // All arguments outlive this. `scorer` is a submodule of the model.
   LinkEvaluation(GraphAccess graph, const NodeData& data, collective::Collective& collective,
                  LinkEvaluationOptions options, std::shared_ptr<const LinkScorer> scorer);
 
-  // Returns the metric on a part, which is undefined if the part is empty. Requires inference.ComputeHidden. Stores the
-  // embeddings in the tensor `tensor` if none are stored yet; they stay until Drop. ResourceExhausted if the area under
-  // the ROC curve needs too many scores.
+  // The metric is undefined if the part is empty. Requires inference.ComputeHidden. Stores the embeddings if none are
+  // stored yet; they stay until Drop. ResourceExhausted if the area under the ROC curve needs too many scores.
   Result<MetricValue> ComputeMetric(Model& model, FullInference& inference, graph::SplitPartName part,
-                                    const std::string& tensor);
-  // Returns the number of rows that ComputeMetric counts for `part`; 0 if the part cannot be read.
-  uint64_t CountRows(graph::SplitPartName part) const;
-  // Drops the stored embeddings at the end of a pass, as StoredEmbeddings::Drop.
-  Status Drop(std::chrono::seconds patience) { return embeddings_.Drop(patience); }
+                                    TensorNames& names) override;
+  // Includes the last layer, which is computed for all nodes of the seed types.
+  uint64_t CountRows(std::span<const graph::SplitPartName> parts) const override;
+  Status Drop(std::chrono::seconds patience) override { return embeddings_.Drop(patience); }
 
  private:
   // Edges of a part in the user's order; each vector has one entry per edge.
@@ -73,6 +69,8 @@ class LinkEvaluation {
   using SourceAndRelation = std::pair<int64_t, uint32_t>;  // original id of the source, relation
 
   Result<uint64_t> CountEdges(graph::SplitPartName part) const;
+  // Returns the number of rows of scored candidates of a part; a type whose edges cannot be read counts as empty.
+  uint64_t CountScoredRows(graph::SplitPartName part) const;
   // Returns the number of candidate rows that an edge of `relation` is scored against.
   uint64_t RowsPerEdge(uint32_t relation) const;
   Status CheckScores(graph::SplitPartName part);

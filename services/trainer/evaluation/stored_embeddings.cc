@@ -26,6 +26,12 @@ Result<torch::Tensor> StoredEmbeddings::Read(NodeTypeId type, std::span<const Gl
   return rows;
 }
 
+uint64_t StoredEmbeddings::CountRows() const {
+  uint64_t rows = 0;
+  for (const NodeTypeId type : data_.seed_types()) rows += graph_.neighbors.book().num_nodes(type);
+  return rows;
+}
+
 Status StoredEmbeddings::Drop(std::chrono::seconds patience) {
   return DropTensors(graph_, std::exchange(tensors_, {}), collective_, patience);
 }

@@ -24,6 +24,8 @@ class StoredEmbeddings {
   // Returns the outputs of nodes of one seed type, f32 [nodes, D]. Nodes may be repeated. DataLoss if a restarted
   // server has lost them.
   Result<torch::Tensor> Read(NodeTypeId type, std::span<const GlobalNodeId> nodes) const;
+  // Returns the number of rows that Store computes: the nodes of all seed types.
+  uint64_t CountRows() const;
   // Returns the names of the tensors by node type; empty if no outputs are stored.
   const std::map<NodeTypeId, std::string>& tensors() const { return tensors_; }
   // Drops the outputs at the end of a pass, after every rank has finished its reads or has failed. Rank 0 sends the

@@ -1,0 +1,48 @@
+// Evaluates the outputs of the nodes of a split's part, over full neighborhoods or sampled ones.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+
+#include "services/trainer/evaluation/task_evaluation.h"
+
+namespace espalier::trainer {
+
+// Options of a node evaluation.
+struct NodeMeasure {
+  job::Metric metric = job::Metric::kAccuracy;
+  std::string split;
+  job::EvaluationNeighborhood neighborhood = job::EvaluationNeighborhood::kFull;
+  sampler::SamplingSpec sampling;  // of the training steps; sampled evaluations use its fan-outs with another seed
+  InferenceOptions inference;
+};
+
+// Chunk c of a part consists of the same nodes for any partitioning; of T trainers, rank c mod T computes it.
+class NodeEvaluation final : public TaskEvaluation {
+ public:
+  // All arguments outlive this. InvalidArgument: the sampling specification does not fit the graph.
+  static Result<std::shared_ptr<NodeEvaluation>> Make(GraphAccess graph, const NodeData& data,
+                                                      collective::Collective& collective, NodeMeasure measure);
+
+  // The metric is undefined if no node of the part is labeled. Stores no tensors.
+  Result<MetricValue> ComputeMetric(Model& model, FullInference& inference, graph::SplitPartName part,
+                                    TensorNames& names) override;
+  uint64_t CountRows(std::span<const graph::SplitPartName> parts) const override;
+
+ private:
+  NodeEvaluation(GraphAccess graph, const NodeData& data, collective::Collective& collective, NodeMeasure measure,
+                 sampler::FanoutSampler sampler);
+  Status AddChunk(uint64_t chunk, std::span<const GlobalNodeId> nodes, const torch::Tensor& outputs,
+                  MetricAccumulator& metric);
+  Status AddSampled(Model& model, graph::SplitPartName part, MetricAccumulator& metric);
+  Status AddSampledChunk(Model& model, graph::SplitPartName part, uint32_t chunk, MetricAccumulator& metric);
+
+  GraphAccess graph_;
+  const NodeData& data_;
+  collective::Collective& collective_;
+  const NodeMeasure measure_;
+  sampler::FanoutSampler sampler_;
+};
+
+}  // namespace espalier::trainer
