@@ -6,6 +6,7 @@
 #include "services/sampler/batches/mini_batch_source.h"
 #include "services/trainer/data/graph_access.h"
 #include "services/trainer/data/node_data.h"
+#include "services/trainer/task/task.h"
 
 namespace espalier::trainer {
 
@@ -16,6 +17,7 @@ Result<sampler::EpochPlan> MakeEpochPlan(const job::Training& training, const gr
 
 // Returns the number of steps that visit every training node (or edge) of the task's split once. NotFound if the split
 // does not exist; InvalidArgument if it has no training nodes (or edges) and the job trains.
-Result<uint32_t> StepsPerEpoch(const job::Training& training, const NodeData& data, const GraphAccess& graph);
+Result<uint32_t> StepsPerEpoch(const job::Training& training, const Task& task, const NodeData& data,
+                               const GraphAccess& graph);
 
 }  // namespace espalier::trainer

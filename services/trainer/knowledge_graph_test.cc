@@ -16,6 +16,7 @@
 #include "services/storage/memory_store.h"
 #include "services/trainer/data/sampling_plan.h"
 #include "services/trainer/evaluation/link_evaluation.h"
+#include "services/trainer/task/make_task.h"
 #include "services/trainer/testing/small_runs.h"
 #include "services/trainer/train_job.h"
 
@@ -298,7 +299,7 @@ TEST(KnowledgeGraphTest, RanksAreFilteredByRelationAsByHand) {
       const shard::testing::TestGraph opened = shard::testing::MakeTestGraph(source, 3, 7);
       sampler::PartitionedGraph& graph = *opened.graph;
       const GraphAccess access(graph);
-      const NodeData data = *NodeData::Make(training, source.schema, graph);
+      const NodeData data = *MakeTask(training)->MakeData(training, source.schema, graph);
       const sampler::SamplingSpec spec = *MakeSamplingSpec(training.sampling, source.schema, 1);
       ModelOptions model_options{.model = training.model,
                                  .num_layers = 1,

@@ -19,6 +19,7 @@
 #include "services/trainer/ops/math_setup.h"
 #include "services/trainer/optim/optimizers.h"
 #include "services/trainer/results/growing_object.h"
+#include "services/trainer/task/task_facts.h"
 #include "services/trainer/training_loop.h"
 
 namespace espalier::trainer {
@@ -36,10 +37,9 @@ struct RunFacts {
   uint32_t num_trainers = 0;
   uint32_t steps_per_epoch = 0;
   int64_t num_outputs = 0;
-  int64_t num_edge_outputs = 0;               // of the head for edges; 0: there is none
-  std::string module_sha256;                  // of the user's module; empty: a built-in model
-  std::vector<std::string> scorer_relations;  // from ListScorerRelations (link_task.h)
-  std::string collective;                     // from Collective::backend()
+  TaskFacts task;             // from Task::Facts
+  std::string module_sha256;  // of the user's module; empty: a built-in model
+  std::string collective;     // from Collective::backend()
   uint64_t incarnation = 0;
 };
 

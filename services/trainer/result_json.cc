@@ -55,12 +55,6 @@ const char* ToText(job::LayerNormalization normalization) {
   return "";
 }
 
-std::string WithCommas(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ",") + name;
-  return text;
-}
-
 // Returns the shortest text that parses to the same number.
 std::string ShortestText(double value) { return ordered_json(value).dump(); }
 
@@ -84,7 +78,6 @@ std::map<std::string, std::string> ModelMetadata(const RunFacts& facts) {
                   "embedding[" + std::to_string(input.embedding->size) + "]";
     }
   }
-  const job::Task& task = facts.job.training.task;
   std::map<std::string, std::string> metadata = {{"format", "espalier-model-1"},
                                                  {"model", job::ToString(model.type)},
                                                  {"aggregator", ToText(model.aggregator)},
@@ -94,7 +87,6 @@ std::map<std::string, std::string> ModelMetadata(const RunFacts& facts) {
                                                  {"numBases", std::to_string(model.num_bases)},
                                                  {"outputs", std::to_string(facts.num_outputs)},
                                                  {"features", features},
-                                                 {"label", task.label},
                                                  {"seed", std::to_string(facts.job.training.seed)}};
   if (job::IsAttention(model.type)) {
     metadata["heads"] = std::to_string(model.heads);
@@ -105,16 +97,7 @@ std::map<std::string, std::string> ModelMetadata(const RunFacts& facts) {
     for (const char* unused : {"aggregator", "hiddenSize", "normalization", "numBases"}) metadata.erase(unused);
     metadata["moduleSha256"] = facts.module_sha256;
   }
-  if (job::LabelsEdges(task.type)) {
-    metadata["edgeOutputs"] = std::to_string(facts.num_edge_outputs);
-    metadata["edgeType"] = task.edge_type;
-  }
-  if (task.type == job::TaskType::kLinkPrediction) {
-    metadata.erase("label");
-    metadata["scorer"] = job::ToString(task.scorer);
-    metadata["edgeType"] = WithCommas(job::EdgeTypeNames(task));
-    if (!facts.scorer_relations.empty()) metadata["scorerRelations"] = WithCommas(facts.scorer_relations);
-  }
+  metadata.insert(facts.task.model_metadata.begin(), facts.task.model_metadata.end());
   return metadata;
 }
 
@@ -177,7 +160,7 @@ std::string ResultJson(const RunFacts& facts, const TrainOutcome& outcome,
                          {"cpuCapability", facts.math.cpu_capability},
                          {"collective", facts.collective},
                          {"incarnation", facts.incarnation}};
-  if (facts.num_edge_outputs > 0) result["edgeOutputs"] = facts.num_edge_outputs;
+  if (facts.task.num_edge_outputs > 0) result["edgeOutputs"] = facts.task.num_edge_outputs;
   if (!facts.job.training.model.uri.empty()) result["startedFrom"] = facts.job.training.model.uri;
   if (!outcome.rows_digest.empty()) result["learnableRowsDigest"] = outcome.rows_digest;
   if (!facts.module_sha256.empty()) result["moduleSha256"] = facts.module_sha256;

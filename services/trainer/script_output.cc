@@ -18,9 +18,8 @@ bool SavesTorchScript(const job::DistTraining& job) {
 
 Status WriteTorchScript(const job::DistTraining& job, const graph::GraphSchema& schema, const Parts& parts,
                         Outputs& outputs) {
-  if (job::IsOfEdges(job.training.task.type)) {
-    const std::string part = parts.scorer != nullptr ? "scorer of links" : "head for edges";
-    outputs.SayNotWritten(kFile, "the TorchScript of a model holds no " + part);
+  if (const std::string head = parts.task->words().head; !head.empty()) {
+    outputs.SayNotWritten(kFile, "the TorchScript of a model holds no " + head);
     return Status();
   }
   const Result<std::string> script = MakeTorchScript(*parts.model, MakeModelOptions(job.training, schema, parts));
@@ -32,7 +31,7 @@ Status WriteTorchScript(const job::DistTraining& job, const graph::GraphSchema& 
 void NoteScriptNotSaved(const job::DistTraining& job, const graph::GraphSchema& schema, const Parts& parts,
                         Outputs& outputs) {
   if (!job::Saves(job, job::OutputKind::kModel) || SavesTorchScript(job)) return;
-  if (job::IsOfEdges(job.training.task.type)) return;
+  if (*parts.task->words().head != '\0') return;
   if (!CheckTorchScript(MakeModelOptions(job.training, schema, parts)).ok()) return;
   outputs.SayNotWritten(kFile,  // to be removed in the release after 0.1.0
                         "model/best.safetensors has the same parameters; add TorchScript to spec.output.save where a "

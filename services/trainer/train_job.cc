@@ -9,18 +9,13 @@
 
 #include "services/collective/agreement.h"
 #include "services/job/enum_names.h"
-#include "services/job/sampling/link_plan.h"
 #include "services/sampler/batches/audit.h"
 #include "services/telemetry/log.h"
 #include "services/trainer/checkpoint/checkpoint_fields.h"
 #include "services/trainer/data/learnable_rows.h"
 #include "services/trainer/data/sampling_plan.h"
-#include "services/trainer/edge_task.h"
-#include "services/trainer/evaluation/node_evaluation.h"
-#include "services/trainer/link_task.h"
 #include "services/trainer/model/parameters.h"
 #include "services/trainer/outputs.h"
-#include "services/trainer/results/edge_results.h"
 #include "services/trainer/results/node_results.h"
 #include "services/trainer/same_parameters.h"
 #include "services/trainer/script_output.h"
@@ -57,7 +52,9 @@ class TrainerRun {
     if (parts_.unmeasurable.empty()) RETURN_IF_ERROR(WarnOfEmptyParts());
     const InferenceOptions inference = {parts_.chunk_nodes, options_.timeouts,
                                         [this] { return CheckEvaluationMayContinue(); }, &phases_};
-    ASSIGN_OR_RETURN(std::shared_ptr<TaskEvaluation> task, MakeTaskEvaluation(inference));
+    ASSIGN_OR_RETURN(std::shared_ptr<TaskEvaluation> task,
+                     parts_.task->MakeEvaluation(
+                         {graph_, parts_.data, collective_, parts_.sampling, inference, options_.scoring_chunk}));
     EvaluationOptions evaluation =
         MakeEvaluationOptions(job_.training, parts_.sampling, inference, options_.incarnation);
     evaluation.on_undefined = [this](SplitPartName part, const std::string& reason) { WarnOfMetric(part, reason); };
@@ -82,30 +79,6 @@ class TrainerRun {
   }
 
  private:
-  Result<std::shared_ptr<TaskEvaluation>> MakeTaskEvaluation(const InferenceOptions& inference) {
-    if (parts_.scorer != nullptr) {
-      ASSIGN_OR_RETURN(LinkEvaluationOptions links, MakeLinkEvaluationOptions(job_.training, graph_.schema()));
-      links.chunk_nodes = options_.scoring_chunk;
-      links.timeouts = inference.timeouts;
-      links.before_chunk = inference.before_chunk;
-      links.phases = inference.phases;
-      return std::static_pointer_cast<TaskEvaluation>(
-          std::make_shared<LinkEvaluation>(graph_, parts_.data, collective_, std::move(links), parts_.scorer));
-    }
-    if (parts_.edges.has_value()) {
-      edge_evaluation_ = std::make_shared<EdgeEvaluation>(
-          graph_, parts_.data, collective_,
-          EdgeMeasure{job_.training.evaluation.metric, parts_.edges->target, parts_.edges->head, options_.scoring_chunk,
-                      inference.timeouts, inference.before_chunk, inference.phases});
-      return std::static_pointer_cast<TaskEvaluation>(edge_evaluation_);
-    }
-    ASSIGN_OR_RETURN(std::shared_ptr<NodeEvaluation> nodes,
-                     NodeEvaluation::Make(graph_, parts_.data, collective_,
-                                          {job_.training.evaluation.metric, job_.training.task.split,
-                                           job_.training.evaluation.neighborhood, parts_.sampling, inference}));
-    return std::static_pointer_cast<TaskEvaluation>(std::move(nodes));
-  }
-
   // Returns Cancelled if a stop was requested during an evaluation between epochs: the training loop then writes a
   // checkpoint of the state before the evaluation. The final evaluation is not interrupted here; it ends with the run,
   // or when the process cancels its RPCs.
@@ -123,24 +96,7 @@ class TrainerRun {
   }
 
   // Returns the number of nodes or edges of a part of the task's split.
-  Result<uint64_t> Count(SplitPartName part) const {
-    const job::Task& task = job_.training.task;
-    if (!job::IsOfEdges(task.type)) return graph_.seeds.Count(parts_.data.seed_type(), task.split, part);
-    std::vector<EdgeTypeId> types(1);
-    if (parts_.edges.has_value()) {
-      types.front() = parts_.edges->target.edge_type;
-    } else {
-      ASSIGN_OR_RETURN(types, job::FindEdgeTypes(task, graph_.schema()));
-    }
-    uint64_t count = 0;
-    for (const EdgeTypeId type : types) {
-      ASSIGN_OR_RETURN(const uint64_t of_type, graph_.seeds.CountOfEdges(type, task.split, part));
-      count += of_type;
-    }
-    return count;
-  }
-
-  const char* RowsName() const { return job::IsOfEdges(job_.training.task.type) ? "edges" : "nodes"; }
+  Result<uint64_t> Count(SplitPartName part) const { return parts_.task->CountSeeds(parts_.data, graph_, part); }
 
   Status WarnOfEmptyParts() {
     const job::Metric metric = job_.training.evaluation.metric;
@@ -150,7 +106,7 @@ class TrainerRun {
     std::string parts, keys;
     for (const auto& [count, part] : {std::pair(num_validation, "validation"), std::pair(num_test, "test")}) {
       if (count > 0) continue;
-      parts += (parts.empty() ? "" : " and no ") + std::string(part) + " " + RowsName();
+      parts += (parts.empty() ? "" : " and no ") + std::string(part) + " " + parts_.task->words().seeds;
       keys += (keys.empty() ? "" : " and ") + ResultKey(part, metric);
     }
     const bool chooses = num_validation == 0 && !OnlyInfers(job_.training);
@@ -166,8 +122,9 @@ class TrainerRun {
     const std::string word = part == SplitPartName::kTest ? "test" : "validation";
     const bool cannot_stop = part == SplitPartName::kValidation && job_.training.evaluation.patience > 0;
     Warn(ResultKey(word, job_.training.evaluation.metric) + " is undefined, null in the results: of the " +
-         std::to_string(*count) + " " + word + " " + RowsName() + " of split '" + job_.training.task.split + "' " +
-         reason + (cannot_stop ? "; early stopping cannot act, and training ends after the last epoch" : ""));
+         std::to_string(*count) + " " + word + " " + parts_.task->words().seeds + " of split '" +
+         job_.training.task.split + "' " + reason +
+         (cannot_stop ? "; early stopping cannot act, and training ends after the last epoch" : ""));
   }
 
   // Skips relations without any edge, which MakeParts has reported.
@@ -241,8 +198,7 @@ class TrainerRun {
     facts.num_partitions = graph_.neighbors.book().num_partitions();
     facts.num_trainers = collective_.size();
     facts.num_outputs = parts_.data.num_outputs();
-    facts.scorer_relations = parts_.scorer_relations;
-    if (parts_.edges.has_value()) facts.num_edge_outputs = parts_.edges->target.num_outputs;
+    facts.task = parts_.task->Facts(graph_.schema());
     facts.steps_per_epoch = parts_.steps_per_epoch;
     if (parts_.module != nullptr) facts.module_sha256 = parts_.module->sha256;
     facts.collective = collective_.backend();
@@ -266,7 +222,7 @@ class TrainerRun {
     facts.fields =
         DecidingFields(job_, {book, parts_.data.seed_type(), parts_.data.num_outputs(), parts_.steps_per_epoch,
                               parts_.chunk_nodes, parts_.module == nullptr ? "" : parts_.module->sha256,
-                              parts_.edges.has_value() ? parts_.edges->target.num_outputs : 0});
+                              parts_.task->Facts(book.schema()).checkpoint_fields});
     facts.edge_types = ListEdgeTypeSpellings(book.schema());
     facts.partition_key = options_.partition_key;
     facts.num_partitions = book.num_partitions();
@@ -330,8 +286,7 @@ class TrainerRun {
     prefetch.audit = audit_.get();
     LoopOptions loop;
     loop.training = job_.training;
-    loop.loss = parts_.edges.has_value() ? LossOfEdges(*parts_.edges)
-                                         : LossOfBatches(job_.training, parts_.data.loss_kind(), parts_.scorer);
+    loop.loss = parts_.task->MakeLoss(parts_.data);
     loop.steps_per_epoch = parts_.steps_per_epoch;
     loop.relations = ListRelations(parts_.sampling);
     loop.timeouts = options_.timeouts;
@@ -415,10 +370,9 @@ class TrainerRun {
 
   // May run more than once, if the pass is repeated; the last run's files replace earlier ones.
   Status WriteNodeResults() {
-    NodeResultsRequest request = MakeNodeResultsRequest(job_);
-    const bool of_edges = parts_.edges.has_value() && job::Saves(job_, job::OutputKind::kPredictions);
-    if (!request.embeddings && !request.predictions && !of_edges) return Status();
-    request.nodes = chosen_nodes_;
+    ResultsPlan plan = parts_.task->PlanResults(job_);
+    if (plan.is_empty()) return Status();
+    plan.nodes.nodes = chosen_nodes_;
     if (!evaluator_->has_full_pass()) {
       phases_.Begin(RunPhase::kEmbedding, evaluator_->inference().CountHiddenRows());
       RETURN_IF_ERROR(evaluator_->inference().ComputeHidden(*parts_.model, evaluator_->NextTensorPrefix()));
@@ -435,11 +389,11 @@ class TrainerRun {
       context.store = &outputs_->store();
       context.folder = outputs_->folder();
     }
-    ASSIGN_OR_RETURN(node_results_, ExportNodeResults(context, *parts_.model, evaluator_->inference(), request,
+    ASSIGN_OR_RETURN(node_results_, ExportNodeResults(context, *parts_.model, evaluator_->inference(), plan.nodes,
                                                       evaluator_->NextTensorPrefix()));
-    if (!of_edges) return Status();
-    ASSIGN_OR_RETURN(edge_results_, ExportEdgeResults(context, *parts_.model, evaluator_->inference(),
-                                                      *edge_evaluation_, evaluator_->NextTensorPrefix()));
+    if (!plan.edge_predictions) return Status();
+    ASSIGN_OR_RETURN(edge_results_, parts_.task->ExportEdgePredictions(context, *parts_.model, evaluator_->inference(),
+                                                                       evaluator_->NextTensorPrefix()));
     return Status();
   }
 
@@ -451,9 +405,7 @@ class TrainerRun {
     }
     NoteScriptNotSaved(job_, graph_.schema(), parts_, *outputs_);
     if (!parts_.unmeasurable.empty()) outputs_->SayNotWritten("metrics", parts_.unmeasurable);
-    if (parts_.scorer != nullptr && job::Saves(job_, job::OutputKind::kPredictions)) {
-      outputs_->SayNotWritten("predictions", "link prediction decides nothing about nodes");
-    }
+    for (const auto& [kind, why] : parts_.task->PlanResults(job_).not_written) outputs_->SayNotWritten(kind, why);
     return outputs_->Commit(outcome_);
   }
 
@@ -476,8 +428,7 @@ class TrainerRun {
   std::atomic<bool> history_due_ = false;
   Status records_;  // the first error of metrics.jsonl or the audit record
   std::unique_ptr<sampler::AuditWriter> audit_;
-  std::unique_ptr<LearnableRows> learnable_;         // null: the job has no learnable rows
-  std::shared_ptr<EdgeEvaluation> edge_evaluation_;  // null unless the task labels edges
+  std::unique_ptr<LearnableRows> learnable_;  // null: the job has no learnable rows
   std::unique_ptr<Evaluator> evaluator_;
   std::optional<ResumePoint> start_;
   std::unique_ptr<CheckpointWriter> checkpoints_;  // on rank 0

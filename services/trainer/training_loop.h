@@ -26,12 +26,10 @@
 #include "services/trainer/evaluation/evaluation.h"
 #include "services/trainer/optim/optimizers.h"
 #include "services/trainer/optim/schedules.h"
+#include "services/trainer/task/batch_loss.h"
 #include "services/trainer/training_observer.h"
 
 namespace espalier::trainer {
-
-// Returns this rank's share of a mini-batch's loss, a scalar, from the outputs of its seed nodes, f32 [seeds, C].
-using BatchLoss = std::function<torch::Tensor(const BatchTensors& batch, const torch::Tensor& outputs)>;
 
 struct LoopOptions {
   job::Training training;

@@ -1,7 +1,7 @@
 // MakeParts builds the parts in the order of their dependencies: the columns of the graph, the model file or module,
-// the number of outputs (from the labels, the file or the module), sampling, the model, and finally the scorer or edge
-// head, which become submodules of the model so that they are trained, saved and loaded with it. The initial parameters
-// are loaded last. Reads that may fail on a single rank (files, labels) exchange statuses, so that all ranks fail.
+// the number of outputs (from the labels, the file or the module), sampling, the model, and finally the task's head,
+// which becomes a submodule of the model so that it is trained, saved and loaded with it. The initial parameters are
+// loaded last. Reads that may fail on a single rank (files, labels) exchange statuses, so that all ranks fail.
 #include "services/trainer/training_parts.h"
 
 #include <algorithm>
@@ -12,10 +12,10 @@
 #include "services/trainer/data/sampling_plan.h"
 #include "services/trainer/epoch_plan.h"
 #include "services/trainer/evaluation/chunk_nodes.h"
-#include "services/trainer/link_task.h"
 #include "services/trainer/model/model_file.h"
 #include "services/trainer/model/parameters.h"
 #include "services/trainer/outputs.h"
+#include "services/trainer/task/make_task.h"
 
 namespace espalier::trainer {
 namespace {
@@ -23,11 +23,11 @@ namespace {
 // Sets the number of steps, or the reason why no metric can be computed: a job that only applies a model accepts a
 // graph without labels or splits.
 Status FindMeasure(const job::Training& training, const GraphAccess& graph, Parts* parts) {
-  const Result<uint32_t> steps = StepsPerEpoch(training, parts->data, graph);
+  const Result<uint32_t> steps = StepsPerEpoch(training, *parts->task, parts->data, graph);
   if (steps.ok()) parts->steps_per_epoch = *steps;
-  if (!parts->data.has_labels() && !job::IsOfEdges(training.task.type)) {
-    parts->unmeasurable = "the graph has no column '" + training.task.label + "'";
-  } else if (!steps.ok() && steps.status().code() == StatusCode::kNotFound && OnlyInfers(training)) {
+  parts->unmeasurable = parts->task->WhyUnmeasurable(parts->data);
+  const bool lacks_split = !steps.ok() && steps.status().code() == StatusCode::kNotFound;
+  if (parts->unmeasurable.empty() && lacks_split && OnlyInfers(training)) {
     parts->unmeasurable = steps.status().message();
   }
   return steps.ok() || !parts->unmeasurable.empty() ? Status() : steps.status();
@@ -80,10 +80,10 @@ Status BeginWith(const ModelFile& file, const RunFacts& facts, collective::Colle
 }
 
 // Sets the number of outputs to the module's. A module may have more outputs than the labels have classes, but not
-// fewer. For embeddings, any width is accepted.
-Status SetOutputsOfModule(const Model& model, bool makes_embeddings, NodeData* data) {
+// fewer. Without labels of nodes, any width is accepted.
+Status SetOutputsOfModule(const Model& model, NodeData* data) {
   const int64_t num_outputs = model.OutputWidth(model.num_layers() - 1);
-  if (!makes_embeddings && num_outputs < data->num_outputs()) {
+  if (data->has_labels() && num_outputs < data->num_outputs()) {
     return InvalidArgument("spec.training.model.uri: the module has " + std::to_string(num_outputs) +
                            " outputs, but the labels need " + std::to_string(data->num_outputs()));
   }
@@ -129,7 +129,8 @@ ModelOptions MakeModelOptions(const job::Training& training, const graph::GraphS
 Result<Parts> MakeParts(const job::DistTraining& job, GraphAccess graph, collective::Collective& collective,
                         const TrainOptions& options) {
   const job::Training& training = job.training;
-  ASSIGN_OR_RETURN(NodeData data, NodeData::Make(WithoutAbsentFeatures(training, graph), graph.schema(), graph.rows));
+  std::unique_ptr<Task> task = MakeTask(training);
+  ASSIGN_OR_RETURN(NodeData data, task->MakeData(WithoutAbsentFeatures(training, graph), graph.schema(), graph.rows));
   ASSIGN_OR_RETURN(const std::optional<ModelFile> file, FileToBeginWith(training, options, collective));
   ASSIGN_OR_RETURN(std::shared_ptr<const ModuleFile> module,
                    ModuleToRun(training, options.model, collective, options.timeouts.collective));
@@ -144,8 +145,11 @@ Result<Parts> MakeParts(const job::DistTraining& job, GraphAccess graph, collect
     RETURN_IF_ERROR(data.SetOutputs(num_outputs));
   }
   ASSIGN_OR_RETURN(sampler::SamplingSpec sampling, MakeSamplingSpec(training.sampling, graph.schema(), training.seed));
-  Parts parts{std::move(data),    std::move(sampling), std::move(module), nullptr, nullptr, {}, 0, {}, {}, 0,
-              std::move(warnings)};
+  Parts parts{.data = std::move(data),
+              .sampling = std::move(sampling),
+              .module = std::move(module),
+              .task = std::move(task),
+              .warnings = std::move(warnings)};
   RETURN_IF_ERROR(FindMeasure(training, graph, &parts));
   ASSIGN_OR_RETURN(parts.model, MakeModel(MakeModelOptions(training, graph.schema(), parts)));
   parts.chunk_nodes = options.inference_chunk_nodes;
@@ -154,39 +158,27 @@ Result<Parts> MakeParts(const job::DistTraining& job, GraphAccess graph, collect
         ChooseChunkNodes(parts.sampling, training.evaluation.neighborhood, graph.neighbors.book(), WidthsRead(parts));
   }
   if (parts.module != nullptr) {
-    RETURN_IF_ERROR(SetOutputsOfModule(*parts.model, job::IsOfEdges(training.task.type), &parts.data));
+    RETURN_IF_ERROR(SetOutputsOfModule(*parts.model, &parts.data));
     // Frees the archive, which may be large and is not needed after the model was made.
     parts.module = std::make_shared<const ModuleFile>(ModuleFile{parts.module->where, {}, parts.module->sha256});
   }
   if (parts.model->needs_degrees()) {
     parts.data.FetchDegrees(DegreeSource(graph.neighbors, graph.rows, ListRelations(parts.sampling)));
   }
-  if (PredictsLinks(training)) {
-    ASSIGN_OR_RETURN(parts.scorer, MakeScorer(training, graph.schema(), parts.data.num_outputs()));
-    ASSIGN_OR_RETURN(parts.scorer_relations, ListScorerRelations(training, graph.schema()));
-    RETURN_IF_ERROR(CheckNegatives(training, parts.data.num_outputs(), collective.size()));
-    parts.model->register_module("scorer", parts.scorer);
-  }
-  ASSIGN_OR_RETURN(parts.edges,
-                   MakeEdgeTask(training, file, graph, parts.data.num_outputs(), collective, options.timeouts));
-  if (parts.edges.has_value()) {
-    parts.model->register_module("edge_head", parts.edges->head);
-    const std::vector<std::string>& label_warnings = parts.edges->label_warnings;
-    parts.warnings.insert(parts.warnings.end(), label_warnings.begin(), label_warnings.end());
-    const bool lacks_labels = parts.edges->target.label.empty() && parts.unmeasurable.empty();
-    if (lacks_labels) parts.unmeasurable = "the edges have no column '" + training.task.label + "'";
-  }
+  ASSIGN_OR_RETURN(
+      const std::vector<std::string> label_warnings,
+      parts.task->AddHead({file, graph, parts.data.num_outputs(), collective, options.timeouts}, *parts.model));
+  parts.warnings.insert(parts.warnings.end(), label_warnings.begin(), label_warnings.end());
+  if (parts.unmeasurable.empty()) parts.unmeasurable = parts.task->WhyUnmeasurable(parts.data);
   if (!parts.sampling.layers.empty() && CountEdges(parts.sampling, graph.neighbors.book()) == 0) {
-    parts.warnings.push_back("the relations that spec.training.sampling.layers draws have no edge" +
-                             std::string(job::IsOfEdges(training.task.type) ? " that is not held out" : "") +
-                             ": each node is trained by itself");
+    parts.warnings.push_back("the relations that spec.training.sampling.layers draws have no " +
+                             std::string(parts.task->words().drawn_edge) + ": each node is trained by itself");
   }
   if (file.has_value()) {
     RunFacts facts;
     facts.job = job;
     facts.num_outputs = parts.data.num_outputs();
-    facts.scorer_relations = parts.scorer_relations;
-    if (parts.edges.has_value()) facts.num_edge_outputs = parts.edges->target.num_outputs;
+    facts.task = parts.task->Facts(graph.schema());
     RETURN_IF_ERROR(BeginWith(*file, facts, collective, options.timeouts, *parts.model));
   }
   return parts;

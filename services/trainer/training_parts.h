@@ -2,15 +2,13 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "services/sampler/draws/sampling_spec.h"
 #include "services/trainer/data/node_data.h"
-#include "services/trainer/edge_task.h"
-#include "services/trainer/model/link_scorer.h"
 #include "services/trainer/model/module_file.h"
+#include "services/trainer/task/task.h"
 #include "services/trainer/train_job.h"
 
 namespace espalier::trainer {
@@ -20,14 +18,12 @@ struct Parts {
   NodeData data;
   sampler::SamplingSpec sampling;
   std::shared_ptr<const ModuleFile> module;  // the user's module; null: a built-in model
-  std::shared_ptr<Model> model;
-  std::shared_ptr<LinkScorer> scorer;  // a submodule of the model; null unless the task is link prediction
-  std::optional<EdgeTask> edges;       // for tasks that label edges; its head is a submodule of the model
+  std::unique_ptr<Task> task;                // never null; its head is a submodule of the model
+  std::shared_ptr<Model> model = nullptr;
   uint32_t steps_per_epoch = 0;
-  std::string unmeasurable;                   // why no metric can be computed; empty: metrics can
-  std::vector<std::string> scorer_relations;  // as in RunFacts
-  uint64_t chunk_nodes = 0;                   // nodes computed at once
-  std::vector<std::string> warnings;          // about labels and edges; the same on every rank
+  std::string unmeasurable = {};           // why no metric can be computed; empty: metrics can
+  uint64_t chunk_nodes = 0;                // nodes computed at once
+  std::vector<std::string> warnings = {};  // about labels and edges; the same on every rank
 };
 
 // Returns the number of edges of the relations that each layer samples, summed over layers.

@@ -116,30 +116,6 @@ void AddDrawFields(const sampler::DrawSpec& draw, std::map<std::string, std::str
   }
 }
 
-void AddEdgeFields(const job::Task& task, int64_t num_edge_outputs, std::map<std::string, std::string>* fields) {
-  (*fields)["graph.numEdgeOutputs"] = ToText(num_edge_outputs);
-  (*fields)[kEdgeTypeField] = ToText(task.edge_type);
-  (*fields)[kReverseEdgeTypeField] = ToText(task.reverse_edge_type);
-  (*fields)["training.task.exclude"] = ToText(ToString(task.exclude));
-}
-
-void AddLinkFields(const job::Training& training, const graph::GraphSchema& schema,
-                   std::map<std::string, std::string>* fields) {
-  const job::Task& task = training.task;
-  (*fields)[kEdgeTypeField] = ToText(job::EdgeTypeNames(task));
-  // If the graph lacks an edge type, MakeParts has failed before.
-  const Result<std::vector<std::string>> edge_types = job::CanonicalNamesOfEdgeTypes(task, schema);
-  if (edge_types.ok()) (*fields)[kCanonicalEdgeTypes] = ToText(*edge_types);
-  (*fields)[kReverseEdgeTypeField] = ToText(task.reverse_edge_type);
-  (*fields)["training.task.negatives.type"] = ToText(ToString(task.negatives));
-  (*fields)["training.task.negatives.count"] = ToText(task.num_negatives);
-  (*fields)["training.task.scorer"] = ToText(ToString(task.scorer));
-  (*fields)["training.task.loss"] = ToText(ToString(task.loss));
-  (*fields)["training.evaluation.candidates"] = ToText(training.evaluation.candidates);
-  (*fields)["training.evaluation.filtered"] = ToText(training.evaluation.filtered);
-  (*fields)["training.evaluation.k"] = ToText(training.evaluation.k);
-}
-
 std::string ToCanonicalName(const std::string& name, const EdgeTypeSpellings& names) {
   const auto found = names.find(name);
   return name.empty() || found == names.end() ? name : found->second;
@@ -172,6 +148,32 @@ std::string ToCanonicalLayers(const std::string& layers, const EdgeTypeSpellings
 }
 
 }  // namespace
+
+std::map<std::string, std::string> EdgeTaskFields(const job::Task& task, int64_t num_edge_outputs) {
+  return {{"graph.numEdgeOutputs", ToText(num_edge_outputs)},
+          {kEdgeTypeField, ToText(task.edge_type)},
+          {kReverseEdgeTypeField, ToText(task.reverse_edge_type)},
+          {"training.task.exclude", ToText(ToString(task.exclude))}};
+}
+
+std::map<std::string, std::string> LinkTaskFields(const job::Training& training, const graph::GraphSchema& schema) {
+  const job::Task& task = training.task;
+  std::map<std::string, std::string> fields = {
+      {kEdgeTypeField, ToText(job::EdgeTypeNames(task))},
+      {kReverseEdgeTypeField, ToText(task.reverse_edge_type)},
+      {"training.task.negatives.type", ToText(ToString(task.negatives))},
+      {"training.task.negatives.count", ToText(task.num_negatives)},
+      {"training.task.scorer", ToText(ToString(task.scorer))},
+      {"training.task.loss", ToText(ToString(task.loss))},
+      {"training.evaluation.candidates", ToText(training.evaluation.candidates)},
+      {"training.evaluation.filtered", ToText(training.evaluation.filtered)},
+      {"training.evaluation.k", ToText(training.evaluation.k)},
+  };
+  // If the graph lacks an edge type, MakeParts has failed before.
+  const Result<std::vector<std::string>> edge_types = job::CanonicalNamesOfEdgeTypes(task, schema);
+  if (edge_types.ok()) fields[kCanonicalEdgeTypes] = ToText(*edge_types);
+  return fields;
+}
 
 EdgeTypeSpellings ListEdgeTypeSpellings(const graph::GraphSchema& schema) {
   EdgeTypeSpellings names;
@@ -250,8 +252,7 @@ std::map<std::string, std::string> DecidingFields(const job::DistTraining& job, 
   if (!training.sampling.seed_time.empty()) {
     fields["training.sampling.seedTime"] = ToText(training.sampling.seed_time);
   }
-  if (job::LabelsEdges(training.task.type)) AddEdgeFields(training.task, graph.num_edge_outputs, &fields);
-  if (training.task.type == job::TaskType::kLinkPrediction) AddLinkFields(training, schema, &fields);
+  fields.insert(graph.task_fields.begin(), graph.task_fields.end());
   return fields;
 }
 

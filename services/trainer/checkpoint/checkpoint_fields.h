@@ -32,9 +32,14 @@ struct GraphFacts {
   int64_t num_outputs = 0;
   uint32_t steps_per_epoch = 0;
   uint64_t inference_chunk_nodes = 0;
-  std::string module_digest;     // SHA-256 of the user's module; empty: none
-  int64_t num_edge_outputs = 0;  // of the head for edges; 0: none
+  std::string module_digest;                            // SHA-256 of the user's module; empty: none
+  std::map<std::string, std::string> task_fields = {};  // that only the job's task has
 };
+
+// Returns the fields that only tasks with labeled edges have. `num_edge_outputs` is that of the head for edges.
+std::map<std::string, std::string> EdgeTaskFields(const job::Task& task, int64_t num_edge_outputs);
+// Returns the fields that only link prediction has.
+std::map<std::string, std::string> LinkTaskFields(const job::Training& training, const graph::GraphSchema& schema);
 
 // Returns the fields, for example "training.optimizer.learningRate" -> "0.01". Names are paths below the document's
 // spec, or begin with "graph.num" for facts about the graph.

@@ -120,11 +120,6 @@ Status SetOutputs(const SeenLabels& seen, EdgeTarget* target) {
 
 }  // namespace
 
-Result<uint64_t> CountLabeledEdges(const job::Training& training, const GraphAccess& graph) {
-  ASSIGN_OR_RETURN(const EdgeTypeId type, job::FindLabeledEdgeType(training.task, graph.schema()));
-  return graph.seeds.CountOfEdges(type, training.task.split, SplitPartName::kTrain);
-}
-
 Result<sampler::GlobalBatch> EdgesOfChunk(const EdgeTarget& target, const GraphAccess& graph, SplitPartName part,
                                           uint64_t chunk, uint64_t size, bool with_labels, Deadline deadline) {
   sampler::SeedQuery query{

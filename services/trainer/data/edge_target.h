@@ -35,9 +35,6 @@ Result<EdgeTarget> MakeEdgeTarget(const job::Training& training, const GraphAcce
                                   std::optional<int64_t> num_outputs, collective::Collective& collective,
                                   const Timeouts& timeouts, std::vector<std::string>* warnings);
 
-// Returns the number of training edges of the task's split. NotFound if the edge type has no such split.
-Result<uint64_t> CountLabeledEdges(const job::Training& training, const GraphAccess& graph);
-
 // Converts rows of the label column, [n, ...], to labels as Loss expects them: i64 [n] for classification with a single
 // label, otherwise f32 [n, C]. InvalidArgument if a label does not fit the target.
 Result<torch::Tensor> ReadLabels(const EdgeTarget& target, const Tensor& rows);

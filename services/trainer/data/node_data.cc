@@ -12,8 +12,6 @@
 
 #include "services/collective/agreement.h"
 #include "services/job/label_limits.h"
-#include "services/job/sampling/edge_plan.h"
-#include "services/job/sampling/link_plan.h"
 #include "services/trainer/data/learnable_rows.h"
 
 namespace espalier::trainer {
@@ -125,31 +123,29 @@ Result<NodeTypeId> FindNodeType(const std::string& name, const GraphSchema& sche
 }
 
 Result<NodeData> NodeData::Make(const job::Training& training, const GraphSchema& schema, sampler::RowSource& rows) {
+  ASSIGN_OR_RETURN(NodeData data, MakeInputs(training, schema, rows));
+  RETURN_IF_ERROR(data.SetLabel(training, schema));
+  data.seed_types_ = {data.seed_type_};
+  return data;
+}
+
+Result<NodeData> NodeData::MakeInputs(const job::Training& training, const GraphSchema& schema,
+                                      sampler::RowSource& rows) {
   NodeData data(rows);
   data.inputs_.resize(schema.num_node_types());
   data.feature_widths_.resize(schema.num_node_types(), 0);
   data.input_widths_.resize(schema.num_node_types(), 0);
   for (const job::Input& input : training.inputs) RETURN_IF_ERROR(data.AddInput(input, schema));
-  const bool of_edges = job::IsOfEdges(training.task.type);
-  RETURN_IF_ERROR(of_edges ? data.SetEmbeddings(training, schema) : data.SetLabel(training, schema));
-  if (data.seed_types_.empty()) data.seed_types_ = {data.seed_type_};
   return data;
 }
 
-Status NodeData::SetEmbeddings(const job::Training& training, const GraphSchema& schema) {
-  std::vector<EdgeTypeId> types(1);
-  if (job::LabelsEdges(training.task.type)) {
-    ASSIGN_OR_RETURN(types.front(), job::FindLabeledEdgeType(training.task, schema));
-  } else {
-    ASSIGN_OR_RETURN(types, job::FindEdgeTypes(training.task, schema));
-  }
+void NodeData::SetEmbeddings(std::span<const EdgeTypeId> types, const GraphSchema& schema, int64_t width) {
   seed_type_ = schema.DestinationOf(types.front());
   std::set<NodeTypeId> ends;
   for (const EdgeTypeId type : types) ends.insert({schema.SourceOf(type), schema.DestinationOf(type)});
   seed_types_.assign(ends.begin(), ends.end());
   has_labels_ = false;
-  num_outputs_ = training.model.hidden_size;
-  return Status();
+  num_outputs_ = width;
 }
 
 Status NodeData::AddInput(const job::Input& input, const GraphSchema& schema) {

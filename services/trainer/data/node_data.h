@@ -25,10 +25,16 @@ class LearnableRows;
 // Thread-safe, except for the functions that say otherwise.
 class NodeData {
  public:
-  // Resolves the document's columns. `rows` outlives this. InvalidArgument or NotFound names the input or label column
-  // that the graph lacks. A job that only applies a model (OnlyInfers) needs no label column.
+  // Resolves the columns of a task on nodes. `rows` outlives this. InvalidArgument or NotFound names the input or label
+  // column that the graph lacks. A job that only applies a model (OnlyInfers) needs no label column.
   static Result<NodeData> Make(const job::Training& training, const graph::GraphSchema& schema,
                                sampler::RowSource& rows);
+  // Resolves the input columns alone, for a task on edges: the caller calls SetEmbeddings next. Errors as Make.
+  static Result<NodeData> MakeInputs(const job::Training& training, const graph::GraphSchema& schema,
+                                     sampler::RowSource& rows);
+  // Makes the seeds the endpoints of edges of these types, at least one, and the outputs embeddings of this width. Not
+  // thread-safe: call it before the object is shared.
+  void SetEmbeddings(std::span<const EdgeTypeId> types, const graph::GraphSchema& schema, int64_t width);
 
   // Returns the node type of the seed nodes; for tasks on edges, the destination type of the first edge type.
   NodeTypeId seed_type() const { return seed_type_; }
@@ -94,7 +100,6 @@ class NodeData {
   explicit NodeData(sampler::RowSource& rows) : rows_(&rows) {}
   Status AddInput(const job::Input& input, const graph::GraphSchema& schema);
   Status SetLabel(const job::Training& training, const graph::GraphSchema& schema);
-  Status SetEmbeddings(const job::Training& training, const graph::GraphSchema& schema);
   // Adds the labels of this rank's chunks of a part to the census.
   Status AddLabels(const sampler::SeedQuery& part, sampler::SeedSource& seeds, Rank rank, uint32_t num_ranks,
                    std::chrono::seconds timeout, LabelCensus* census) const;

@@ -10,6 +10,7 @@
 #include "services/storage/testing/put_text.h"
 #include "services/trainer/model/parameters.h"
 #include "services/trainer/outputs.h"
+#include "services/trainer/task/link_task.h"
 
 namespace espalier::trainer {
 namespace {
@@ -90,6 +91,7 @@ TEST_F(ModelFileTest, NamesAScorerThatDoesNotFit) {
     RunFacts facts = ModelFacts();
     facts.job.training.task.type = job::TaskType::kLinkPrediction;
     facts.job.training.task.scorer = scorer;
+    facts.task.model_metadata = LinkModelMetadata(facts.job.training.task, {});
     return facts;
   };
   const auto outputs = Outputs::Open({store_, "links"}, facts_of(job::Scorer::kTransE));
@@ -115,7 +117,7 @@ TEST_F(ModelFileTest, NamesARelationThatDoesNotFit) {
     facts.job.training.task.type = job::TaskType::kLinkPrediction;
     facts.job.training.task.scorer = job::Scorer::kDistMult;
     facts.job.training.task.edge_type = edge_type;
-    facts.scorer_relations = relations;
+    facts.task.model_metadata = LinkModelMetadata(facts.job.training.task, relations);
     return facts;
   };
   const auto file_of = [&](const std::string& folder, const RunFacts& facts) {

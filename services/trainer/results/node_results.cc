@@ -263,14 +263,17 @@ uint64_t CountSeedTypeNodes(const NodeResultsContext& context) {
   return nodes;
 }
 
-NodeResultsRequest MakeNodeResultsRequest(const job::DistTraining& job) {
+NodeResultsRequest RequestNodeResults(const job::DistTraining& job) {
   NodeResultsRequest request;
   request.embeddings = job::Saves(job, job::OutputKind::kEmbeddings);
   request.predictions = job::Saves(job, job::OutputKind::kPredictions);
-  if (job::IsOfEdges(job.training.task.type)) {
-    request.embeddings_are_outputs = true;
-    request.predictions = false;  // nodes have none
-  }
+  return request;
+}
+
+NodeResultsRequest RequestOutputsAsEmbeddings(const job::DistTraining& job) {
+  NodeResultsRequest request;
+  request.embeddings = job::Saves(job, job::OutputKind::kEmbeddings);
+  request.embeddings_are_outputs = true;
   return request;
 }
 

@@ -1,0 +1,44 @@
+// Link prediction: a scorer tells edges from pairs of nodes without one by the embeddings of their ends.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "services/trainer/model/link_scorer.h"
+#include "services/trainer/task/task.h"
+
+namespace espalier::trainer {
+
+// Returns the entries of a model file's metadata that the task adds. `relations` are the canonical names of the edge
+// types of the rows of the parameter `scorer.relation`; empty for the Dot scorer, which has no relations.
+std::map<std::string, std::string> LinkModelMetadata(const job::Task& task, const std::vector<std::string>& relations);
+
+class LinkTask final : public Task {
+ public:
+  explicit LinkTask(const job::Training& training) : training_(training) {}
+
+  TaskWords words() const override { return {"edges", "edge that is not held out", "scorer of links"}; }
+  Status PlanSeeds(const graph::GraphSchema& schema, sampler::EpochPlan* plan) const override;
+  Result<NodeData> MakeData(const job::Training& training, const graph::GraphSchema& schema,
+                            sampler::RowSource& rows) const override;
+  Result<uint64_t> CountSeeds(const NodeData& data, const GraphAccess& graph, graph::SplitPartName part) const override;
+  // Links have no labels: the edges of the split are the target.
+  std::string WhyUnmeasurable(const NodeData&) const override { return ""; }
+  // Adds the submodule "scorer", with one relation per edge type of the task. InvalidArgument if the model's width
+  // differs from the document's hiddenSize (unless the model is a TorchScript module), if it is odd and the scorer
+  // needs complex numbers, or if a trainer cannot hold its share of a step's negatives.
+  Result<std::vector<std::string>> AddHead(const HeadContext& context, Model& model) override;
+  TaskFacts Facts(const graph::GraphSchema& schema) const override;
+  BatchLoss MakeLoss(const NodeData& data) const override;
+  Result<std::shared_ptr<TaskEvaluation>> MakeEvaluation(const EvaluationContext& context) override;
+  ResultsPlan PlanResults(const job::DistTraining& job) const override;
+
+ private:
+  const job::Training training_;
+  std::shared_ptr<LinkScorer> scorer_;  // null before AddHead
+  std::vector<std::string> relations_;  // as in LinkModelMetadata
+};
+
+}  // namespace espalier::trainer

@@ -1,0 +1,13 @@
+// The only place that tells tasks apart by the document's task type.
+#pragma once
+
+#include <memory>
+
+#include "services/trainer/task/task.h"
+
+namespace espalier::trainer {
+
+// Returns the task of the document; never null.
+std::unique_ptr<Task> MakeTask(const job::Training& training);
+
+}  // namespace espalier::trainer
