@@ -51,7 +51,7 @@ class TrainerRun {
     for (const std::string& warning : parts_.warnings) Warn(warning);
     if (parts_.unmeasurable.empty()) RETURN_IF_ERROR(WarnOfEmptyParts());
     const InferenceOptions inference = {parts_.chunk_nodes, options_.timeouts,
-                                        [this] { return CheckEvaluationMayContinue(); }, &phases_};
+                                        [this] { return CheckEvaluationMayContinue(); }, phases_};
     ASSIGN_OR_RETURN(std::shared_ptr<TaskEvaluation> task,
                      parts_.task->MakeEvaluation(
                          {graph_, parts_.data, collective_, parts_.sampling, inference, options_.scoring_chunk}));
@@ -292,10 +292,10 @@ class TrainerRun {
     loop.timeouts = options_.timeouts;
     loop.stop_requested = options_.stop_requested;
     loop.observer = &observer_;
-    loop.phases = &phases_;
+    loop.phases = phases_;
     loop.on_no_edges = [this] { WarnOfNoEdges(); };
     loop.start = start_.has_value() ? &start_->snapshot : nullptr;
-    loop.snapshots = checkpoints_.get();
+    loop.snapshots = checkpoints_ != nullptr ? static_cast<SnapshotSink*>(checkpoints_.get()) : &no_snapshots_;
     loop.learnable = learnable_.get();
     loop.on_epoch = [&](const EpochReport& report) {
       Record(report);
@@ -384,7 +384,7 @@ class TrainerRun {
                                NodeResultAttributes(MakeFacts()),
                                /*store=*/nullptr,
                                {},
-                               &phases_};
+                               phases_};
     if (outputs_ != nullptr) {
       context.store = &outputs_->store();
       context.folder = outputs_->folder();
@@ -432,6 +432,7 @@ class TrainerRun {
   std::unique_ptr<Evaluator> evaluator_;
   std::optional<ResumePoint> start_;
   std::unique_ptr<CheckpointWriter> checkpoints_;  // on rank 0
+  NoSnapshots no_snapshots_;                       // where checkpoints_ is null
   TrainOutcome outcome_;
 };
 

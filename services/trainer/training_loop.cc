@@ -74,6 +74,7 @@ class Loop {
         collective_(collective),
         options_(options),
         observer_(*options.observer),
+        snapshots_(*options.snapshots),
         run_length_{options.steps_per_epoch, options.training.epochs},
         gradients_(GetParameters(model), kNumExtras),
         optimizer_(options.training.optimizer, GetParameters(model)),
@@ -125,7 +126,7 @@ class Loop {
 
   Status RunEpoch() {
     const Timer timer;
-    BeginPhase(options_.phases, RunPhase::kTraining, 0);
+    options_.phases.Begin(RunPhase::kTraining, 0);
     if (next_step_ == 0) {
       report_ = EpochReport();
       loss_sum_ = 0;
@@ -183,8 +184,8 @@ class Loop {
     if (options_.on_epoch) options_.on_epoch(report_);
     const bool is_end = epoch_ == num_epochs() || result_.end == LoopEnd::kEarlyStopping;
     if (is_end) {
-      BeginPhase(options_.phases, RunPhase::kWriting, 0);
-      ASSIGN_OR_RETURN(const bool wants_end, IsWanted(options_.snapshots != nullptr && options_.snapshots->WantsEnd()));
+      options_.phases.Begin(RunPhase::kWriting, 0);
+      ASSIGN_OR_RETURN(const bool wants_end, IsWanted(snapshots_.WantsEnd()));
       save = save || wants_end;
       // After the last step no later step can take a delayed checkpoint, so all ranks wait here until the previous
       // upload has finished. With learnable rows, TakeSnapshot waits itself.
@@ -200,7 +201,7 @@ class Loop {
   // exchange. No rank returns before the state is saved.
   Status Stop() {
     result_.end = LoopEnd::kStopRequested;
-    BeginPhase(options_.phases, RunPhase::kWriting, 0);
+    options_.phases.Begin(RunPhase::kWriting, 0);
     RETURN_IF_ERROR(collective::AgreeOn(SaveLast(), collective_, options_.timeouts.collective));
     if (next_step_ == 0) return Status();  // the epoch has no steps to report
     report_.loss = MeanLoss();
@@ -221,31 +222,28 @@ class Loop {
   // Takes a snapshot and passes it to the sink. Every rank must call it; ranks without a sink only help to copy
   // learnable rows.
   void Save() {
-    if (options_.snapshots == nullptr && options_.learnable == nullptr) return;
     Result<LoopSnapshot> snapshot = TakeSnapshot();
-    if (options_.snapshots == nullptr) return;
-    if (!snapshot.ok()) return options_.snapshots->CannotSave(snapshot.status());
-    options_.snapshots->Save(*std::move(snapshot));
+    if (!snapshot.ok()) return snapshots_.CannotSave(snapshot.status());
+    snapshots_.Save(*std::move(snapshot));
   }
 
   // Takes and saves the last snapshot before the run stops.
   Status SaveLast() {
     // Before TakeSnapshot, which with learnable rows waits until no older snapshot is being saved.
-    if (options_.snapshots != nullptr) options_.snapshots->Expedite();
-    ASSIGN_OR_RETURN(const bool is_wanted, IsWanted(options_.snapshots != nullptr));
+    snapshots_.Expedite();
+    ASSIGN_OR_RETURN(const bool is_wanted, IsWanted(snapshots_.saves()));
     Result<LoopSnapshot> snapshot = is_wanted ? TakeSnapshot() : LoopSnapshot();
     observer_.OnStopped();
-    if (!snapshot.ok() && options_.snapshots != nullptr) options_.snapshots->CannotSave(snapshot.status());
+    if (!snapshot.ok()) snapshots_.CannotSave(snapshot.status());
     if (!is_wanted || !snapshot.ok()) return snapshot.status();
-    return options_.snapshots == nullptr ? Status() : options_.snapshots->SaveLast(*std::move(snapshot));
+    return snapshots_.SaveLast(*std::move(snapshot));
   }
 
   // Blocks all ranks until rank 0 has finished the previous checkpoint and freed its rows.
   Status WaitForSnapshotSlot() {
     const auto wait = [this]() -> Result<bool> {
       observer_.OnProgress();
-      return options_.snapshots != nullptr &&
-             !options_.snapshots->WaitForSnapshotSlot(Deadline::After(std::chrono::seconds(1)));
+      return !snapshots_.WaitForSnapshotSlot(Deadline::After(std::chrono::seconds(1)));
     };
     return collective::WorkInSteps(Rank(0), wait, collective_, options_.timeouts.collective);
   }
@@ -258,11 +256,11 @@ class Loop {
     const Timer timer;
     if (options_.learnable != nullptr) {
       const auto take = [this](const format::Safetensors& piece) {
-        return options_.snapshots->TakeRows(epoch_, next_step_, piece, Deadline::After(std::chrono::seconds(1)));
+        return snapshots_.TakeRows(epoch_, next_step_, piece, Deadline::After(std::chrono::seconds(1)));
       };
       RETURN_IF_ERROR(options_.learnable->Save(take, collective_));
     }
-    if (options_.snapshots == nullptr) return snapshot;
+    if (!snapshots_.saves()) return snapshot;
     snapshot.epoch = epoch_;
     snapshot.next_step = next_step_;
     snapshot.stopped_early = result_.end == LoopEnd::kEarlyStopping;
@@ -354,9 +352,8 @@ class Loop {
   }
 
   bool WantsSaveAfter(uint32_t epoch, uint32_t step) const {
-    if (options_.snapshots == nullptr) return false;
     const uint64_t steps = options_.steps_per_epoch;
-    return options_.snapshots->WantsAfter({epoch, epoch * steps + step + 1, step + 1 == steps});
+    return snapshots_.WantsAfter({epoch, epoch * steps + step + 1, step + 1 == steps});
   }
 
   Status ComputeGradients(BatchTensors& batch, uint32_t epoch, uint32_t step) {
@@ -453,6 +450,7 @@ class Loop {
   collective::Collective& collective_;
   const LoopOptions& options_;
   TrainingObserver& observer_;
+  SnapshotSink& snapshots_;
   const RunLength run_length_;
   FlatGradients gradients_;
   Optimizer optimizer_;

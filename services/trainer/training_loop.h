@@ -39,11 +39,11 @@ struct LoopOptions {
   Timeouts timeouts;
   const std::atomic<bool>* stop_requested = nullptr;  // outlives the loop; null: the loop is never stopped
   const LoopSnapshot* start = nullptr;                // where to resume; outlives the loop; null: start at step 0
-  SnapshotSink* snapshots = nullptr;                  // outlives the loop; null on ranks that write no snapshots
-  LearnableRows* learnable = nullptr;                 // outlives the loop; null: the model reads only features
+  SnapshotSink* snapshots = nullptr;     // outlives the loop; never null; NoSnapshots on ranks that save none
+  LearnableRows* learnable = nullptr;    // outlives the loop; null: the model reads only features
   TrainingObserver* observer = nullptr;  // outlives the loop; never null; OnEpoch is not called, on_epoch is
   std::function<void(const EpochReport&)> on_epoch;  // may be empty; not called for epochs that `start` contains
-  PhaseTracker* phases = nullptr;                    // outlives the loop; may be null
+  PhaseTracker phases = {};
   // May be empty. Called on every rank after the first epoch trained here, if no mini-batch of any rank had an edge.
   std::function<void()> on_no_edges;
 };

@@ -47,6 +47,8 @@ struct StepsDone {
 class SnapshotSink {
  public:
   virtual ~SnapshotSink() = default;
+  // Returns false if this rank saves no snapshots: then they need not be made.
+  virtual bool saves() const { return true; }
   // Returns true if the state after this step should be saved. Called at every step, before the all-reduce that also
   // transmits the answer to the other ranks.
   virtual bool WantsAfter(const StepsDone& done) = 0;
@@ -68,6 +70,20 @@ class SnapshotSink {
   virtual void Expedite() = 0;
   // Saves the last snapshot and blocks until it is saved; the process ends afterwards.
   virtual Status SaveLast(LoopSnapshot snapshot) = 0;
+};
+
+// The sink of a rank that saves no snapshots.
+class NoSnapshots final : public SnapshotSink {
+ public:
+  bool saves() const override { return false; }
+  bool WantsAfter(const StepsDone&) override { return false; }
+  bool WaitForSnapshotSlot(Deadline) override { return true; }
+  Result<bool> TakeRows(uint32_t, uint32_t, const format::Safetensors&, Deadline) override { return true; }
+  bool WantsEnd() const override { return false; }
+  void Save(LoopSnapshot) override {}
+  void CannotSave(const Status&) override {}
+  void Expedite() override {}
+  Status SaveLast(LoopSnapshot) override { return Status(); }
 };
 
 }  // namespace espalier::trainer

@@ -47,7 +47,7 @@ Status EdgeEvaluation::AddPart(graph::SplitPartName part, MetricAccumulator& met
                      LabeledEdgesOfChunk(measure_.target, graph_, part, chunk, size, measure_.timeouts));
     ASSIGN_OR_RETURN(const torch::Tensor outputs, ComputeOutputs(edges.sources, edges.destinations));
     metric.Add(chunk, outputs, edges.labels);
-    AddRows(measure_.phases, std::min(count - chunk * size, collective_.size() * size));
+    measure_.phases.Add(std::min(count - chunk * size, collective_.size() * size));
   }
   return Status();
 }

@@ -27,7 +27,7 @@ struct EdgeMeasure {
   uint64_t chunk_edges = 4096;     // edges per chunk; affects results
   Timeouts timeouts;
   std::function<Status()> before_chunk = {};  // as in InferenceOptions
-  PhaseTracker* phases = nullptr;             // as in InferenceOptions; counts edges
+  PhaseTracker phases = {};                   // as in InferenceOptions; counts edges
 };
 
 // Edges in the user's order with the model's outputs.

@@ -87,7 +87,7 @@ std::chrono::seconds Evaluator::PatienceAfter(const Status& status) const {
 }
 
 Status Evaluator::RunPassOnce(Model& model, const PassWork& work, const std::function<Status()>& body) {
-  BeginPhase(options_.inference.phases, work.phase, work.rows);
+  options_.inference.phases.Begin(work.phase, work.rows);
   if (has_full_pass()) RETURN_IF_ERROR(inference_.ComputeHidden(model, names_.Next()));
   const Status done = body();
   const Status dropped = task_->Drop(PatienceAfter(done));

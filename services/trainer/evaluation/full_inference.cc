@@ -52,7 +52,7 @@ uint64_t FullInference::CountHiddenRows() const {
 
 void FullInference::CountChunk(uint64_t chunk, uint64_t num_nodes) const {
   const uint64_t first = chunk * options_.chunk_nodes;
-  AddRows(options_.phases, std::min(num_nodes - first, options_.chunk_nodes));
+  options_.phases.Add(std::min(num_nodes - first, options_.chunk_nodes));
 }
 
 Status FullInference::ComputeLayer(Model& model, int layer, const std::string& prefix) {

@@ -33,7 +33,7 @@ struct InferenceOptions {
   Timeouts timeouts;
   // Called before each chunk and between the parts of a chunk. May be empty. An error ends the pass on all ranks.
   std::function<Status()> before_chunk = {};
-  PhaseTracker* phases = nullptr;  // counts computed nodes; outlives the pass; may be null
+  PhaseTracker phases = {};  // counts computed nodes
 
   // Calls before_chunk, if set.
   Status BeforeChunk() const { return before_chunk ? before_chunk() : Status(); }

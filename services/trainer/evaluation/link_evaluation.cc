@@ -258,7 +258,7 @@ Status LinkEvaluation::AddPart(SplitPartName part, MetricAccumulator& metric) {
     // Meanwhile each other rank scores one chunk too.
     uint64_t rows = 0;
     for (const uint32_t relation : edges.relations) rows += RowsPerEdge(relation);
-    AddRows(options_.phases, collective_.size() * rows);
+    options_.phases.Add(collective_.size() * rows);
   }
   return Status();
 }

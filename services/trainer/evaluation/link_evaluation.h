@@ -41,7 +41,7 @@ struct LinkEvaluationOptions {
   uint64_t chunk_nodes = 4096;  // embeddings scored at once
   Timeouts timeouts;
   std::function<Status()> before_chunk = {};  // as in InferenceOptions
-  PhaseTracker* phases = nullptr;             // as in InferenceOptions; counts scored candidates
+  PhaseTracker phases = {};                   // as in InferenceOptions; counts scored candidates
 };
 
 class LinkEvaluation final : public TaskEvaluation {

@@ -70,7 +70,7 @@ Status NodeEvaluation::AddSampled(Model& model, graph::SplitPartName part, Metri
     ASSIGN_OR_RETURN(const uint64_t count, graph_.seeds.Count(data_.seed_type(), measure_.split, part));
     for (uint32_t chunk = collective_.rank().value; chunk * chunk_nodes < count; chunk += collective_.size()) {
       RETURN_IF_ERROR(AddSampledChunk(model, part, chunk, metric));
-      AddRows(measure_.inference.phases, std::min(count - chunk * chunk_nodes, collective_.size() * chunk_nodes));
+      measure_.inference.phases.Add(std::min(count - chunk * chunk_nodes, collective_.size() * chunk_nodes));
     }
     return Status();
   };

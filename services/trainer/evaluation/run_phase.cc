@@ -14,23 +14,25 @@ const char* ToString(RunPhase phase) {
   return "";
 }
 
-void PhaseTracker::Begin(RunPhase phase, uint64_t expected_rows) {
-  phase_ = phase;
-  expected_rows_ = expected_rows;
-  done_rows_ = 0;
-  Tell();
+void PhaseTracker::Begin(RunPhase phase, uint64_t expected_rows) const {
+  if (work_ == nullptr) return;
+  work_->phase = phase;
+  work_->expected_rows = expected_rows;
+  work_->done_rows = 0;
+  work_->Tell();
 }
 
-void PhaseTracker::Add(uint64_t rows) {
-  done_rows_ += rows;
-  Tell();
+void PhaseTracker::Add(uint64_t rows) const {
+  if (work_ == nullptr) return;
+  work_->done_rows += rows;
+  work_->Tell();
 }
 
-void PhaseTracker::Tell() const {
-  if (!report_) return;
-  if (expected_rows_ == 0) return report_(phase_, std::nullopt);
+void PhaseTracker::Work::Tell() const {
+  if (!report) return;
+  if (expected_rows == 0) return report(phase, std::nullopt);
   // The last chunks of the ranks differ in size, so the estimate may exceed the total.
-  report_(phase_, std::min(1.0, static_cast<double>(done_rows_) / static_cast<double>(expected_rows_)));
+  report(phase, std::min(1.0, static_cast<double>(done_rows) / static_cast<double>(expected_rows)));
 }
 
 }  // namespace espalier::trainer

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -19,7 +20,7 @@ const char* ToString(RunPhase phase);
 
 // Counts the work of the current phase in rows. A row is a node for which a layer is computed, a candidate against
 // which an edge is scored, or a row that is written. Rows of all ranks are counted, on the assumption that the other
-// ranks are as fast as this one. Owned by one thread.
+// ranks are as fast as this one. A handle: copies count together. Used by one thread.
 class PhaseTracker {
  public:
   // `fraction` is the completed fraction of the phase in [0, 1], or nullopt if it is unknown. For kTraining it is
@@ -27,27 +28,23 @@ class PhaseTracker {
   using Report = std::function<void(RunPhase phase, std::optional<double> fraction)>;
 
   PhaseTracker() = default;  // reports nothing
-  explicit PhaseTracker(Report report) : report_(std::move(report)) {}
+  explicit PhaseTracker(Report report) : work_(std::make_shared<Work>(Work{std::move(report)})) {}
 
   // Begins `phase`, or restarts the current one. `expected_rows` is 0 if the amount of work is unknown.
-  void Begin(RunPhase phase, uint64_t expected_rows);
+  void Begin(RunPhase phase, uint64_t expected_rows) const;
   // Counts rows of the current phase as done.
-  void Add(uint64_t rows);
+  void Add(uint64_t rows) const;
 
  private:
-  void Tell() const;
+  struct Work {
+    Report report;
+    RunPhase phase = RunPhase::kTraining;
+    uint64_t expected_rows = 0, done_rows = 0;
 
-  Report report_;
-  RunPhase phase_ = RunPhase::kTraining;
-  uint64_t expected_rows_ = 0, done_rows_ = 0;
+    void Tell() const;
+  };
+
+  std::shared_ptr<Work> work_;  // null: reports nothing
 };
-
-// These call a tracker that may be null.
-inline void BeginPhase(PhaseTracker* phases, RunPhase phase, uint64_t expected_rows) {
-  if (phases != nullptr) phases->Begin(phase, expected_rows);
-}
-inline void AddRows(PhaseTracker* phases, uint64_t rows) {
-  if (phases != nullptr) phases->Add(rows);
-}
 
 }  // namespace espalier::trainer

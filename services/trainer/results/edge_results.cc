@@ -38,7 +38,7 @@ class EdgeResultsWalk {
     if (chunk_ == 0) RETURN_IF_ERROR(Begin(part, count));
     if (chunk_ * edges_.chunk_edges() < count) {
       RETURN_IF_ERROR(WriteChunk(part));
-      AddRows(context_.phases, std::min(count - chunk_ * edges_.chunk_edges(), edges_.chunk_edges()));
+      context_.phases.Add(std::min(count - chunk_ * edges_.chunk_edges(), edges_.chunk_edges()));
       ++chunk_;
     }
     if (chunk_ * edges_.chunk_edges() >= count) {
@@ -116,11 +116,11 @@ Result<NodeResultFiles> ExportEdgeResults(const NodeResultsContext& context, Mod
   if (const Status split = edges.Count(SplitPartName::kTrain).status(); split.code() == StatusCode::kNotFound) {
     return NodeResultFiles{{}, {{"predictions", split.message()}}};
   }
-  BeginPhase(context.phases, RunPhase::kEmbedding, CountSeedTypeNodes(context));
+  context.phases.Begin(RunPhase::kEmbedding, CountSeedTypeNodes(context));
   RETURN_IF_ERROR(edges.StoreEmbeddings(model, inference, tensor));
   std::optional<EdgeResultsWalk> walk;
   if (context.collective.rank() == Rank(0)) walk.emplace(context, edges);
-  BeginPhase(context.phases, RunPhase::kWriting, walk.has_value() ? walk->CountRows() : 0);
+  context.phases.Begin(RunPhase::kWriting, walk.has_value() ? walk->CountRows() : 0);
   RETURN_IF_ERROR(collective::WorkInSteps(
                       Rank(0), [&] { return walk->Step(); }, context.collective, context.timeouts.collective)
                       .While("writing predictions"));

@@ -185,7 +185,7 @@ class NodeResultsWalk {
       return Internal("tensor '" + tensor + "' came back as " + rows->ToString());
     }
     next_row_ += originals.size();
-    AddRows(context_.phases, originals.size());
+    context_.phases.Add(originals.size());
     return sink_->Append(ToIds(originals), *rows);
   }
 
@@ -201,7 +201,7 @@ class NodeResultsWalk {
 
 // Runs `walk`, which is set on rank 0; null: there is nothing to write. The other ranks synchronize after each read.
 Status WriteInSteps(const NodeResultsContext& context, std::unique_ptr<NodeResultsWalk> walk, const std::string& what) {
-  BeginPhase(context.phases, RunPhase::kWriting, walk == nullptr ? 0 : walk->CountRows());
+  context.phases.Begin(RunPhase::kWriting, walk == nullptr ? 0 : walk->CountRows());
   const auto step = [&]() -> Result<bool> { return walk == nullptr ? Result<bool>(false) : walk->Step(); };
   return collective::WorkInSteps(Rank(0), step, context.collective, context.timeouts.collective)
       .While("writing " + what);
@@ -288,7 +288,7 @@ Result<NodeResultFiles> ExportNodeResults(const NodeResultsContext& context, Mod
   const bool outputs_as_embeddings = request.embeddings && request.embeddings_are_outputs;
   if (!request.predictions && !outputs_as_embeddings) return written;
   const std::string what = outputs_as_embeddings ? "embeddings" : "predictions";
-  BeginPhase(context.phases, RunPhase::kEmbedding, CountSeedTypeNodes(context));
+  context.phases.Begin(RunPhase::kEmbedding, CountSeedTypeNodes(context));
   StoredEmbeddings outputs(context.graph, context.data, context.collective, context.timeouts);
   Status status = outputs.Store(model, inference, tensor_prefix + "-outputs").While("computing " + what);
   if (status.ok()) {

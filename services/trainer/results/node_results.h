@@ -39,7 +39,7 @@ struct NodeResultsContext {
   std::map<std::string, std::string> attributes;  // recorded in the manifests
   storage::ObjectStore* store = nullptr;          // set on rank 0; outlives the call
   std::string folder;                             // key prefix in the store
-  PhaseTracker* phases = nullptr;                 // outlives the call; may be null
+  PhaseTracker phases = {};
   // Large enough for the network's throughput, small compared to rank 0's memory.
   uint64_t bytes_per_read = uint64_t{16} << 20;
 };
