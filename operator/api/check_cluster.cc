@@ -166,48 +166,19 @@ void CheckScriptVolumes(Role role, const kube::Json& pod_template, std::vector<s
 
 void CheckScript(const Spec& spec, std::vector<std::string>* violations) {
   if (!spec.job.program || !spec.job.program->script) return;
-  const std::string& uri = spec.job.program->script->uri;
-  if (!uri.empty() && !uri.starts_with("s3://")) {
-    violations->push_back(
-        "spec.trainers.program.script.uri: on a cluster a script is one object: expected s3://bucket/key, or "
-        "configMapKeyRef; the path of a file on a volume is a word of spec.trainers.program.command");
-  }
   for (const Role role : {Role::kPartitioner, Role::kTrainer}) {
     CheckScriptVolumes(role, spec.role(role).pod_template, violations);
   }
-}
-
-// The syntax of spec.managedBy of Kubernetes Jobs: "kueue.x-k8s.io/multikueue".
-bool IsControllerName(const std::string& name) {
-  const size_t slash = name.find('/');
-  if (slash == 0 || slash == std::string::npos || slash + 1 == name.size()) return false;
-  constexpr std::string_view kDomain = "abcdefghijklmnopqrstuvwxyz0123456789.-";
-  constexpr std::string_view kName = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_";
-  const auto is_end = [](char c) { return c != '.' && c != '-'; };
-  return name.find_first_not_of(kDomain) == slash && is_end(name.front()) && is_end(name[slash - 1]) &&
-         name.find_first_not_of(kName, slash + 1) == std::string::npos;
 }
 
 }  // namespace
 
 espalier::Status CheckCluster(const Spec& spec) {
   std::vector<std::string> violations;
-  if (spec.job.output_uri.empty()) {
-    violations.push_back("spec.output.uri: is missing: on a cluster a run keeps its checkpoints and results there");
-  }
   for (const Place& place : ListPlaces(spec.job)) CheckPlace(place, spec, &violations);
-  for (size_t i = 0; i < spec.job.server_plugins.size(); ++i) {
-    if (spec.job.server_plugins[i].path.starts_with('/')) continue;  // in the image, or on a volume
-    violations.push_back("spec.servers.plugins[" + std::to_string(i) +
-                         "].path: a relative path means nothing in a pod: expected the absolute path of a file of the "
-                         "servers' image, or of a volume that spec.servers.template mounts");
-  }
   CheckScript(spec, &violations);
   CheckMeetingPlace(spec, &violations);
   CheckContainerNames(spec, &violations);
-  if (const std::string& name = spec.run_policy.managed_by; !name.empty() && !IsControllerName(name)) {
-    violations.push_back("spec.runPolicy.managedBy: expected a controller's name, domain/name");
-  }
   if (violations.empty()) return {};
   std::string text;
   for (const std::string& violation : violations) text += (text.empty() ? "" : "\n") + violation;

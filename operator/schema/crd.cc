@@ -77,9 +77,8 @@ OrderedJson Crd() {
 }
 
 std::string CrdYaml() {
-  return "# Made by espalier-crd from services/job/fields/field_table*.cc and operator/schema: change those, and write "
-         "it anew\n"
-         "# with `espalier-crd > crds/disttrainings.yaml`.\n" +
+  return "# Made by espalier-crd from services/job/fields/field_table*.cc, services/job/rules/document_rules*.cc and\n"
+         "# operator/schema: change those, and write it anew with `espalier-crd > crds/disttrainings.yaml`.\n" +
          ToYaml(Crd());
 }
 

@@ -10,6 +10,7 @@
 #include "operator/schema/rules.h"
 #include "operator/schema/testing/documents.h"
 #include "services/job/parsing/parse.h"
+#include "services/job/rules/document_rules.h"
 
 namespace espalier::ctl::schema {
 namespace {
@@ -51,11 +52,20 @@ TEST(CrdDocumentsTest, ExamplesAndValidOnesRunOnClustersAndLaptops) {
   }
 }
 
+// Returns true if the words are those of a rule that the parser evaluates with the same message.
+bool AreOfADocumentRule(const std::string& words) {
+  const std::vector<job::Rule>& rules = job::DocumentRules();
+  return std::any_of(rules.begin(), rules.end(),
+                     [&](const job::Rule& rule) { return rule.message.find(words) != std::string::npos; });
+}
+
 TEST(CrdDocumentsTest, WhatAnApiServerRefusesTheValidatorRefusesAtTheSameField) {
   for (const TestDocument& document : DocumentsIn("crds/tests/invalid")) {
     ASSERT_NE(document.expected_path, "") << document.name;
     const std::string violations = ViolationsOf(document);
     EXPECT_TRUE(NamesField(violations, document.expected_path)) << document.name << "\n" << violations;
+    if (!AreOfADocumentRule(document.expected_words)) continue;
+    EXPECT_THAT(violations, HasSubstr(document.expected_words)) << document.name;
   }
 }
 

@@ -1,8 +1,7 @@
 // Validation rules in CEL, which an API server evaluates: relations among fields, formats of URIs and names, and
-// immutability, which a structural schema cannot express. They repeat the checks of
-// services/job/checks/cross_checks.cc, learning_checks.cc and operator/api/check_cluster.cc; a test runs both on the
-// documents of crds/tests/invalid. Checks that CEL cannot express (templates), or only at too high a cost (no feature
-// occurs twice in a list), are done by the operator: Accepted=False.
+// immutability, which a structural schema cannot express. Relations are those of services/job/rules/document_rules.h,
+// which the parser evaluates too. Checks that CEL cannot express (templates, sizes as JSON), or only at too high a cost
+// (no feature occurs twice in a list), are done by the operator: Accepted=False.
 #pragma once
 
 #include <string>
@@ -20,7 +19,7 @@ struct Rule {
   std::string reason = "FieldValueInvalid";
 };
 
-std::vector<Rule> RelationRules();      // among fields of one document
+std::vector<Rule> RelationRules();      // those of job::DocumentRules() that CEL can express
 std::vector<Rule> PlaceRules();         // URIs, addresses and names
 std::vector<Rule> ImmutabilityRules();  // on changes of a document (immutability_rules.cc)
 

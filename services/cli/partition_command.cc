@@ -1,13 +1,13 @@
 // espalier partition: partitions a graph, with the same pipeline as espalier-partitioner.
 //
 // The flags are converted to the job document's graph section (GraphOf) and checked by the same rules
-// (ConflictsWithAlgorithm), so a flag has the same effect as its field. Existing partitions with the same key are
+// (CheckPartitions), so a flag has the same effect as its field. Existing partitions with the same key are
 // reused. After a signal the pipeline has kStopGrace to remove its incomplete files; then the process ends.
 #include <optional>
 
 #include "services/cli/command.h"
 #include "services/cli/source_flags.h"
-#include "services/job/checks/cross_checks.h"
+#include "services/job/checks/check_rules.h"
 #include "services/job/enum_names.h"
 #include "services/partitioner/mapping_export.h"
 #include "services/partitioner/partition_attempt.h"
@@ -118,7 +118,7 @@ Status CheckFlags(const PartitionFlags& flags) {
   if ((flags.algorithm == "External") != !flags.assignment.empty()) {
     return InvalidArgument("--algorithm External and --assignment go together");
   }
-  for (const auto& [field, what] : job::ConflictsWithAlgorithm(GraphOf(flags).partitions)) {
+  for (const auto& [field, what] : job::CheckPartitions(GraphOf(flags).partitions)) {
     return InvalidArgument("--" + field + ": " + what);
   }
   return {};

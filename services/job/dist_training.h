@@ -225,11 +225,14 @@ constexpr int64_t NegativesOfShare(const Training& training, int64_t num_trainer
   return (training.batch_size + num_trainers - 1) / num_trainers * training.task.num_negatives;
 }
 
-// Returns the limit of NegativesOfShare: 2^28 and, except for kJoint, whose edges share negatives, 2^32 values of their
-// embeddings of `width` values each (16 GiB in F32).
+inline constexpr int64_t kMostNegativesOfTrainer = int64_t{1} << 28;
+inline constexpr int64_t kMostNegativeValuesOfTrainer = int64_t{1} << 32;  // 16 GiB in F32
+
+// Returns the limit of NegativesOfShare: kMostNegativesOfTrainer and, except for kJoint, whose edges share negatives,
+// kMostNegativeValuesOfTrainer values of their embeddings of `width` values each.
 constexpr int64_t MostNegativesOfShare(sampler::NegativeKind kind, int64_t width) {
-  constexpr int64_t kMost = int64_t{1} << 28, kMostNumbers = int64_t{1} << 32;
-  return kind == sampler::NegativeKind::kJoint || width < kMostNumbers / kMost ? kMost : kMostNumbers / width;
+  constexpr int64_t kMost = kMostNegativesOfTrainer, kMostValues = kMostNegativeValuesOfTrainer;
+  return kind == sampler::NegativeKind::kJoint || width < kMostValues / kMost ? kMost : kMostValues / width;
 }
 
 // The limit of kInDegree negatives in a step of all trainers together: every trainer fetches all of them.

@@ -9,6 +9,7 @@
 
 #include "services/job/checks/check_scalars.h"
 #include "services/job/fields/field_tree.h"
+#include "services/job/rules/document_rules.h"
 #include "services/job/text/scalars.h"
 #include "services/job/text/suggestion.h"
 
@@ -83,7 +84,7 @@ class Checker {
     const bool is_training = field_path == "spec.training";
     if (spec.required || (is_training && NeedsTraining(parent))) {
       violations_->Add(parent == nullptr ? Position{0, 1, 1} : parent->at, field_path,
-                       "is missing: expected " + DescribeExpected(spec) + (is_training ? OrProgram() : ""));
+                       "is missing: " + (is_training ? ExpectedTraining(spec) : "expected " + DescribeExpected(spec)));
       return;
     }
     if (HasDefault(spec)) {
@@ -102,10 +103,10 @@ class Checker {
     return FindValue(FindValue(spec, "trainers"), "program") == nullptr;
   }
 
-  // Returns the part of the error message that names the alternative to spec.training.
-  std::string OrProgram() const {
-    if (training_ != SpecTraining::kUnlessProgram) return "";
-    return std::string(", or a program of yours that trains: name it in spec.trainers.program") +
+  // Returns what is expected in place of a missing spec.training.
+  std::string ExpectedTraining(const FieldSpec& spec) const {
+    if (training_ != SpecTraining::kUnlessProgram) return "expected " + DescribeExpected(spec);
+    return std::string(kTrainingOrProgram) +
            (runs_on_ == RunsOn::kCluster ? "" : ", or on the command line as -- PROGRAM");
   }
 

@@ -1,5 +1,5 @@
 // Checks the fields of a document's tree one by one against the field table: names, types and ranges, and fills in
-// defaults. cross_checks.h checks relations between fields.
+// defaults. check_rules.h checks relations between fields.
 #pragma once
 
 #include <nlohmann/json.hpp>

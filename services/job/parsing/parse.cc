@@ -1,10 +1,10 @@
 // Stages: text -> tree (yaml_tree) -> overrides -> typed values (check_fields) -> dependent_defaults -> DistTraining
-// (to_training) -> relations (cross_checks). Violations are collected, and returned before a stage that needs a valid
+// (to_training) -> rules (check_rules). Violations are collected, and returned before a stage that needs a valid
 // result of the stage before it.
 #include "services/job/parsing/parse.h"
 
 #include "services/job/checks/check_fields.h"
-#include "services/job/checks/cross_checks.h"
+#include "services/job/checks/check_rules.h"
 #include "services/job/parsing/dependent_defaults.h"
 #include "services/job/parsing/overrides.h"
 #include "services/job/parsing/to_training.h"
@@ -46,7 +46,7 @@ Result<ParsedJob> ParseJob(const std::string& file_name, const std::string& text
 
   FillDependentDefaults(runs_on, &document.values);
   const DistTraining training = ToDistTraining(document.values);
-  CheckRelations(training, document, &violations);
+  CheckRules(training, document, runs_on, &violations);
   RETURN_IF_ERROR(violations.ToStatus());
   return ParsedJob{training, std::move(document.ignored), document.values.dump(2) + "\n",
                    DocumentPlaces(SourceNames(file_name, overrides), std::move(document.positions))};

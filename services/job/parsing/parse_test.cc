@@ -326,7 +326,8 @@ TEST(ParseJobTest, ChecksTheShapeOfWhatOnlyAClusterUses) {
 TEST(ParseJobTest, ChecksWhatRelatesFields) {
   EXPECT_THAT(ErrorOf(ExampleWith("algorithm: METIS", "algorithm: External")), HasSubstr("External needs"));
   EXPECT_THAT(ErrorOf(ExampleWith("metric: Accuracy", "metric: MeanSquaredError")),
-              HasSubstr("MeanSquaredError does not measure NodeClassification: choose Accuracy"));
+              HasSubstr("spec.training.evaluation.metric: expected Accuracy | MacroF1 | MicroF1 | ROCAUC for "
+                        "classifications, found MeanSquaredError"));
   EXPECT_THAT(ErrorOf(ExampleWith("{fanout: 10}", "{}")), HasSubstr("layers[1]: expected fanout, edgeTypes or both"));
   EXPECT_THAT(ErrorOf(ExampleWith("{fanout: 10}", "{fanout: 0}")), HasSubstr("draws no neighbors at all"));
   EXPECT_THAT(ErrorOf(ExampleWith("epochs: 50", "epochs: 0")),
@@ -346,8 +347,8 @@ TEST(ParseJobTest, ChecksWhatRelatesFields) {
                     HasSubstr("normalization: not for TorchScript")));
   EXPECT_THAT(ErrorOf(kExampleJob, {{"training.model.heads", "8"}}), HasSubstr("heads: only for GAT and GATv2"));
   EXPECT_THAT(ErrorOf(kExampleJob, {{"training.model.type", "GAT"}, {"training.model.heads", "7"}}),
-              HasSubstr("spec.training.model.hiddenSize: is not divisible by heads: found 64 for 7 heads, expected the "
-                        "width of all heads together, such as 56 for 8 columns a head"));
+              HasSubstr("spec.training.model.hiddenSize: is not divisible by heads: it is the width of all heads "
+                        "together, such as 56 for 8 columns a head; found 64 for 7 heads"));
   EXPECT_THAT(ErrorOf(kExampleJob, {{"training.model.type", "TorchScript"}}),
               HasSubstr("TorchScript needs the module's file"));
   Overrides resumed = {
@@ -357,7 +358,7 @@ TEST(ParseJobTest, ChecksWhatRelatesFields) {
   EXPECT_THAT(ErrorOf(kExampleJob, resumed),
               HasSubstr("spec.checkpoint.resumeFrom: 0 epochs apply the module as its file has it: leave it out"));
   EXPECT_THAT(ErrorOf(ExampleWith("- features: [node-feat]", "- features: [a]\n    - features: [b]")),
-              HasSubstr("a second entry for an unnamed node type"));
+              HasSubstr("spec.training.inputs[1]: nodeType may be left out only when there is one entry"));
 }
 
 TEST(ParseJobTest, SeveralPartitionersTakeWhatEachCanDoWithItsPart) {

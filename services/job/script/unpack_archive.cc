@@ -16,7 +16,7 @@
 #include <set>
 
 #include "services/base/descriptor.h"
-#include "services/job/checks/script_checks.h"
+#include "services/job/rules/script_path.h"
 
 namespace espalier::script {
 namespace {

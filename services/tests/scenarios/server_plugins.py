@@ -92,7 +92,7 @@ class RowsOfAPlugin(Scenario):
         # (what the document says, the run's code, what it says)
         cases = [(dict(plugin="rows/none"), 64, "no initializer 'rows/none'; there are 'rows/sinusoids'"),
                  (dict(arguments="many"), 65, "expected a number above 1, found 'many'"),
-                 (dict(plugin="none/sinusoids"), 64, "'none' is no plugin of spec.servers.plugins")]
+                 (dict(plugin="none/sinusoids"), 64, "plugin of spec.servers.plugins, found 'none/sinusoids'")]
         for number, (changes, code, words) in enumerate(cases):
             with self.subTest(**changes):
                 path = self.write_job(self.document(**changes), f"case-{number}.json")

@@ -1,5 +1,5 @@
 // Checks of spec.trainers.program.script: a file that the program runs, or an archive that contains it.
-#include "services/job/checks/script_checks.h"
+#include "services/job/rules/script_path.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

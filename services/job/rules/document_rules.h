@@ -1,0 +1,64 @@
+// The table of the rules of a document: relations between fields, and formats that a type of the field table does not
+// express. A row has the rule as CEL and as a C++ predicate, and the message of both:
+//   - the parser evaluates the predicate (check_rules.h);
+//   - operator/schema prints the CEL into crds/disttrainings.yaml, where an API server evaluates it.
+// operator/tests/crd_live_test.cc compares the two on the documents of testing/rule_cases.h.
+#pragma once
+
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "services/job/dist_training.h"
+
+namespace espalier::job {
+
+// The document that rules are evaluated on. Both members must outlive the evaluation.
+struct RuleDocument {
+  const DistTraining& job;
+  const nlohmann::ordered_json& values;  // the whole document with defaults, as CheckFields returns it
+};
+
+// A violation of a rule.
+struct RuleFinding {
+  std::string field = {};   // field below Rule::at, such as "inputs[1]", if it is not Rule::field
+  std::string detail = {};  // what was found; the parser appends it to the message
+};
+
+// Receives each violation with the path of the value that violates the rule: Rule::at with indices of list items.
+using RuleReport = std::function<void(const std::string& at, RuleFinding finding)>;
+
+// Evaluates a predicate on each value of the document at `at`, which is Rule::at.
+using RuleCheck = std::function<void(const RuleDocument& document, const std::string& at, const RuleReport& report)>;
+
+struct Rule {
+  std::string at;   // field whose value is `self`, for example "spec.training.inputs[]"
+  std::string cel;  // holds for a valid document, after the defaults of the schema; "": CEL cannot express the rule
+  std::string message;
+  std::string field;             // field below `at` that errors name, for example "tls.secretName"; "": `at` itself
+  RuleCheck check = {};          // rule_check.h; empty: check_fields.cc evaluates the rule
+  bool is_required = false;      // `field` must be in the document: the reason is FieldValueRequired, else -Invalid
+  bool on_cluster_only = false;  // the parser evaluates the rule only for RunsOn::kCluster
+};
+
+// The message of the rule that a job has spec.training or a program.
+inline constexpr char kTrainingOrProgram[] =
+    "expected an object, or a program of yours that trains: name it in spec.trainers.program";
+
+// Returns all rules, in a fixed order. Thread-safe.
+const std::vector<Rule>& DocumentRules();
+
+std::vector<Rule> GraphRules();     // spec.graph, spec.partitioner, spec.servers (document_rules_graph.cc)
+std::vector<Rule> TaskRules();      // spec.training.task, evaluation (document_rules_task.cc)
+std::vector<Rule> LinkRules();      // LinkPrediction (document_rules_links.cc)
+std::vector<Rule> InputRules();     // spec.training.inputs (document_rules_inputs.cc)
+std::vector<Rule> ModelRules();     // spec.training.model, optimizer (document_rules_model.cc)
+std::vector<Rule> SamplingRules();  // spec.training.sampling (document_rules_sampling.cc)
+std::vector<Rule> RunRules();       // checkpoint, output, tls, runPolicy, roles (document_rules_run.cc)
+std::vector<Rule> ProgramRules();   // spec.trainers.program (document_rules_program.cc)
+
+// Returns a CEL expression at spec that also holds without spec.training, as is possible for a job with a program.
+std::string OfTraining(const std::string& cel);
+
+}  // namespace espalier::job

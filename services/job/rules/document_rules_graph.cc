@@ -1,0 +1,124 @@
+// Rules of the graph's partitioning and of the processes that partition and serve it.
+#include <algorithm>
+
+#include "services/job/rules/rule_check.h"
+
+namespace espalier::job {
+namespace {
+
+constexpr size_t kMostSourceColumns = 16;  // the same limit as in the field table
+
+bool Balances(const Partitions& partitions, PartitionBalance what) {
+  return std::count(partitions.balance.begin(), partitions.balance.end(), what) > 0;
+}
+
+std::vector<Rule> PartitionRules() {
+  const std::string partitions = "spec.graph.partitions";
+  return {
+      {partitions, "self.algorithm != 'External' || has(self.assignmentUri)",
+       "External needs spec.graph.partitions.assignmentUri", "algorithm", Holds([](const Partitions& self) {
+         return self.algorithm != PartitionAlgorithm::kExternal || !self.assignment_uri.empty();
+       })},
+      {partitions, "self.algorithm == 'External' || !has(self.assignmentUri)",
+       "only the algorithm External takes an assignment", "assignmentUri", Holds([](const Partitions& self) {
+         return self.algorithm == PartitionAlgorithm::kExternal || self.assignment_uri.empty();
+       })},
+      {partitions, "self.algorithm == 'METIS' || self.objective != 'CommunicationVolume'",
+       "only METIS can minimize the communication volume", "objective", Holds([](const Partitions& self) {
+         return self.algorithm == PartitionAlgorithm::kMetis ||
+                self.objective != PartitionObjective::kCommunicationVolume;
+       })},
+      {partitions, "self.algorithm in ['METIS', 'Streaming'] || size(self.balance) == 0",
+       "Random and External cannot balance anything but nodes: leave it out", "balance",
+       Holds([](const Partitions& self) {
+         return self.algorithm == PartitionAlgorithm::kMetis || self.algorithm == PartitionAlgorithm::kStreaming ||
+                self.balance.empty();
+       })},
+      // FillDependentDefaults has added the column already.
+      {"spec",
+       OfTraining("self.training.sampling.method != 'Labor' || size(self.graph.partitions.sourceColumns) < " +
+                  std::to_string(kMostSourceColumns) + " || 'original_id' in self.graph.partitions.sourceColumns"),
+       "at most " + std::to_string(kMostSourceColumns) +
+           " with original_id, which sampling.method Labor adds: leave one out",
+       "graph.partitions.sourceColumns", Holds([](const DistTraining& self) {
+         return self.graph.partitions.source_columns.size() <= kMostSourceColumns;
+       })},
+  };
+}
+
+// Options that several partitioners, each with a part of the graph, do not support
+// (partitioner/group/group_partitioning.h).
+std::vector<Rule> PartitionerRules() {
+  const std::string alone = "self.partitioner.replicas == 1 || ";
+  const std::string otherwise = ", or 1 in spec.partitioner.replicas";
+  return {
+      {"spec", alone + "self.graph.partitions.algorithm != 'METIS'",
+       "METIS needs the whole graph in one process: choose Streaming, Random or External" + otherwise,
+       "graph.partitions.algorithm", Holds([](const DistTraining& self) {
+         return self.partitioner_replicas == 1 || self.graph.partitions.algorithm != PartitionAlgorithm::kMetis;
+       })},
+      {"spec",
+       alone + "!('Edges' in self.graph.partitions.balance) || !(self.graph.preprocess.dropSelfLoops || "
+               "self.graph.preprocess.addReverseEdges || self.graph.preprocess.dropDuplicateEdges || "
+               "(has(self.training) && self.training.task.type == 'LinkPrediction'))",
+       "several partitioners balance Edges only of a graph whose edges they leave as they are: leave Edges out" +
+           otherwise,
+       "graph.partitions.balance", Holds([](const DistTraining& self) {
+         const Preprocess& preprocess = self.graph.preprocess;
+         return self.partitioner_replicas == 1 || !Balances(self.graph.partitions, PartitionBalance::kEdges) ||
+                !(preprocess.drop_self_loops || preprocess.add_reverse_edges || preprocess.drop_duplicate_edges ||
+                  (self.has_training && self.training.task.type == TaskType::kLinkPrediction));
+       })},
+      {"spec",
+       OfTraining("self.training.task.type in ['NodeClassification', 'NodeRegression'] || !('TrainNodes' in "
+                  "self.graph.partitions.balance)"),
+       "TrainNodes balances a split of nodes, and the task's is one of edges", "graph.partitions.balance",
+       Holds([](const DistTraining& self) {
+         return !self.has_training || !IsOfEdges(self.training.task.type) ||
+                !Balances(self.graph.partitions, PartitionBalance::kTrainNodes);
+       })},
+  };
+}
+
+uint64_t CountServerProcesses(const DistTraining& job) {
+  return uint64_t{job.graph.partitions.count} * job.server_replicas_per_partition * job.server_containers_per_pod;
+}
+
+std::vector<Rule> ServerRules() {
+  const std::string path = "spec.servers.plugins[].path";
+  const std::string most = std::to_string(kMostServerProcesses);
+  return {
+      {"spec",
+       "self.graph.partitions.count * self.servers.replicasPerPartition * self.servers.containersPerPod <= " + most,
+       "partitions times replicas times containers are more than " + most + " processes", "servers.containersPerPod",
+       Holds([](const DistTraining& self) { return CountServerProcesses(self) <= kMostServerProcesses; },
+             [](const DistTraining& self) { return ": " + std::to_string(CountServerProcesses(self)); })},
+      {path, "self != ''", "expected the path of a shared library", "",
+       Holds([](const ServerPlugin& self) { return !self.path.empty(); })},
+      // Servers receive the plugins as "name=path,name=path", so a path must not contain a comma.
+      {path, "!self.matches('[,[:cntrl:]]')",
+       "has a comma or a character that cannot be printed: name the file otherwise", "",
+       Holds([](const ServerPlugin& self) {
+         return std::none_of(self.path.begin(), self.path.end(),
+                             [](unsigned char c) { return c == ',' || c < ' ' || c == 0x7f; });
+       })},
+      {.at = path,
+       .cel = "self == '' || self.startsWith('/')",
+       .message = "a relative path means nothing in a pod: expected the absolute path of a file of the servers' image, "
+                  "or of a volume that spec.servers.template mounts",
+       .check = Holds([](const ServerPlugin& self) { return self.path.empty() || self.path.starts_with('/'); }),
+       .on_cluster_only = true},
+  };
+}
+
+}  // namespace
+
+std::vector<Rule> GraphRules() {
+  std::vector<Rule> rules;
+  for (const std::vector<Rule>& part : {PartitionRules(), PartitionerRules(), ServerRules()}) {
+    rules.insert(rules.end(), part.begin(), part.end());
+  }
+  return rules;
+}
+
+}  // namespace espalier::job

@@ -1,0 +1,124 @@
+// Rules of LinkPrediction. Its fields have defaults that are not in the schema, so the CEL asks whether they are there.
+#include "services/job/rules/rule_check.h"
+
+namespace espalier::job {
+namespace {
+
+// The negatives of one trainer in a step, at spec.
+constexpr char kShare[] =
+    "(self.training.batchSize + self.trainers.replicas - 1) / self.trainers.replicas * "
+    "(has(self.training.task.negatives) && has(self.training.task.negatives.count) ? "
+    "self.training.task.negatives.count : 1)";
+
+// Returns a condition at spec.training that also holds unless the negatives are of the type. In `cel`, COUNT stands for
+// their number.
+std::string OfNegatives(const std::string& type, std::string cel) {
+  const std::string count = "(has(self.task.negatives.count) ? self.task.negatives.count : 1)";
+  cel.replace(cel.find("COUNT"), 5, count);
+  return "!has(self.task.negatives) || !has(self.task.negatives.type) || self.task.negatives.type != '" + type +
+         "' || " + cel;
+}
+
+bool IsLinkPrediction(const DistTraining& job) {
+  return job.has_training && job.training.task.type == TaskType::kLinkPrediction;
+}
+
+std::vector<Rule> LinkFieldRules() {
+  const std::string training = "spec.training";
+  return {
+      {training, "!has(self.task.edgeTypes) || !has(self.task.edgeType)",
+       "edgeType names one edge type, edgeTypes several: leave out one of them", "task.edgeTypes",
+       Holds([](const Training& self) { return self.task.edge_types.empty() || self.task.edge_type.empty(); })},
+      {training, "!has(self.task.edgeTypes) || !has(self.task.reverseEdgeType)",
+       "the reverse of one edge type: name it in edgeType", "task.reverseEdgeType",
+       Holds([](const Training& self) { return self.task.edge_types.empty() || self.task.reverse_edge_type.empty(); })},
+      {training, "!has(self.evaluation.k) || (has(self.evaluation.metric) && self.evaluation.metric == 'HitsAtK')",
+       "only for the metric HitsAtK", "evaluation.k", Holds([](const Training& self, const RuleFields& fields) {
+         return !HasField(fields, "evaluation.k") || self.evaluation.metric == Metric::kHitsAtK;
+       })},
+      {training,
+       "self.task.type != 'LinkPrediction' || !has(self.evaluation.metric) || self.evaluation.metric != 'ROCAUC' || "
+       "(has(self.evaluation.candidates) && self.evaluation.candidates > 0)",
+       "ROCAUC needs at least 1: so many negatives for each edge", "evaluation.candidates",
+       Holds([](const Training& self) {
+         return self.task.type != TaskType::kLinkPrediction || self.evaluation.metric != Metric::kRocAuc ||
+                self.evaluation.candidates > 0;
+       })},
+      {training,
+       "!has(self.task.scorer) || !(self.task.scorer in ['ComplEx', 'RotatE']) || self.model.hiddenSize % 2 == 0",
+       "ComplEx and RotatE need an even size: their numbers are complex", "model.hiddenSize",
+       Holds(
+           [](const Training& self) {
+             return (self.task.scorer != Scorer::kComplEx && self.task.scorer != Scorer::kRotatE) ||
+                    self.model.hidden_size % 2 == 0;
+           },
+           [](const Training& self) { return ", found " + std::to_string(self.model.hidden_size); })},
+  };
+}
+
+std::vector<Rule> NegativeRules() {
+  const std::string share = kShare;
+  const std::string training = "spec.training";
+  const std::string of_others = "self.training.task.type != 'LinkPrediction' || ";
+  const std::string most_in_degree = std::to_string(kMostInDegreeNegatives);
+  const std::string most_of_sampler = std::to_string(kMostNegativesOfSampler);
+  return {
+      {training, OfNegatives("InBatch", "COUNT < self.batchSize"),
+       "InBatch takes them from the batch: choose a number below batchSize", "task.negatives.count",
+       Holds(
+           [](const Training& self) {
+             return self.task.negatives != sampler::NegativeKind::kInBatch || self.task.num_negatives < self.batch_size;
+           },
+           [](const Training& self) { return " (" + std::to_string(self.batch_size) + ")"; })},
+      {training, OfNegatives("InDegree", "self.batchSize * COUNT <= " + most_in_degree),
+       "each trainer fetches InDegree's of the whole step: batchSize times count is at most " + most_in_degree,
+       "task.negatives.count",
+       Holds(
+           [](const Training& self) {
+             return self.task.negatives != sampler::NegativeKind::kInDegree ||
+                    self.batch_size * self.task.num_negatives <= kMostInDegreeNegatives;
+           },
+           [](const Training& self) {
+             return ", found " + std::to_string(self.batch_size * self.task.num_negatives);
+           })},
+      {"spec", OfTraining(of_others + "self.samplers.replicas == 0 || " + share + " <= " + most_of_sampler),
+       "a sampler draws at most " + most_of_sampler +
+           " for one trainer's step: use fewer, a smaller batchSize, more trainers, or no samplers",
+       "training.task.negatives.count", Holds([](const DistTraining& self) {
+         return !IsLinkPrediction(self) || self.sampler_replicas == 0 ||
+                NegativesOfShare(self.training, self.trainer_replicas) <= kMostNegativesOfSampler;
+       })},
+      {"spec",
+       OfTraining(of_others + "(" + share + " <= " + std::to_string(kMostNegativesOfTrainer) +
+                  " && ((has(self.training.task.negatives) && has(self.training.task.negatives.type) && "
+                  "self.training.task.negatives.type == 'Joint') || " +
+                  share + " * self.training.model.hiddenSize <= " + std::to_string(kMostNegativeValuesOfTrainer) +
+                  "))"),
+       "more embeddings of a step's negatives than fit a trainer: use fewer, a smaller batchSize, more trainers, or "
+       "Joint, which shares them",
+       "training.task.negatives.count",
+       Holds(
+           [](const DistTraining& self) {
+             const Training& trained = self.training;
+             return !IsLinkPrediction(self) ||
+                    NegativesOfShare(trained, self.trainer_replicas) <=
+                        MostNegativesOfShare(trained.task.negatives, trained.model.hidden_size);
+           },
+           [](const DistTraining& self) {
+             const Training& trained = self.training;
+             return "; found " + std::to_string(NegativesOfShare(trained, self.trainer_replicas)) +
+                    ", expected at most " +
+                    std::to_string(MostNegativesOfShare(trained.task.negatives, trained.model.hidden_size));
+           })},
+  };
+}
+
+}  // namespace
+
+std::vector<Rule> LinkRules() {
+  std::vector<Rule> rules = LinkFieldRules();
+  for (Rule& rule : NegativeRules()) rules.push_back(std::move(rule));
+  return rules;
+}
+
+}  // namespace espalier::job

@@ -1,0 +1,100 @@
+// Rules of spec.checkpoint, spec.output, spec.tls, spec.runPolicy and of roles. The fields that only a cluster uses are
+// read from the document, since DistTraining does not have them.
+#include "services/job/rules/rule_check.h"
+
+namespace espalier::job {
+namespace {
+
+// Returns whether the name has the syntax of spec.managedBy of Kubernetes Jobs: "kueue.x-k8s.io/multikueue".
+bool IsControllerName(const std::string& name) {
+  const size_t slash = name.find('/');
+  if (slash == 0 || slash == std::string::npos || slash + 1 == name.size()) return false;
+  constexpr std::string_view kDomain = "abcdefghijklmnopqrstuvwxyz0123456789.-";
+  constexpr std::string_view kName = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_";
+  const auto is_end = [](char c) { return c != '.' && c != '-'; };
+  return name.find_first_not_of(kDomain) == slash && is_end(name.front()) && is_end(name[slash - 1]) &&
+         name.find_first_not_of(kName, slash + 1) == std::string::npos;
+}
+
+std::vector<Rule> ResumeRules() {
+  return {
+      {"spec",
+       OfTraining("!has(self.checkpoint.resumeFrom) || !has(self.training.model.uri) || self.training.model.type == "
+                  "'TorchScript'"),
+       "a checkpoint brings its model: leave out spec.training.model.uri", "checkpoint.resumeFrom",
+       Holds([](const DistTraining& self) {
+         const Model& model = self.training.model;
+         return !self.has_training || self.checkpoint.resume_from.empty() || model.uri.empty() ||
+                model.type == ModelType::kTorchScript;
+       })},
+      {"spec",
+       OfTraining("!has(self.checkpoint.resumeFrom) || self.training.model.type != 'TorchScript' || "
+                  "self.training.epochs > 0"),
+       "0 epochs apply the module as its file has it: leave it out", "checkpoint.resumeFrom",
+       Holds([](const DistTraining& self) {
+         return !self.has_training || self.checkpoint.resume_from.empty() ||
+                self.training.model.type != ModelType::kTorchScript || self.training.epochs > 0;
+       })},
+  };
+}
+
+std::string TrainersShown(const RuleFields& trainers) {
+  return " (" + std::to_string(trainers.value("replicas", int64_t{1})) + ")";
+}
+
+std::vector<Rule> RoleRules() {
+  std::vector<Rule> rules = {
+      {"spec.trainers", "!has(self.minReplicas) || self.minReplicas <= self.replicas",
+       "is above spec.trainers.replicas", "minReplicas",
+       Holds(
+           [](const RuleFields& self) {
+             return self.value("minReplicas", int64_t{1}) <= self.value("replicas", int64_t{1});
+           },
+           TrainersShown)},
+      {"spec.trainers", "!has(self.maxReplicas) || self.maxReplicas >= self.replicas",
+       "is below spec.trainers.replicas", "maxReplicas",
+       Holds(
+           [](const RuleFields& self) {
+             const int64_t replicas = self.value("replicas", int64_t{1});
+             return self.value("maxReplicas", replicas) >= replicas;
+           },
+           TrainersShown)},
+  };
+  for (const char* role : {"partitioner", "servers", "samplers", "trainers"}) {
+    rules.push_back({std::string("spec.") + role + ".env[]", "!has(self.value) || !has(self.valueFrom)",
+                     "has both value and valueFrom", "", Holds([](const RuleFields& self) {
+                       return !HasField(self, "value") || !HasField(self, "valueFrom");
+                     })});
+  }
+  return rules;
+}
+
+}  // namespace
+
+std::vector<Rule> RunRules() {
+  std::vector<Rule> rules = {
+      {.at = "spec",
+       .cel = "has(self.output.uri)",
+       .message = "on a cluster a run keeps its checkpoints and results there",
+       .field = "output.uri",
+       .check = Holds([](const DistTraining& self) { return !self.output_uri.empty(); }),
+       .is_required = true,
+       .on_cluster_only = true},
+      {"spec.tls", "!has(self.mode) || self.mode != 'SecretRef' || has(self.secretName)",
+       "SecretRef needs spec.tls.secretName", "mode",
+       Holds([](const DistTraining& self) { return self.tls != TlsMode::kSecretRef || !self.tls_secret.empty(); })},
+      {"spec.tls", "!has(self.secretName) || (has(self.mode) && self.mode == 'SecretRef')",
+       "only the mode SecretRef takes a Secret", "secretName",
+       Holds([](const DistTraining& self) { return self.tls_secret.empty() || self.tls == TlsMode::kSecretRef; })},
+      {.at = "spec.runPolicy.managedBy",
+       .cel = R"(self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?/[A-Za-z0-9._-]+$'))",
+       .message = "expected a controller's name, domain/name",
+       .check = Holds([](const RuleFields& self) { return IsControllerName(self.get<std::string>()); }),
+       .on_cluster_only = true},
+  };
+  for (const std::vector<Rule>& part : {ResumeRules(), RoleRules()})
+    rules.insert(rules.end(), part.begin(), part.end());
+  return rules;
+}
+
+}  // namespace espalier::job

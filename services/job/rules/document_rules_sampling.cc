@@ -1,0 +1,118 @@
+// Rules of spec.training.sampling.
+#include <algorithm>
+
+#include "services/job/rules/rule_check.h"
+
+namespace espalier::job {
+namespace {
+
+std::string IsUnset(const std::string& field, bool unset) { return (unset ? "" : "!") + field; }
+std::string IsUnset(const std::string& field, const std::string&) { return "!has(" + field + ")"; }
+template <sampler::Spelled E>
+std::string IsUnset(const std::string& field, E unset) {
+  return field + " == '" + ToString(unset) + "'";
+}
+
+// Returns a condition at spec.training: all options of draws have their defaults.
+std::string NoDrawOptions() {
+  const sampler::DrawSpec unset;
+  std::string cel;
+  sampler::VisitOptions(unset, [&](const sampler::OptionText& text, const auto& option) {
+    cel += (cel.empty() ? "" : " && ") + IsUnset(std::string("self.sampling.") + text.name, option);
+  });
+  return cel;
+}
+
+std::vector<Rule> LayerRules() {
+  const std::string layer = "spec.training.sampling.layers[]";
+  return {
+      {"spec.training", "self.model.type == 'Embedding' || size(self.sampling.layers) > 0",
+       "expected at least 1: only the model Embedding has none", "sampling.layers", Holds([](const Training& self) {
+         return self.model.type == ModelType::kEmbedding || !self.sampling.layers.empty();
+       })},
+      {"spec.training", "self.model.type != 'Embedding' || size(self.sampling.layers) == 0",
+       "the model Embedding reads no neighbors: write []", "sampling.layers", Holds([](const Training& self) {
+         return self.model.type != ModelType::kEmbedding || self.sampling.layers.empty();
+       })},
+      {"spec.training", "self.model.type != 'Embedding' || (" + NoDrawOptions() + ")",
+       "the model Embedding draws nothing: leave all but layers: [] out", "sampling", Holds([](const Training& self) {
+         sampler::DrawSpec draw = self.sampling.draw;
+         draw.time_column.clear();  // belongs to spec.graph
+         return self.model.type != ModelType::kEmbedding || draw == sampler::DrawSpec();
+       })},
+      {.at = layer,
+       .cel = "has(self.fanout) || (has(self.edgeTypes) && size(self.edgeTypes) > 0)",
+       .message = "expected fanout, edgeTypes or both",
+       .check = Holds([](const SamplingLayer& self) { return self.fanout.has_value() || !self.edge_types.empty(); }),
+       .is_required = true},
+      {layer,
+       "!(has(self.fanout) || (has(self.edgeTypes) && size(self.edgeTypes) > 0)) || (has(self.fanout) && self.fanout "
+       "!= 0) || (has(self.edgeTypes) && self.edgeTypes.exists(edge_type, edge_type.fanout != 0))",
+       "draws no neighbors at all: a fan-out must be above 0, or -1 for all", "", Holds([](const SamplingLayer& self) {
+         const bool is_empty = !self.fanout.has_value() && self.edge_types.empty();
+         return is_empty || self.fanout.value_or(0) != 0 ||
+                std::any_of(self.edge_types.begin(), self.edge_types.end(),
+                            [](const EdgeTypeFanout& edge_type) { return edge_type.fanout != 0; });
+       })},
+  };
+}
+
+std::vector<Rule> MethodRules() {
+  const std::string sampling = "spec.training.sampling";
+  return {
+      {sampling, "self.method == 'Neighbor' || !self.replace", "Labor and Last draw without replacement only",
+       "replace", Holds([](const Sampling& self) {
+         return self.draw.method == sampler::DrawMethod::kNeighbor || !self.draw.replace;
+       })},
+      {sampling, "self.method == 'Labor' || !self.layerDependency", "only for Labor", "layerDependency",
+       Holds([](const Sampling& self) {
+         return self.draw.method == sampler::DrawMethod::kLabor || !self.draw.layer_dependency;
+       })},
+      {"spec", OfTraining("self.training.sampling.method != 'Last' || has(self.graph.timeColumn)"),
+       "Last needs in-edges in the order of time: set spec.graph.timeColumn", "training.sampling.method",
+       Holds([](const DistTraining& self) {
+         return !self.has_training || self.training.sampling.draw.method != sampler::DrawMethod::kLast ||
+                !self.graph.time_column.empty();
+       })},
+  };
+}
+
+bool HasSeedTime(const DistTraining& job) { return job.has_training && !job.training.sampling.seed_time.empty(); }
+
+std::vector<Rule> SeedTimeRules() {
+  const std::string timed = "!has(self.training) || !has(self.training.sampling.seedTime) || ";
+  return {
+      {"spec", timed + "has(self.graph.timeColumn)", "needs in-edges in the order of time: set spec.graph.timeColumn",
+       "training.sampling.seedTime",
+       Holds([](const DistTraining& self) { return !HasSeedTime(self) || !self.graph.time_column.empty(); })},
+      // GCN normalizes by degrees that count all edges of the graph, including later ones.
+      {"spec", timed + "self.training.model.type != 'GCN'", "not with the model GCN, whose degrees know later edges",
+       "training.sampling.seedTime", Holds([](const DistTraining& self) {
+         return !HasSeedTime(self) || self.training.model.type != ModelType::kGcn;
+       })},
+      // Layer-wise inference computes one row per node, but temporal sampling needs one per node and time.
+      {"spec", timed + "self.training.evaluation.neighborhood == 'Sampled'",
+       "Full would see edges that are later than a node's time: with spec.training.sampling.seedTime set it to Sampled",
+       "training.evaluation.neighborhood", Holds([](const DistTraining& self) {
+         return !HasSeedTime(self) || self.training.evaluation.neighborhood == EvaluationNeighborhood::kSampled;
+       })},
+      {"spec", timed + "!has(self.output.save) || self.output.save.all(kind, kind in ['Model', 'TorchScript'])",
+       "Embeddings and Predictions are computed from full neighborhoods, later edges included: leave them out with "
+       "spec.training.sampling.seedTime",
+       "output.save", Holds([](const DistTraining& self) {
+         return !HasSeedTime(self) || (!Saves(self, OutputKind::kEmbeddings) && !Saves(self, OutputKind::kPredictions));
+       })},
+  };
+}
+
+}  // namespace
+
+std::vector<Rule> SamplingRules() {
+  std::vector<Rule> rules;
+  for (const std::vector<Rule>& part : {LayerRules(), MethodRules(), SeedTimeRules()}) {
+    rules.insert(rules.end(), part.begin(), part.end());
+  }
+  return rules;
+}
+
+}  // namespace espalier::job
