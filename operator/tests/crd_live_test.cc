@@ -1,18 +1,23 @@
 // Tests crds/ on the real API server: the definition installs, and documents are accepted, defaulted and refused as by
-// the operator's own validator (operator/schema/documents_test.cc uses the same files).
+// the operator's own validator (operator/schema/documents_test.cc uses the same files). Generated documents violate the
+// same rules in CEL and in the parser (services/job/rules/document_rules.h).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <set>
 
 #include "operator/api/dist_training.h"
 #include "operator/kube/condition.h"
 #include "operator/schema/testing/documents.h"
 #include "operator/tests/crd_server.h"
+#include "services/job/testing/rule_cases.h"
 
 namespace espalier::ctl {
 namespace {
 
 using kube::Json;
 using testing::ElementsAre;
+using testing::ElementsAreArray;
 using testing::HasSubstr;
 
 class CrdLiveTest : public testing::Test {
@@ -88,6 +93,34 @@ TEST_F(CrdLiveTest, RefusesEachInvalidDocumentAtItsFieldAndSaysWhy) {
     EXPECT_TRUE(answer.code == 422 || answer.code == 400) << document.name << ": " << answer.code;
     EXPECT_THAT(answer.message(), HasSubstr(document.expected_path)) << document.name;
     EXPECT_THAT(answer.message(), HasSubstr(document.expected_words)) << document.name;
+  }
+}
+
+// Returns the fields and messages of the rules that the server's response names, sorted: "spec.tls.mode: ...". The
+// server writes the reason before the message of a rule ("Required value: ", "Invalid value: ...: ").
+std::vector<std::string> ViolatedRules(const CrdServer::Answer& answer) {
+  std::set<std::string> violated;
+  for (const Json& cause : kube::ListAt(answer.body, {"details", "causes"})) {
+    const std::string message = kube::StringAt(cause, {"message"});
+    std::string rule = "?: " + message;  // no rule of the table
+    for (const job::Rule& one : job::DocumentRules()) {
+      if (message.ends_with(": " + one.message)) rule = one.message;
+    }
+    violated.insert(kube::StringAt(cause, {"field"}) + ": " + rule);
+  }
+  return {violated.begin(), violated.end()};
+}
+
+TEST_F(CrdLiveTest, RulesInCelAndInTheParserAgreeOnGeneratedDocuments) {
+  for (const job::RuleCase& one : job::MakeRuleCases()) {
+    std::set<std::string> expected;
+    for (const job::RuleViolation& violation : one.violations) {
+      if (violation.rule->cel.empty()) continue;
+      expected.insert(violation.PathInCel() + ": " + violation.rule->message);
+    }
+    const CrdServer::Answer answer = server_->DryCreate(Json::parse(one.document.dump()));
+    EXPECT_EQ(answer.code, expected.empty() ? 201 : 422) << one.name << ": " << answer.message();
+    EXPECT_THAT(ViolatedRules(answer), ElementsAreArray(expected)) << one.name;
   }
 }
 

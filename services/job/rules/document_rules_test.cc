@@ -1,0 +1,77 @@
+// Tests that generated documents violate and satisfy every rule, and how violations name their fields.
+// operator/tests/crd_live_test.cc compares the rules with an API server on the same documents.
+#include "services/job/rules/document_rules.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "services/job/testing/parse_example.h"
+#include "services/job/testing/rule_cases.h"
+
+namespace espalier::job {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+// Rules whose violation is too large a document for a generated case.
+bool IsTooLarge(const Rule& rule) { return rule.message.find("bytes as JSON") != std::string::npos; }
+
+TEST(DocumentRulesTest, EveryRuleIsViolatedBySomeDocumentsAndSatisfiedByOthers) {
+  const std::vector<RuleCase> cases = MakeRuleCases();
+  EXPECT_GT(cases.size(), 1000u);
+  for (const Rule& rule : DocumentRules()) {
+    if (!rule.check || IsTooLarge(rule)) continue;
+    const auto violates = [&](const RuleCase& one) {
+      return std::any_of(one.violations.begin(), one.violations.end(),
+                         [&](const RuleViolation& violation) { return violation.rule == &rule; });
+    };
+    EXPECT_TRUE(std::any_of(cases.begin(), cases.end(), violates)) << rule.at << ": " << rule.message;
+    EXPECT_FALSE(std::all_of(cases.begin(), cases.end(), violates)) << rule.at << ": " << rule.message;
+  }
+}
+
+TEST(DocumentRulesTest, BaseDocumentsSatisfyAllRules) {
+  size_t bases = 0;
+  for (const RuleCase& one : MakeRuleCases()) {
+    if (one.name.find(' ') != std::string::npos) continue;
+    ++bases;
+    for (const RuleViolation& violation : one.violations) {
+      ADD_FAILURE() << one.name << ": " << violation.Path() << ": " << violation.Message();
+    }
+  }
+  EXPECT_EQ(bases, 9u);
+}
+
+TEST(DocumentRulesTest, RowsAreDistinctAndComplete) {
+  std::set<std::string> seen;
+  for (const Rule& rule : DocumentRules()) {
+    EXPECT_TRUE(seen.insert(rule.at + "." + rule.field + ": " + rule.message).second) << rule.message;
+    EXPECT_TRUE(rule.at.starts_with("spec")) << rule.at;
+    EXPECT_FALSE(rule.message.empty()) << rule.at;
+    EXPECT_TRUE(rule.check || !rule.cel.empty()) << rule.message;
+    EXPECT_FALSE(rule.on_cluster_only && rule.cel.empty()) << rule.message;
+  }
+}
+
+TEST(DocumentRulesTest, TheParserNamesItemsOfListsWhereTheSchemaNamesTheList) {
+  const std::string error = ErrorOf(
+      ExampleWith("- features: [node-feat]", "- {nodeType: a, features: [x]}\n    - {nodeType: a, features: [x]}"));
+  EXPECT_EQ(error, "job.yaml:17:7: spec.training.inputs[1]: a second entry for a node type: 'a'");
+}
+
+TEST(DocumentRulesTest, RulesOfAClusterHoldThereAlone) {
+  const Overrides none = {{"output.uri", ""}, {"servers.plugins", "[{name: a, path: a.so}]"}};
+  EXPECT_TRUE(ParseJob("job.yaml", kExampleJob, none, RunsOn::kLaptop).ok());
+  EXPECT_THAT(
+      ParseJob("", kExampleJob, none, RunsOn::kCluster).status().message(),
+      AllOf(HasSubstr("spec.output.uri: is missing: on a cluster a run keeps its checkpoints and results there"),
+            HasSubstr("spec.servers.plugins[0].path: a relative path means nothing in a pod: expected the "
+                      "absolute path of a file of the servers' image")));
+}
+
+}  // namespace
+}  // namespace espalier::job
