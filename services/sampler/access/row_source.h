@@ -2,6 +2,9 @@
 // (node type, column name). PartitionedGraph (sampler/routing) implements it over a graph's partitions.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -35,6 +38,16 @@ class RowSource {
   // names the existing columns.
   virtual Result<Tensor> GatherRows(NodeTypeId type, const std::string& column, std::span<const GlobalNodeId> nodes,
                                     Deadline deadline) = 0;
+
+  // Writes the row of nodes[i] to row places[i] of `out`, [rows, row_shape...] of the column's dtype, whose memory the
+  // call shares until nothing writes to it anymore. places.size() must equal nodes.size(). After an error, these rows
+  // have undefined values. Gathers and copies unless a class overrides it.
+  virtual Status GatherRowsTo(NodeTypeId type, const std::string& column, std::span<const GlobalNodeId> nodes,
+                              std::span<const uint32_t> places, std::shared_ptr<std::byte> out, Deadline deadline);
+
+  // Returns whether reading rows of the partition's nodes takes messages. False if its files are mapped or loaded in
+  // this process, and by default.
+  virtual bool is_remote(PartitionId partition) const;
 };
 
 }  // namespace espalier::sampler

@@ -19,8 +19,8 @@ struct StepOfTrainer {
   double learning_rate = 0;
 };
 
-// Learnable rows at a version, to be checkpointed. Its state can be read while at least one trainer that has reached the
-// version has sent no further gradients.
+// Learnable rows at a version, to be checkpointed. Its state can be read while at least one trainer that has reached
+// the version has sent no further gradients.
 struct EmbeddingAt {
   EmbeddingSpec spec;
   uint64_t version = 0;

@@ -68,8 +68,11 @@ class PartitionedGraph final : public NeighborSource, public RowSource, public S
                                          std::span<const GlobalNodeId> nodes, Deadline deadline) override;
   Result<Tensor> GatherRows(NodeTypeId type, const std::string& column, std::span<const GlobalNodeId> nodes,
                             Deadline deadline) override;
-  // The same into the caller's memory, [nodes.size()] consecutive rows. Returns only when nothing writes to it any
-  // more. InvalidArgument if `out` has another size.
+  Status GatherRowsTo(NodeTypeId type, const std::string& column, std::span<const GlobalNodeId> nodes,
+                      std::span<const uint32_t> places, std::shared_ptr<std::byte> out, Deadline deadline) override;
+  bool is_remote(PartitionId partition) const override;
+  // The same as GatherRows into the caller's memory, [nodes.size()] consecutive rows. Returns only when nothing writes
+  // to it any more. InvalidArgument if `out` has another size.
   Status GatherRowsInto(NodeTypeId type, const std::string& column, std::span<const GlobalNodeId> nodes,
                         std::span<std::byte> out, Deadline deadline);
   Result<uint64_t> Count(NodeTypeId type, const std::string& split, graph::SplitPartName part) override;

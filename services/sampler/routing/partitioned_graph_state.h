@@ -52,9 +52,10 @@ struct PartitionedGraph::State {
     size_t row_bytes = 0;
     std::shared_ptr<PartitionFanOut<Nothing>> answers;
   };
-  // Starts a gather into `rows`, [nodes.size()] rows. The nodes exist.
+  // Starts a gather of nodes that exist: the row of nodes[i] goes to row places[i] of `rows`, or to row i if `places`
+  // is empty.
   Gather StartGather(const ColumnDescription& column, std::span<const GlobalNodeId> nodes,
-                     std::shared_ptr<std::byte> rows, Deadline deadline);
+                     std::span<const uint32_t> places, std::shared_ptr<std::byte> rows, Deadline deadline);
 
   // Returns the immutable column, or null if there is none.
   const ColumnDescription* FindImmutable(NodeTypeId type, const std::string& name) const;

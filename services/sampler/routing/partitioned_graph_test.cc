@@ -164,6 +164,17 @@ TEST_F(PartitionedGraphTest, AsksForARepeatedRowOnce) {
   EXPECT_THAT(asked[1], ElementsAre(2));
 }
 
+TEST_F(PartitionedGraphTest, WritesRowsToTheirPlaces) {
+  std::vector<float> rows(6, -1);
+  const std::shared_ptr<std::byte> out(std::shared_ptr<void>(), reinterpret_cast<std::byte*>(rows.data()));
+  const std::vector<uint32_t> places = {4, 0, 1};
+  const Status gathered = graph.GatherRowsTo(NodeTypeId(0), kFeature, NodeIds({7, 2, 7}), places, out, Soon());
+  ASSERT_TRUE(gathered.ok()) << gathered.ToString();
+  EXPECT_THAT(rows, ElementsAre(2, 102, -1, -1, 102, -1));
+  EXPECT_THAT(asked[1], ElementsAre(2));
+  EXPECT_TRUE(graph.is_remote(PartitionId(1)));
+}
+
 TEST_F(PartitionedGraphTest, AnAnswerAfterTheDeadlineTouchesNothingOfOurs) {
   DoneStatus late;
   RowSink late_sink;

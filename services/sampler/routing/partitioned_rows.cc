@@ -33,12 +33,14 @@ void AddName(const std::string& name, std::string& names) { names += (names.empt
 
 PartitionedGraph::State::Gather PartitionedGraph::State::StartGather(const ColumnDescription& column,
                                                                      std::span<const GlobalNodeId> nodes,
+                                                                     std::span<const uint32_t> places,
                                                                      std::shared_ptr<std::byte> rows,
                                                                      Deadline deadline) {
   Gather gather;
   gather.row_bytes = RowBytes(column.dtype, column.row_shape);
   gather.plan =
       PlanGather(RouteToOwners(description.book.NodeFirst(column.node_type), nodes), nodes.size(), asks_in_process);
+  if (!places.empty()) gather.plan->MoveTo(places);
   gather.plan->rows = std::move(rows);
   const std::vector<PartitionId> asked = AskedPartitions(gather.plan->locals);
   gather.answers = std::make_shared<PartitionFanOut<Nothing>>(asked, gather.plan);
@@ -107,11 +109,25 @@ Result<Tensor> PartitionedGraph::GatherRows(NodeTypeId type, const std::string& 
   RETURN_IF_ERROR(CheckedElementCount(shape, ItemSize(immutable->dtype)).status());
   const std::shared_ptr<std::byte> rows =
       state_->row_buffers.Take(nodes.size() * RowBytes(immutable->dtype, immutable->row_shape));
-  const State::Gather gather = state_->StartGather(*immutable, nodes, rows, deadline);
+  const State::Gather gather = state_->StartGather(*immutable, nodes, {}, rows, deadline);
   RETURN_IF_ERROR(gather.answers->Wait(deadline).status());
   gather.plan->CopyRepeats(gather.row_bytes);
   return Tensor::Wrap(immutable->dtype, std::move(shape), rows.get(), rows);
 }
+
+Status PartitionedGraph::GatherRowsTo(NodeTypeId type, const std::string& column, std::span<const GlobalNodeId> nodes,
+                                      std::span<const uint32_t> places, std::shared_ptr<std::byte> out,
+                                      Deadline deadline) {
+  RETURN_IF_ERROR(state_->CheckNodes(type, nodes));
+  const ColumnDescription* const immutable = state_->FindImmutable(type, column);
+  if (immutable == nullptr) return RowSource::GatherRowsTo(type, column, nodes, places, std::move(out), deadline);
+  const State::Gather gather = state_->StartGather(*immutable, nodes, places, std::move(out), deadline);
+  RETURN_IF_ERROR(gather.answers->Wait(deadline).status());
+  gather.plan->CopyRepeats(gather.row_bytes);
+  return Status();
+}
+
+bool PartitionedGraph::is_remote(PartitionId partition) const { return !state_->asks_in_process[partition.value]; }
 
 Status PartitionedGraph::GatherRowsInto(NodeTypeId type, const std::string& column, std::span<const GlobalNodeId> nodes,
                                         std::span<std::byte> out, Deadline deadline) {
@@ -131,7 +147,7 @@ Status PartitionedGraph::GatherRowsInto(NodeTypeId type, const std::string& colu
   ASSIGN_OR_RETURN(const int64_t num_elements, CheckedElementCount(shape, ItemSize(immutable->dtype)));
   RETURN_IF_ERROR(CheckOutBytes(column, static_cast<size_t>(num_elements) * ItemSize(immutable->dtype), out));
   const std::shared_ptr<std::byte> rows(std::shared_ptr<void>(), out.data());  // the caller's
-  const State::Gather gather = state_->StartGather(*immutable, nodes, rows, deadline);
+  const State::Gather gather = state_->StartGather(*immutable, nodes, {}, rows, deadline);
   RETURN_IF_ERROR(gather.answers->WaitForAllUnbounded(deadline).status());
   gather.plan->CopyRepeats(gather.row_bytes);
   return Status();

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <memory>
 #include <numeric>
+#include <span>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -25,6 +26,14 @@ struct GatherPlan {
   };
   std::vector<Repeat> repeats;  // rows to copy after all have arrived
   std::shared_ptr<std::byte> rows;
+
+  // Moves the row of the i-th id to row places[i].
+  void MoveTo(std::span<const uint32_t> places) {
+    for (std::vector<uint32_t>& of_partition : positions) {
+      for (uint32_t& position : of_partition) position = places[position];
+    }
+    for (Repeat& repeat : repeats) repeat = {places[repeat.from], places[repeat.to]};
+  }
 
   void CopyRepeats(size_t row_bytes) const {
     for (const auto& [from, to] : repeats) {
