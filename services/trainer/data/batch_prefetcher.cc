@@ -1,4 +1,12 @@
+// The thread repeats: sample ahead, gather the rows of the oldest sampled mini-batch, queue it. Without a cache it
+// samples one mini-batch at a time. With a cache it samples two for each whose rows it gathers, until the window has
+// options.cache.steps: the first mini-batch thus does not wait for a whole window. An error of sampling comes after the
+// mini-batches that were sampled before it. How far the window has grown depends only on the number of steps, so that
+// the counts of a cache can be repeated.
 #include "services/trainer/data/batch_prefetcher.h"
+
+#include <algorithm>
+#include <utility>
 
 namespace espalier::trainer {
 namespace {
@@ -17,6 +25,24 @@ size_t CountBytes(const TypedRows& rows) {
   return bytes;
 }
 
+template <class T>
+uint64_t CountBytes(const std::vector<T>& values) {
+  return values.size() * sizeof(T);
+}
+
+// Returns the memory of a sampled mini-batch: nodes, times and blocks.
+uint64_t CountBytes(const sampler::MiniBatch& batch) {
+  uint64_t bytes = 0;
+  for (const auto& of_type : batch.nodes) bytes += CountBytes(of_type);
+  for (const auto& of_type : batch.times) bytes += CountBytes(of_type);
+  for (const sampler::BatchLayer& layer : batch.layers) {
+    for (const sampler::Block& block : layer.blocks) {
+      bytes += CountBytes(block.indptr) + CountBytes(block.indices) + CountBytes(block.edge_ids);
+    }
+  }
+  return bytes;
+}
+
 std::string NameOfStep(uint32_t epoch, uint32_t step) {
   return "epoch " + std::to_string(epoch) + ", step " + std::to_string(step);
 }
@@ -25,8 +51,11 @@ std::string NameOfStep(uint32_t epoch, uint32_t step) {
 
 BatchPrefetcher::BatchPrefetcher(sampler::MiniBatchSource& source, const NodeData& data, const PrefetchOptions& options)
     : source_(source),
-      data_(data),
       options_(options),
+      data_(options.cache.rows == nullptr ? data : data.ReadingFrom(*options.cache.rows)),
+      epoch_(options.first_epoch),
+      step_(options.first_step),
+      cache_metrics_(options.cache.metrics),
       ready_(options.batches_ahead),
       error_(OutOfRange("no mini-batch is left")),
       thread_([this] { FetchAll(); }) {}
@@ -42,53 +71,105 @@ BatchPrefetcher::~BatchPrefetcher() {
 }
 
 void BatchPrefetcher::FetchAll() {
-  const uint32_t end = options_.first_epoch + options_.num_epochs;
-  for (uint32_t epoch = options_.first_epoch; epoch < end; ++epoch) {
-    if (Status status = FetchEpoch(epoch); !status.ok()) {
-      ready_.Push(std::move(status));
+  while (!ready_.IsClosed()) {
+    if (is_large_) ready_.AwaitEmpty();
+    SampleAhead();
+    if (waiting_.empty()) {
+      if (!sampled_->ok()) ready_.Push(*sampled_);
       break;
     }
-    if (ready_.IsClosed()) break;
+    Sampled sampled = std::move(waiting_.front());
+    waiting_.pop_front();
+    waiting_bytes_ -= sampled.bytes;
+    const std::string name = NameOfStep(sampled.batch.epoch, sampled.batch.step);
+    Result<BatchTensors> batch = FetchRows(std::move(sampled));
+    if (!batch.ok()) {
+      ready_.Push(std::move(batch).status().While("mini-batch of " + name));
+      break;
+    }
+    is_large_ = CountBytes(batch->features) > options_.large_batch_bytes;
+    if (!ready_.Push(std::move(batch))) break;
   }
   ready_.Close();
 }
 
-Status BatchPrefetcher::FetchEpoch(uint32_t epoch) {
-  const uint32_t first_step = epoch == options_.first_epoch ? options_.first_step : 0;
-  if (first_step >= options_.steps_per_epoch) return Status();
-  {
-    MutexLock lock(&mutex_);
-    if (is_closing_) return Status();
-    RETURN_IF_ERROR(source_.StartEpoch(epoch, first_step));
+void BatchPrefetcher::SampleAhead() {
+  if (options_.cache.rows != nullptr)
+    most_waiting_ = std::min<size_t>(most_waiting_ + 1, size_t{options_.cache.steps} + 1);
+  while (!sampled_.has_value() && HasRoomForSample()) {
+    Result<std::optional<Sampled>> sampled = Sample();
+    if (!sampled.ok()) {
+      sampled_ = std::move(sampled).status();
+    } else if (!sampled->has_value()) {
+      sampled_ = Status();
+    } else {
+      if (options_.cache.rows != nullptr) options_.cache.rows->Schedule((*sampled)->batch.nodes);
+      waiting_bytes_ += (*sampled)->bytes;
+      waiting_.push_back(**std::move(sampled));
+    }
   }
-  for (uint32_t step = first_step; step < options_.steps_per_epoch; ++step) {
-    if (is_large_) ready_.AwaitEmpty();
-    Result<BatchTensors> batch = FetchOne(epoch, step);
-    if (!batch.ok()) return std::move(batch).status().While("mini-batch of " + NameOfStep(epoch, step));
-    is_large_ = CountBytes(batch->features) > options_.large_batch_bytes;
-    if (!ready_.Push(std::move(batch))) break;
-  }
-  return Status();
 }
 
-Result<BatchTensors> BatchPrefetcher::FetchOne(uint32_t epoch, uint32_t step) {
-  const Deadline deadline = Deadline::After(options_.data_timeout);
+bool BatchPrefetcher::HasRoomForSample() const {
+  if (waiting_.empty()) return true;
+  return waiting_.size() < most_waiting_ && waiting_bytes_ < options_.cache.most_waiting_bytes &&
+         options_.cache.rows->HasRoomForStep();
+}
+
+Result<std::optional<BatchPrefetcher::Sampled>> BatchPrefetcher::Sample() {
+  while (step_ >= options_.steps_per_epoch) {
+    if (epoch_ >= options_.first_epoch + options_.num_epochs) return std::optional<Sampled>();
+    ++epoch_;
+    step_ = 0;
+    has_started_ = false;
+    if (options_.steps_per_epoch == 0) return std::optional<Sampled>();
+  }
+  if (epoch_ >= options_.first_epoch + options_.num_epochs) return std::optional<Sampled>();
+  if (!has_started_) {
+    MutexLock lock(&mutex_);
+    if (is_closing_) return std::optional<Sampled>();
+    RETURN_IF_ERROR(source_.StartEpoch(epoch_, step_));
+    has_started_ = true;
+  }
+  Result<Sampled> sampled = SampleOne();
+  if (!sampled.ok()) return std::move(sampled).status().While("mini-batch of " + NameOfStep(epoch_, step_));
+  ++step_;
+  return std::optional<Sampled>(*std::move(sampled));
+}
+
+Result<BatchPrefetcher::Sampled> BatchPrefetcher::SampleOne() {
   const Timer timer;
+  const Deadline deadline = Deadline::After(options_.data_timeout);
   auto batch = source_.Next(deadline);
   if (!batch.ok()) {
     // The number of steps is known, so an early end is an error of the source and not the end of the run.
     if (batch.status().code() == StatusCode::kOutOfRange) return Internal(batch.status().message());
     return std::move(batch).status();
   }
-  if (batch->epoch != epoch || batch->step != step) {
+  if (batch->epoch != epoch_ || batch->step != step_) {
     return Internal("the source of mini-batches sent " + NameOfStep(batch->epoch, batch->step));
   }
-  const double sample_seconds = timer.Seconds();
+  if (batch->nodes.size() != data_.input_widths().size()) {
+    return Internal("a mini-batch that does not fit the graph's node types");
+  }
+  const uint64_t bytes = CountBytes(*batch);
+  return Sampled{*std::move(batch), timer.Seconds(), bytes, deadline};
+}
+
+Result<BatchTensors> BatchPrefetcher::FetchRows(Sampled sampled) {
+  sampler::ScheduledRowCache* const cache = options_.cache.rows;
+  // A mini-batch may wait for long in the cache's window, so its rows have a time limit of their own.
+  const Deadline deadline = cache == nullptr ? sampled.deadline : Deadline::After(options_.data_timeout);
   try {
-    ASSIGN_OR_RETURN(BatchTensors fetched, FetchBatch(*std::move(batch), data_, deadline));
-    fetched.sample_seconds = sample_seconds;
+    if (cache != nullptr) cache->BeginStep(sampled.batch.nodes);  // moving the batch does not move its nodes
+    ASSIGN_OR_RETURN(BatchTensors fetched, FetchBatch(std::move(sampled.batch), data_, deadline));
+    fetched.sample_seconds = sampled.sample_seconds;
     if (data_.has_labels()) {
       RETURN_IF_ERROR(CheckLabels(data_.loss_kind(), fetched.labels, data_.num_outputs()));
+    }
+    if (cache != nullptr) {
+      cache->EndStep();
+      cache_metrics_.Update(*cache);
     }
     return fetched;
   } catch (const std::exception& error) {  // for example torch, out of memory

@@ -1,8 +1,9 @@
 // Prefetches mini-batches for the training thread: while step t trains, a background thread samples steps t + 1, t + 2
 // and gathers their rows, across epoch boundaries. If mini-batches are large, at most two exist at a time: the one that
-// trains and the next one.
+// trains and the next one. With a cache of rows, mini-batches are sampled further ahead, without their rows.
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -11,9 +12,20 @@
 #include "services/base/mutex.h"
 #include "services/sampler/batches/audit.h"
 #include "services/sampler/batches/mini_batch_source.h"
+#include "services/sampler/row_cache/scheduled_row_cache.h"
 #include "services/trainer/data/batch_tensors.h"
+#include "services/trainer/data/feature_cache_metrics.h"
 
 namespace espalier::trainer {
+
+// Makes the prefetcher sample mini-batches ahead of their rows, and read rows from a cache that knows these steps.
+struct FeatureCacheOptions {
+  sampler::ScheduledRowCache* rows = nullptr;  // outlives the prefetcher, which alone uses it; null: no cache
+  uint32_t steps = 0;                          // sampled beyond the one whose rows are gathered
+  // The sampled mini-batches that wait for their rows take at most this many bytes, or one of them.
+  uint64_t most_waiting_bytes = 0;
+  FeatureCacheMetrics metrics;
+};
 
 struct PrefetchOptions {
   uint32_t first_epoch = 0;
@@ -22,8 +34,9 @@ struct PrefetchOptions {
   uint32_t steps_per_epoch = 0;
   size_t batches_ahead = 2;                // queued, besides the one being fetched; each holds its features
   size_t large_batch_bytes = 32 << 20;     // a batch with more bytes of features stops fetching until none is queued
-  std::chrono::seconds data_timeout{600};  // for one mini-batch with its rows
+  std::chrono::seconds data_timeout{600};  // for one mini-batch with its rows; with a cache, for each
   sampler::AuditWriter* audit = nullptr;   // outlives the prefetcher; null: no audit record
+  FeatureCacheOptions cache;
 };
 
 // Next must be called by one thread only.
@@ -40,14 +53,37 @@ class BatchPrefetcher {
   Result<BatchTensors> Next(Deadline deadline);
 
  private:
+  struct Sampled {
+    sampler::MiniBatch batch;
+    double sample_seconds = 0;
+    uint64_t bytes = 0;
+    Deadline deadline;  // for its rows if there is no cache
+  };
+
   void FetchAll();
-  Status FetchEpoch(uint32_t epoch);
-  Result<BatchTensors> FetchOne(uint32_t epoch, uint32_t step);
+  // Samples until the mini-batches that the cache is to know wait, or one if there is no cache.
+  void SampleAhead();
+  bool HasRoomForSample() const;
+  // Returns the next mini-batch; nullopt after the last one or when the prefetcher closes.
+  Result<std::optional<Sampled>> Sample();
+  Result<Sampled> SampleOne();
+  Result<BatchTensors> FetchRows(Sampled sampled);
 
   sampler::MiniBatchSource& source_;
-  const NodeData& data_;
   const PrefetchOptions options_;
-  bool is_large_ = false;  // whether the last fetched batch is large; used by thread_ only
+  const NodeData data_;  // reads from the cache if there is one
+
+  // Used by thread_ only.
+  uint32_t epoch_;                 // of the next mini-batch to sample
+  uint32_t step_;                  // of the next mini-batch to sample
+  bool has_started_ = false;       // whether the source has started epoch_
+  std::deque<Sampled> waiting_;    // sampled, in step order; rows are not gathered yet
+  uint64_t waiting_bytes_ = 0;     // of waiting_
+  size_t most_waiting_ = 1;        // grows to the window of the cache
+  std::optional<Status> sampled_;  // set when no further mini-batch follows waiting_: OK, or the error of sampling
+  FeatureCacheMetrics cache_metrics_;
+  bool is_large_ = false;  // whether the last fetched batch is large
+
   BoundedQueue<Result<BatchTensors>> ready_;
   Status error_;  // returned by Next when the queue is closed; used by the consumer only
   Mutex mutex_;   // orders StartEpoch and the destructor's Cancel, because StartEpoch would undo an earlier Cancel

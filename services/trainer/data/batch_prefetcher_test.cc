@@ -35,6 +35,38 @@ class RowsWithCountedLabels final : public sampler::RowSource {
   CallCount labels_read_;
 };
 
+// Forwards all reads as if every partition were on another machine.
+class RemoteRows final : public sampler::RowSource {
+ public:
+  explicit RemoteRows(sampler::RowSource& rows) : rows_(rows) {}
+  const std::vector<sampler::ColumnDescription>& columns() const override { return rows_.columns(); }
+  Result<Tensor> GatherRows(NodeTypeId type, const std::string& column, std::span<const GlobalNodeId> nodes,
+                            Deadline deadline) override {
+    return rows_.GatherRows(type, column, nodes, deadline);
+  }
+  bool is_remote(PartitionId) const override { return true; }
+
+ private:
+  sampler::RowSource& rows_;
+};
+
+// Returns the first mini-batches of another source and then an error.
+class FailingSource final : public sampler::MiniBatchSource {
+ public:
+  FailingSource(sampler::MiniBatchSource& source, uint32_t num_batches) : source_(source), num_batches_(num_batches) {}
+  Status StartEpoch(uint32_t epoch, uint32_t first_step) override { return source_.StartEpoch(epoch, first_step); }
+  Result<sampler::MiniBatch> Next(Deadline deadline) override {
+    if (num_taken_++ == num_batches_) return Unavailable("partition 1: connection refused");
+    return source_.Next(deadline);
+  }
+  void Cancel() override { source_.Cancel(); }
+
+ private:
+  sampler::MiniBatchSource& source_;
+  const uint32_t num_batches_;
+  uint32_t num_taken_ = 0;
+};
+
 class BatchPrefetcherTest : public ::testing::Test {
  protected:
   BatchPrefetcherTest() { ESPALIER_CHECK(data_.SetOutputs(3).ok()); }
@@ -44,6 +76,7 @@ class BatchPrefetcherTest : public ::testing::Test {
   const graph::GraphSchema& schema_ = graph_.book().schema();
   const job::Training training_ = CommunityJob().training;
   RowsWithCountedLabels rows_{graph_};
+  RemoteRows remote_rows_{rows_};
   NodeData data_ = *NodeData::Make(training_, schema_, rows_);
   sampler::LocalMiniBatchSource source_{graph_,
                                         graph_,
@@ -113,6 +146,78 @@ TEST_F(BatchPrefetcherTest, OfLargeBatchesOneIsAhead) {
     ASSERT_TRUE(batch.ok()) << batch.status().ToString();
   }
   EXPECT_EQ(prefetcher.Next(Soon()).status().code(), StatusCode::kOutOfRange);
+}
+
+class PrefetcherWithCacheTest : public BatchPrefetcherTest {
+ protected:
+  static constexpr uint64_t kPlenty = 1 << 20;
+
+  PrefetchOptions WithCache(sampler::ScheduledRowCache& cache, PrefetchOptions options, uint32_t steps) {
+    options.cache = {.rows = &cache, .steps = steps, .most_waiting_bytes = kPlenty, .metrics = {}};
+    return options;
+  }
+  sampler::ScheduledRowCache MakeCache(uint64_t memory_bytes) {
+    return sampler::ScheduledRowCache(remote_rows_, graph_.book(), data_.BatchColumns(), memory_bytes);
+  }
+};
+
+// From a step in the middle of an epoch, over the ends of epochs, with more and less memory than the rows need.
+TEST_F(PrefetcherWithCacheTest, ReadsTheSameRows) {
+  const PrefetchOptions options = {.first_epoch = 1, .first_step = 1, .num_epochs = 3, .steps_per_epoch = 2};
+  for (const uint64_t memory_bytes : {uint64_t{1}, uint64_t{60'000}, kPlenty}) {
+    for (const uint32_t steps : {1u, 3u, 100u}) {
+      sampler::ScheduledRowCache cache = MakeCache(memory_bytes);
+      sampler::LocalMiniBatchSource other_source{graph_,
+                                                 graph_,
+                                                 *MakeSamplingSpec(training_.sampling, schema_, training_.seed),
+                                                 *MakeEpochPlan(training_, schema_, 1, Rank(0)),
+                                                 {}};
+      {
+        BatchPrefetcher plain(source_, data_, options);
+        BatchPrefetcher cached(other_source, data_, WithCache(cache, options, steps));
+        for (int i = 0; i < 5; ++i) {
+          const Result<BatchTensors> expected = plain.Next(Soon()), batch = cached.Next(Soon());
+          ASSERT_TRUE(expected.ok()) << expected.status().ToString();
+          ASSERT_TRUE(batch.ok()) << batch.status().ToString();
+          EXPECT_EQ(batch->batch.epoch, expected->batch.epoch);
+          EXPECT_EQ(batch->batch.step, expected->batch.step);
+          EXPECT_TRUE(torch::equal(batch->features[0], expected->features[0]));
+          EXPECT_TRUE(torch::equal(batch->original_ids[0], expected->original_ids[0]));
+          EXPECT_TRUE(torch::equal(batch->labels, expected->labels));
+        }
+        EXPECT_EQ(cached.Next(Soon()).status().code(), StatusCode::kOutOfRange);
+      }
+      EXPECT_GT(cache.counts().fetched_rows, 0u);
+      EXPECT_EQ(cache.counts().hit_rows > 0, memory_bytes > 1);
+      // With room for all rows, each is fetched once.
+      if (memory_bytes == kPlenty) {
+        EXPECT_EQ(cache.counts().fetched_rows, cache.num_cached_rows());
+      }
+    }
+  }
+}
+
+TEST_F(PrefetcherWithCacheTest, AnErrorComesAfterTheBatchesSampledBeforeIt) {
+  FailingSource source(source_, 1);
+  sampler::ScheduledRowCache cache = MakeCache(kPlenty);
+  BatchPrefetcher prefetcher(source, data_, WithCache(cache, {.num_epochs = 1, .steps_per_epoch = 2}, 8));
+  const Result<BatchTensors> batch = prefetcher.Next(Soon());
+  ASSERT_TRUE(batch.ok()) << batch.status().ToString();
+  EXPECT_EQ(batch->batch.step, 0u);
+  for (int time = 0; time < 2; ++time) {
+    EXPECT_EQ(prefetcher.Next(Soon()).status(),
+              Unavailable("mini-batch of epoch 0, step 1: partition 1: connection refused"));
+  }
+}
+
+TEST_F(PrefetcherWithCacheTest, DoesNotWaitForABatchThatIsNotNeeded) {
+  EndlessSource source;
+  sampler::ScheduledRowCache cache = MakeCache(kPlenty);
+  {
+    BatchPrefetcher prefetcher(source, data_, WithCache(cache, {.num_epochs = 2, .steps_per_epoch = 2}, 8));
+    EXPECT_TRUE(source.asked().Reaches(1));
+  }
+  EXPECT_EQ(source.asked().value(), 1);
 }
 
 }  // namespace

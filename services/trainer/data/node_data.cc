@@ -237,6 +237,23 @@ Status NodeData::SetOutputs(int64_t num_outputs) {
   return Status();
 }
 
+std::vector<ColumnDescription> NodeData::BatchColumns() const {
+  std::vector<ColumnDescription> columns;
+  for (const ColumnDescription& column : rows_->columns()) {
+    const std::vector<InputColumn>& inputs = inputs_[column.node_type.value];
+    const bool is_input =
+        std::any_of(inputs.begin(), inputs.end(), [&](const InputColumn& input) { return input.name == column.name; });
+    if (is_input || column.name == sampler::kOriginalIdColumn) columns.push_back(column);
+  }
+  return columns;
+}
+
+NodeData NodeData::ReadingFrom(sampler::RowSource& rows) const {
+  NodeData copy = *this;
+  copy.rows_ = &rows;
+  return copy;
+}
+
 Result<torch::Tensor> NodeData::Column(NodeTypeId type, const std::string& name, std::span<const GlobalNodeId> nodes,
                                        Deadline deadline) const {
   ASSIGN_OR_RETURN(const Tensor rows, rows_->GatherRows(type, name, nodes, deadline));

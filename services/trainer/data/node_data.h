@@ -73,6 +73,11 @@ class NodeData {
   Result<GraphDegrees> Degrees(const std::vector<std::vector<GlobalNodeId>>& nodes,
                                std::span<const uint32_t> num_written, Deadline deadline) const;
 
+  // Returns the columns that every mini-batch reads of all its nodes: features and original ids.
+  std::vector<sampler::ColumnDescription> BatchColumns() const;
+  // Returns a copy that reads rows from another source of the same columns. `rows` outlives it.
+  NodeData ReadingFrom(sampler::RowSource& rows) const;
+
   // Returns the type's input columns side by side, f32 [nodes, F]; F may be 0.
   Result<torch::Tensor> Features(NodeTypeId type, std::span<const GlobalNodeId> nodes, Deadline deadline) const;
   // Makes Inputs and WithLearnable read learnable rows. `rows` outlives this. Not thread-safe, as CountOutputs.

@@ -1,0 +1,37 @@
+// Metrics about a trainer's cache of feature rows.
+#pragma once
+
+#include "services/sampler/row_cache/scheduled_row_cache.h"
+#include "services/telemetry/metrics.h"
+
+namespace espalier::trainer {
+
+// A default-constructed object counts nothing.
+struct FeatureCacheMetrics {
+  FeatureCacheMetrics() = default;
+  explicit FeatureCacheMetrics(telemetry::MetricRegistry& registry)
+      : hit_rows(registry.AddCounter("espalier_trainer_feature_cache_hit_rows_total",
+                                     "Remote feature rows that steps found in the cache.")),
+        fetched_rows(registry.AddCounter("espalier_trainer_feature_cache_fetched_rows_total",
+                                         "Remote feature rows that steps requested from graph servers.")),
+        saved_bytes(registry.AddCounter("espalier_trainer_feature_cache_saved_bytes_total",
+                                        "Bytes of the rows found in the cache, which were not sent.")),
+        held_bytes(registry.AddGauge("espalier_trainer_feature_cache_held_bytes",
+                                     "Memory of the cached rows, their index and the known steps.")) {}
+
+  // Adds what has been counted since the last call.
+  void Update(const sampler::ScheduledRowCache& cache) {
+    const sampler::RowCacheCounts& now = cache.counts();
+    hit_rows.Add(static_cast<double>(now.hit_rows - reported.hit_rows));
+    fetched_rows.Add(static_cast<double>(now.fetched_rows - reported.fetched_rows));
+    saved_bytes.Add(static_cast<double>(now.hit_bytes - reported.hit_bytes));
+    held_bytes.Set(static_cast<double>(cache.held_bytes()));
+    reported = now;
+  }
+
+  telemetry::Counter hit_rows, fetched_rows, saved_bytes;
+  telemetry::Gauge held_bytes;
+  sampler::RowCacheCounts reported;  // what the counters include
+};
+
+}  // namespace espalier::trainer
