@@ -30,12 +30,22 @@ TEST(JobDocumentTest, IsReadByTheProgramsAsTheDocumentIs) {
     EXPECT_EQ(parsed->training.name, "cora");
     EXPECT_EQ(parsed->training.trainer_replicas, meant.trainer_replicas);
     EXPECT_EQ(parsed->training.trainer_threads, meant.trainer_threads);
+    EXPECT_EQ(parsed->training.feature_cache.has_value(), meant.feature_cache.has_value());
     EXPECT_EQ(parsed->training.tls, meant.tls);
     EXPECT_EQ(parsed->training.graph.partitions.count, meant.graph.partitions.count);
     EXPECT_EQ(parsed->training.training.batch_size, meant.training.batch_size);
     EXPECT_EQ(parsed->training.checkpoint.every, meant.checkpoint.every);
     EXPECT_EQ(parsed->training.output_uri, meant.output_uri);
   }
+}
+
+TEST(JobDocumentTest, HasTheCacheOfTheTrainers) {
+  const Result<job::ParsedJob> parsed =
+      AsTrainersRead(JobWith({{"trainers", {{"featureCache", {{"memory", "3Mi"}, {"steps", 5}}}}}}));
+  ASSERT_TRUE(parsed.ok()) << parsed.status().ToString();
+  ASSERT_TRUE(parsed->training.feature_cache.has_value());
+  EXPECT_EQ(parsed->training.feature_cache->memory_bytes, uint64_t{3} << 20);
+  EXPECT_EQ(parsed->training.feature_cache->steps, 5u);
 }
 
 TEST(JobDocumentTest, TellsNothingOfPods) {

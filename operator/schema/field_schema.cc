@@ -15,6 +15,7 @@ using job::FieldType;
 
 constexpr char kNamePattern[] = "[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}";
 constexpr char kQuantityPattern[] = R"(^[0-9]+(\.[0-9]+)?(n|u|m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei)?$)";
+constexpr char kMemorySizePattern[] = "^[1-9][0-9]*(k|M|G|T|Ki|Mi|Gi|Ti)?$";
 
 OrderedJson Text(size_t max_length) { return {{"type", "string"}, {"maxLength", max_length}}; }
 
@@ -48,6 +49,14 @@ OrderedJson Quantity() {
           {"maxLength", 64}};
 }
 
+OrderedJson MemorySize() {
+  return {{"anyOf", {{{"type", "integer"}}, {{"type", "string"}}}},
+          {"x-kubernetes-int-or-string", true},
+          {"pattern", kMemorySizePattern},
+          {"minimum", 1},
+          {"maxLength", 64}};
+}
+
 OrderedJson MakeMap(OrderedJson values, size_t max_entries) {
   return {{"type", "object"}, {"maxProperties", max_entries}, {"additionalProperties", std::move(values)}};
 }
@@ -75,6 +84,7 @@ OrderedJson MakeItemSchema(const FieldSpec& field) {
     case FieldType::kInteger: return Integer(field);
     case FieldType::kNumber: return Number(field);
     case FieldType::kBool: return {{"type", "boolean"}};
+    case FieldType::kMemorySize: return MemorySize();
     case FieldType::kStringMap: return MakeMap(Text(field.max_length), field.maximum_items);
     case FieldType::kQuantities: return MakeMap(Quantity(), field.maximum_items);
   }

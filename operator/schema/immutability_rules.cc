@@ -38,7 +38,7 @@ Rule FixedUnlessSuspended(const std::string& field, const std::string& unchanged
 Rule FixedTrainers() {
   std::string unchanged;
   for (const char* field :
-       {"image", "resources", "env", "nodeSelector", "tolerations", "serviceAccountName", "template"}) {
+       {"featureCache", "image", "resources", "env", "nodeSelector", "tolerations", "serviceAccountName", "template"}) {
     unchanged += (unchanged.empty() ? "(" : " && ") + Unchanged("trainers." + std::string(field));
   }
   return FixedUnlessSuspended("trainers", unchanged + ")", "everything but replicas, minReplicas and maxReplicas");

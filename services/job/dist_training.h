@@ -300,6 +300,12 @@ struct Program {
   std::vector<std::string> Words(const std::string& script_folder = "") const;
 };
 
+// A trainer's cache of feature rows of other machines (docs/large-graphs.md).
+struct FeatureCache {
+  uint64_t memory_bytes = 0;
+  uint32_t steps = 32;  // sampled ahead
+};
+
 struct DistTraining {
   std::string name;
   S3Storage s3;
@@ -314,7 +320,8 @@ struct DistTraining {
   uint32_t sampler_replicas = 0;  // 0: trainers sample in threads of their own
   uint32_t trainer_replicas = 1;
   int trainer_threads = 1;
-  std::optional<Program> program;  // spec.trainers.program; nullopt: the built-in trainers
+  std::optional<FeatureCache> feature_cache;  // nullopt: trainers keep no rows
+  std::optional<Program> program;             // spec.trainers.program; nullopt: the built-in trainers
   std::string output_uri;
   std::vector<OutputKind> output_save;
   std::string output_nodes_uri;  // folder with one `<node type>.npy` of original ids per node type; empty: all nodes

@@ -152,6 +152,9 @@ std::optional<Json> CheckScalar(const FieldSpec& field, const YamlNode& node, co
     case FieldType::kBool:
       if (const auto parsed = ReadBool(node.text); node.plain && parsed.has_value()) value = *parsed;
       break;
+    case FieldType::kMemorySize:
+      if (ReadMemorySize(node.text).has_value()) value = Json(node.text);
+      break;
     default: return CheckTextual(field, node, path, violations);
   }
   if (!value.has_value()) violations->Add(node.at, path, Expected(field, node));

@@ -189,6 +189,23 @@ void AppendScriptFields(const std::string& path, std::vector<FieldSpec>* table) 
                                "for them"});
 }
 
+void AppendFeatureCacheFields(const std::string& path, std::vector<FieldSpec>* table) {
+  table->push_back({.path = path,
+                    .meaning = "cache of a trainer for feature rows of other machines, filled by the schedule of "
+                               "mini-batches; by default there is none"});
+  table->push_back({.path = path + ".memory",
+                    .type = kMemorySize,
+                    .required = true,
+                    .meaning = "memory of the cache in each trainer; the mini-batches that are sampled ahead take at "
+                               "most as much in addition"});
+  table->push_back({.path = path + ".steps",
+                    .type = kInteger,
+                    .default_json = "32",
+                    .minimum_integer = 1,
+                    .maximum_integer = 1000,
+                    .meaning = "number of steps that are sampled ahead of the one whose rows are read"});
+}
+
 // `command` and `args` are like those of a Kubernetes container, except that $(NAME) is not expanded: the program
 // receives the words exactly as they are in the document.
 void AppendProgramFields(const std::string& role_path, std::vector<FieldSpec>* table) {
@@ -301,6 +318,7 @@ std::vector<FieldSpec> RoleFields() {
        .minimum_integer = 1,
        .maximum_integer = 1024,
        .meaning = "number of threads of a trainer's math library; runs are reproducible for the same number"});
+  AppendFeatureCacheFields("spec.trainers.featureCache", &table);
   AppendProgramFields("spec.trainers", &table);
   AppendRoleFields("spec.trainers", &table);
   return table;
@@ -349,6 +367,7 @@ std::string ExpectedOne(const FieldSpec& field) {
              std::to_string(field.maximum_integer);
     case kNumber: return ExpectedNumber(field);
     case kBool: return "true or false";
+    case kMemorySize: return "a size in bytes (512Mi, 2Gi)";
     case kStringMap: return "an object of text values";
     case kQuantities: return "an object of quantities (250m, 2, 512Mi)";
     case kFreeObject: return "an object, not looked into";

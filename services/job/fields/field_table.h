@@ -23,6 +23,7 @@ enum class FieldType {
   kInteger,     // minimum_integer .. maximum_integer
   kNumber,      // minimum .. maximum
   kBool,        // true or false
+  kMemorySize,  // a Kubernetes quantity of whole bytes, kept as text (scalars.h)
   kStringMap,   // an object with arbitrary keys and text values
   kQuantities,  // an object with resource names as keys and Kubernetes quantities as values
   kFreeObject,  // an object whose content is not checked

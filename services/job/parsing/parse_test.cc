@@ -306,6 +306,25 @@ TEST(ParseJobTest, SkipsAByteOrderMark) {
   EXPECT_THAT(ErrorOf("\xEF\xBB\xBF" + ExampleWith("kind: DistTraining", "kind: Pod")), HasSubstr("job.yaml:2:"));
 }
 
+TEST(ParseJobTest, ReadsTheCacheOfFeatures) {
+  EXPECT_FALSE(ParseJob("job.yaml", kExampleJob, {})->training.feature_cache.has_value());
+  const Result<ParsedJob> job = ParseJob("job.yaml", kExampleJob, {{"trainers.featureCache", "{memory: 2Gi}"}});
+  ASSERT_TRUE(job.ok()) << job.status().ToString();
+  ASSERT_TRUE(job->training.feature_cache.has_value());
+  EXPECT_EQ(job->training.feature_cache->memory_bytes, uint64_t{2} << 30);
+  EXPECT_EQ(job->training.feature_cache->steps, 32u);
+  // The effective document is read again by the processes of the job.
+  const Result<ParsedJob> again = ParseJob("job.json", job->effective_json, {});
+  ASSERT_TRUE(again.ok()) << again.status().ToString();
+  EXPECT_EQ(again->training.feature_cache->memory_bytes, uint64_t{2} << 30);
+  EXPECT_THAT(ErrorOf(kExampleJob, {{"trainers.featureCache", "{memory: 1.5Gi}"}}),
+              HasSubstr("spec.trainers.featureCache.memory: expected a size in bytes (512Mi, 2Gi), found '1.5Gi'"));
+  EXPECT_THAT(ErrorOf(kExampleJob, {{"trainers.featureCache", "{steps: 4}"}}),
+              HasSubstr("spec.trainers.featureCache.memory: is missing: expected a size in bytes (512Mi, 2Gi)"));
+  EXPECT_THAT(ErrorOf(kExampleJob, {{"trainers.featureCache", "{memory: 2Gi, steps: 0}"}}),
+              HasSubstr("spec.trainers.featureCache.steps: expected an integer from 1 to 1000, found '0'"));
+}
+
 TEST(ParseJobTest, ChecksTheShapeOfWhatOnlyAClusterUses) {
   EXPECT_THAT(ErrorOf(ExampleWith("memory: 1Gi", "memory: lots")),
               HasSubstr("spec.trainers.resources.limits.'memory': expected a quantity (250m, 2, 512Mi), found 'lots'"));

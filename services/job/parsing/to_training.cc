@@ -5,6 +5,7 @@
 
 #include "services/base/check.h"
 #include "services/job/enum_names.h"
+#include "services/job/text/scalars.h"
 
 namespace espalier::job {
 namespace {
@@ -240,6 +241,17 @@ std::optional<Script> ToScript(const Json& program) {
   return script;
 }
 
+std::optional<FeatureCache> ToFeatureCache(const Json& trainers) {
+  if (!trainers.contains("featureCache")) return std::nullopt;
+  const Json& json = trainers.at("featureCache");
+  FeatureCache cache;
+  std::string memory;
+  Read(json, "memory", &memory);
+  if (const std::optional<uint64_t> bytes = ReadMemorySize(memory); bytes.has_value()) cache.memory_bytes = *bytes;
+  Read(json, "steps", &cache.steps);
+  return cache;
+}
+
 std::optional<Program> ToProgram(const Json& trainers) {
   if (!trainers.contains("program")) return std::nullopt;
   Program program;
@@ -271,6 +283,7 @@ DistTraining ToDistTraining(const Json& values) {
   Read(Child(spec, "samplers"), "replicas", &job.sampler_replicas);
   Read(Child(spec, "trainers"), "replicas", &job.trainer_replicas);
   Read(Child(spec, "trainers"), "threads", &job.trainer_threads);
+  job.feature_cache = ToFeatureCache(Child(spec, "trainers"));
   job.program = ToProgram(Child(spec, "trainers"));
   Read(Child(spec, "output"), "uri", &job.output_uri);
   ReadList(Child(spec, "output"), "save", &job.output_save);

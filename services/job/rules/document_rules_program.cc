@@ -132,6 +132,9 @@ std::vector<Rule> ProgramRules() {
       {"spec", "!has(self.trainers.program) || !has(self.output.nodesUri)",
        "a program decides itself what it writes: leave it out", "output.nodesUri",
        Holds([](const DistTraining& self) { return !self.program.has_value() || self.output_nodes_uri.empty(); })},
+      {"spec", "!has(self.trainers.program) || !has(self.trainers.featureCache)",
+       "a program does not read rows through it: leave it out", "trainers.featureCache",
+       Holds([](const DistTraining& self) { return !self.program.has_value() || !self.feature_cache.has_value(); })},
   };
   for (const std::vector<Rule>& part : {WordRules(), ScriptRules()})
     rules.insert(rules.end(), part.begin(), part.end());

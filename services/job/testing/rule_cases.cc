@@ -106,6 +106,7 @@ constexpr const char* kChanges[] = {
     R"({"output": {"save": ["Model", "TorchScript"]}})",
     R"({"output": {"save": ["Predictions"]}})",
     R"({"output": {"nodesUri": "s3://data/n"}})",
+    R"({"trainers": {"featureCache": {"memory": "1Gi"}}})",
     R"({"checkpoint": {"resumeFrom": "s3://data/c"}})",
     R"({"tls": {"mode": "SecretRef"}})",
     R"({"tls": {"secretName": "certificates"}})",

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <charconv>
 
 #include "services/job/text/ascii_digit.h"
 
@@ -78,6 +79,23 @@ bool IsJsonNumber(std::string_view text) {
     if (end == exponent) return false;
   }
   return end == text.size();
+}
+
+std::optional<uint64_t> ReadMemorySize(std::string_view text) {
+  constexpr uint64_t kMostBytes = (uint64_t{1} << 60) - 1;
+  const size_t num_digits = SkipDigits(text, 0);
+  uint64_t number = 0;
+  if (std::from_chars(text.data(), text.data() + num_digits, number).ec != std::errc()) return std::nullopt;
+  const std::string_view unit = text.substr(num_digits);
+  uint64_t unit_bytes = 1;
+  if (!unit.empty()) {
+    const bool is_binary = unit.size() == 2 && unit[1] == 'i';
+    const size_t power = std::string_view(is_binary ? "KMGT" : "kMGT").find(unit[0]);
+    if ((unit.size() > 1 && !is_binary) || power == std::string_view::npos) return std::nullopt;
+    for (size_t i = 0; i <= power; ++i) unit_bytes *= is_binary ? 1024 : 1000;
+  }
+  if (number == 0 || text[0] == '0' || number > kMostBytes / unit_bytes) return std::nullopt;
+  return number * unit_bytes;
 }
 
 std::optional<bool> ReadBool(std::string_view text) {

@@ -3,16 +3,20 @@
 // if all readers parse it as text.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 
 namespace espalier::job {
 
-std::string Lower(std::string_view text);             // in lower case
-bool ReadsAsNull(std::string_view plain);             // "", ~, null, Null, NULL
-bool IsJsonInteger(std::string_view text);            // -?(0|[1-9][0-9]*)
-bool IsJsonNumber(std::string_view text);             // an integer, optionally with fraction and exponent
+std::string Lower(std::string_view text);   // in lower case
+bool ReadsAsNull(std::string_view plain);   // "", ~, null, Null, NULL
+bool IsJsonInteger(std::string_view text);  // -?(0|[1-9][0-9]*)
+bool IsJsonNumber(std::string_view text);   // an integer, optionally with fraction and exponent
+// Returns the bytes of a Kubernetes quantity: a whole number from 1, optionally with k, M, G, T (powers of 1000) or Ki,
+// Mi, Gi, Ti (powers of 1024). Nullopt for other text and for 2^60 bytes or more.
+std::optional<uint64_t> ReadMemorySize(std::string_view text);
 std::optional<bool> ReadBool(std::string_view text);  // true, True, TRUE, false, False, FALSE; else nullopt
 
 // Returns the other type that some YAML reader assigns to the plain scalar: "a boolean", "a number", "a date" or

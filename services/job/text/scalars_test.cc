@@ -13,6 +13,19 @@ TEST(ScalarsTest, NumbersAreWhatJsonCallsNumbers) {
     EXPECT_FALSE(IsJsonNumber(text)) << text;
 }
 
+TEST(ScalarsTest, ReadsSizesOfMemoryAsKubernetesDoes) {
+  EXPECT_EQ(ReadMemorySize("1"), 1u);
+  EXPECT_EQ(ReadMemorySize("2Gi"), uint64_t{2} << 30);
+  EXPECT_EQ(ReadMemorySize("3k"), 3000u);
+  EXPECT_EQ(ReadMemorySize("5Ki"), 5120u);
+  EXPECT_EQ(ReadMemorySize("7T"), 7'000'000'000'000u);
+  EXPECT_EQ(ReadMemorySize("1048575Ti"), uint64_t{1048575} << 40);
+  for (const char* text :
+       {"", "0", "01", "-1", "1.5Gi", "1KiB", "1m", "1K", "1ki", "Gi", "1 Gi", "1048576Ti", "18446744073709551616"}) {
+    EXPECT_EQ(ReadMemorySize(text), std::nullopt) << text;
+  }
+}
+
 TEST(ScalarsTest, FindsTextThatIsNotTextToAll) {
   for (const char* text : {"y", "N", "Yes", "off", "TRUE"}) EXPECT_STREQ(OtherReadingOfText(text), "a boolean") << text;
   for (const char* text : {"1", "-2.5", "1_000", "0o17", "0xFF", "1:30", "+1", ".5", ".NaN", "-.inf", "1e3", "0b11"}) {
