@@ -63,6 +63,15 @@ TEST(OutputsTest, NamesResultsAfterTheMetric) {
   EXPECT_EQ(ResultKey("validation", job::Metric::kMeanSquaredError), "validationMeanSquaredError");
 }
 
+TEST(OutputsTest, SaysWhatACacheOfFeaturesSaved) {
+  TrainOutcome outcome = Outcome();
+  EXPECT_FALSE(nlohmann::json::parse(ResultJson(Facts(), outcome)).contains("featureCache"));
+  outcome.feature_cache = {.hit_rows = 5, .fetched_rows = 3, .hit_bytes = 50, .fetched_bytes = 30};
+  const auto result = nlohmann::json::parse(ResultJson(Facts(), outcome));
+  const nlohmann::json expected = {{"hitRows", 5}, {"fetchedRows", 3}, {"savedBytes", 50}, {"fetchedBytes", 30}};
+  EXPECT_EQ(result["featureCache"], expected);
+}
+
 TEST(OutputsTest, SaysWhatARunCameTo) {
   const auto result = nlohmann::json::parse(ResultJson(Facts(), Outcome()));
   EXPECT_EQ(result["testAccuracy"], 0.8125);

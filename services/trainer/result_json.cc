@@ -27,6 +27,13 @@ ordered_json SecondsJson(const SecondsSplit& seconds) {
           {"evaluate", seconds.evaluate}};
 }
 
+ordered_json RowCacheJson(const sampler::RowCacheCounts& counts) {
+  return {{"hitRows", counts.hit_rows},
+          {"fetchedRows", counts.fetched_rows},
+          {"savedBytes", counts.hit_bytes},
+          {"fetchedBytes", counts.fetched_bytes}};
+}
+
 const char* ToString(LoopEnd end) {
   switch (end) {
     case LoopEnd::kAllEpochs: return "AllEpochs";
@@ -164,6 +171,7 @@ std::string ResultJson(const RunFacts& facts, const TrainOutcome& outcome,
   if (!facts.job.training.model.uri.empty()) result["startedFrom"] = facts.job.training.model.uri;
   if (!outcome.rows_digest.empty()) result["learnableRowsDigest"] = outcome.rows_digest;
   if (!facts.module_sha256.empty()) result["moduleSha256"] = facts.module_sha256;
+  if (outcome.feature_cache.has_value()) result["featureCache"] = RowCacheJson(*outcome.feature_cache);
   if (!outcome.resumed_from.empty()) result["resumedFrom"] = outcome.resumed_from;
   if (!not_written.empty()) result["notWritten"] = not_written;
   if (!outcome.warnings.empty()) result["warnings"] = outcome.warnings;

@@ -12,6 +12,7 @@
 #include "services/sampler/batches/audit.h"
 #include "services/telemetry/log.h"
 #include "services/trainer/checkpoint/checkpoint_fields.h"
+#include "services/trainer/data/feature_cache.h"
 #include "services/trainer/data/learnable_rows.h"
 #include "services/trainer/data/sampling_plan.h"
 #include "services/trainer/model/parameters.h"
@@ -281,6 +282,9 @@ class TrainerRun {
 
   Status Train(sampler::MiniBatchSource& batches) {
     PrefetchOptions prefetch = PrefetchFromStart();
+    if (job_.feature_cache.has_value()) outcome_.feature_cache.emplace();
+    const std::unique_ptr<sampler::ScheduledRowCache> feature_cache =
+        MakeFeatureCache(job_.feature_cache, graph_, parts_.data, options_.metrics, &prefetch.cache);
     prefetch.steps_per_epoch = parts_.steps_per_epoch;
     prefetch.data_timeout = options_.timeouts.data;
     prefetch.audit = audit_.get();
@@ -313,6 +317,7 @@ class TrainerRun {
       if (needs_no_batch) observer_.OnSaved();
       ASSIGN_OR_RETURN(outcome_.loop, std::move(ended));
     }
+    if (feature_cache != nullptr) outcome_.feature_cache = feature_cache->counts();
     observer_.OnProgress();
     start_.reset();  // frees its tensors
     if (audit_ != nullptr && records_.ok()) records_ = audit_->Close();

@@ -10,6 +10,7 @@
 #include "services/collective/collective.h"
 #include "services/job/dist_training.h"
 #include "services/sampler/batches/mini_batch_source.h"
+#include "services/sampler/row_cache/scheduled_row_cache.h"
 #include "services/storage/open_store.h"
 #include "services/trainer/checkpoint/checkpoint_writer.h"
 #include "services/trainer/checkpoint/resume.h"
@@ -42,7 +43,7 @@ struct TrainOptions {
   telemetry::MetricRegistry* metrics = nullptr;       // outlives the call; null: none
 };
 
-// The result of a run. All ranks have the same values, except seconds and `checkpoints`.
+// The result of a run. All ranks have the same values, except seconds, `checkpoints` and `feature_cache`.
 struct TrainOutcome {
   LoopResult loop;                   // best_state is empty: it has been loaded into the model
   std::optional<double> validation;  // the job's metric of the best parameters
@@ -51,8 +52,9 @@ struct TrainOutcome {
   std::string rows_digest;        // from LearnableRows::Digest; empty without such rows and for a stopped run
   int64_t num_outputs = 0;
   double total_seconds = 0;
-  std::string resumed_from;       // the checkpoint; empty: the run started from the beginning
-  CheckpointSummary checkpoints;  // on rank 0; empty on the others
+  std::string resumed_from;                              // the checkpoint; empty: the run started from the beginning
+  CheckpointSummary checkpoints;                         // on rank 0; empty on the others
+  std::optional<sampler::RowCacheCounts> feature_cache;  // of this rank; nullopt: the job has no cache
   // Warnings, one sentence each, for example about missing labels or classes and undefined metrics.
   std::vector<std::string> warnings;
 

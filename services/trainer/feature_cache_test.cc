@@ -1,0 +1,178 @@
+// A job over graph servers with a cache of feature rows trains the same parameters as without one, and receives fewer
+// bytes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <sstream>
+
+#include "services/client/testing/served_graph.h"
+#include "services/collective/self_collective.h"
+#include "services/graph/generators.h"
+#include "services/sampler/batches/local_mini_batch_source.h"
+#include "services/shard/testing/test_graph.h"
+#include "services/storage/memory_store.h"
+#include "services/trainer/data/sampling_plan.h"
+#include "services/trainer/testing/observing.h"
+#include "services/trainer/train_job.h"
+
+namespace espalier::trainer {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr uint64_t kPlenty = 8 << 20;
+
+job::DistTraining JobOnServers(const graph::SourceGraph& source) {
+  job::DistTraining job;
+  job.name = "cached";
+  job.training.task.node_type = source.schema.node_types().back();  // papers in the typed graph
+  job.training.task.label = graph::kLabelColumn;
+  job.training.task.split = graph::kRandomSplit;
+  for (const std::string& type : source.schema.node_types()) {
+    job.training.inputs.push_back({type, {graph::kFeatureColumn}});
+  }
+  if (source.schema.num_node_types() > 1) job.training.model.type = job::ModelType::kRgcn;
+  job.training.model.hidden_size = 8;
+  job.training.sampling.layers = {{3, {}}, {3, {}}};
+  job.training.batch_size = 20;
+  job.training.epochs = 3;
+  job.training.evaluation.every_epochs = 3;
+  job.training.seed = 1;
+  return job;
+}
+
+job::DistTraining WithFeatureCache(job::DistTraining job, uint64_t memory_bytes) {
+  job.feature_cache = job::FeatureCache{memory_bytes, 8};
+  return job;
+}
+
+struct CachedRun {
+  std::shared_ptr<storage::ObjectStore> checkpoints = nullptr;
+  uint64_t stop_after = UINT64_MAX;  // steps
+  uint64_t incarnation = 1;
+};
+
+// Returns the sum of the bytes of all replies.
+double ReplyBytes(const telemetry::MetricRegistry& metrics) {
+  std::istringstream lines(metrics.Serialize());
+  double bytes = 0;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("espalier_rpc_reply_bytes_total")) bytes += std::stod(line.substr(line.rfind(' ')));
+  }
+  return bytes;
+}
+
+class FeatureCacheTest : public ::testing::Test {
+ protected:
+  struct Ended {
+    TrainOutcome outcome;
+    double reply_bytes = 0;
+    std::string trainer_metrics;
+  };
+
+  // Runs the job with one trainer and two servers.
+  static Ended Run(const graph::SourceGraph& source, const job::DistTraining& job, const CachedRun& run = {}) {
+    telemetry::MetricRegistry of_servers, of_trainer;
+    const client::testing::ServedGraph served(source, 2, {.metrics = &of_servers});
+    Ended ended;
+    Result<TrainOutcome> outcome = RunOn(served, job, run, of_trainer);
+    EXPECT_TRUE(outcome.ok()) << outcome.status().ToString();
+    if (outcome.ok()) ended.outcome = *std::move(outcome);
+    ended.reply_bytes = ReplyBytes(of_servers);
+    ended.trainer_metrics = of_trainer.Serialize();
+    return ended;
+  }
+
+  static void ExpectSame(const TrainOutcome& outcome, const TrainOutcome& expected) {
+    EXPECT_EQ(outcome.parameters_digest, expected.parameters_digest);
+    EXPECT_EQ(outcome.parameters_digest.size(), 64u);
+    EXPECT_EQ(outcome.test, expected.test);
+    EXPECT_EQ(outcome.loop.first_epoch_losses, expected.loop.first_epoch_losses);
+  }
+
+ private:
+  static Result<TrainOutcome> RunOn(const client::testing::ServedGraph& served, const job::DistTraining& job,
+                                    const CachedRun& run, telemetry::MetricRegistry& metrics) {
+    client::SessionOptions options;
+    options.addresses = served.addresses();
+    options.access = client::Access::kRpc;
+    options.job = job.name;
+    options.incarnation = run.incarnation;
+    ASSIGN_OR_RETURN(const client::Session session, client::Connect(options));
+    sampler::PartitionedGraph& graph = *session.graph;
+    const graph::GraphSchema& schema = graph.book().schema();
+    ASSIGN_OR_RETURN(sampler::SamplingSpec spec, MakeSamplingSpec(job.training.sampling, schema, job.training.seed));
+    ASSIGN_OR_RETURN(sampler::EpochPlan plan, MakeEpochPlan(job.training, schema, 1, Rank(0)));
+    sampler::LocalMiniBatchSource batches(graph, graph, spec, plan, {});
+    collective::SelfCollective alone;
+    std::atomic<bool> stop = false;
+    uint64_t steps = 0;
+    Observing observer;
+    observer.on_step = [&](const RunPosition&) {
+      if (++steps + 1 >= run.stop_after) stop = true;
+    };
+    TrainOptions training;
+    training.incarnation = run.incarnation;
+    training.timeouts = {std::chrono::seconds(60), std::chrono::seconds(60)};
+    training.observer = &observer;
+    training.stop_requested = &stop;
+    training.metrics = &metrics;
+    if (run.checkpoints != nullptr) training.checkpoints = {run.checkpoints, "run/checkpoints"};
+    return TrainJob(job, graph, batches, alone, training);
+  }
+};
+
+TEST_F(FeatureCacheTest, TrainsTheSameParametersWithFewerBytes) {
+  const graph::SourceGraph source = client::testing::SmallGraph();
+  const job::DistTraining job = JobOnServers(source);
+  const Ended without = Run(source, job);
+  const Ended with = Run(source, WithFeatureCache(job, kPlenty));
+  ExpectSame(with.outcome, without.outcome);
+  EXPECT_FALSE(without.outcome.feature_cache.has_value());
+  ASSERT_TRUE(with.outcome.feature_cache.has_value());
+  const sampler::RowCacheCounts& counts = *with.outcome.feature_cache;
+  EXPECT_GT(counts.hit_rows, counts.fetched_rows);
+  EXPECT_EQ(counts.hit_bytes, counts.hit_rows * (4 * sizeof(float) + sizeof(uint64_t)));
+  // Requests and replies have headers of their own, and their number may differ.
+  EXPECT_GT(without.reply_bytes - with.reply_bytes, 0.8 * static_cast<double>(counts.hit_bytes));
+  EXPECT_THAT(with.trainer_metrics,
+              HasSubstr("espalier_trainer_feature_cache_hit_rows_total " + std::to_string(counts.hit_rows)));
+}
+
+// The memory holds only some of the rows.
+TEST_F(FeatureCacheTest, TrainsTheSameParametersWithLittleMemory) {
+  const graph::SourceGraph source = client::testing::SmallGraph();
+  const job::DistTraining job = JobOnServers(source);
+  const Ended with = Run(source, WithFeatureCache(job, 96 << 10));
+  ExpectSame(with.outcome, Run(source, job).outcome);
+  EXPECT_GT(with.outcome.feature_cache->hit_rows, 0u);
+}
+
+TEST_F(FeatureCacheTest, TrainsTheSameParametersOnATypedGraph) {
+  const graph::SourceGraph source = client::testing::SmallTypedGraph();
+  const job::DistTraining job = JobOnServers(source);
+  const Ended with = Run(source, WithFeatureCache(job, kPlenty));
+  ExpectSame(with.outcome, Run(source, job).outcome);
+  EXPECT_GT(with.outcome.feature_cache->hit_rows, 0u);
+}
+
+TEST_F(FeatureCacheTest, AResumedRunTrainsTheSameParameters) {
+  const graph::SourceGraph source = client::testing::SmallGraph();
+  const job::DistTraining job = WithFeatureCache(JobOnServers(source), kPlenty);
+  const auto checkpoints = std::make_shared<storage::MemoryStore>();
+  const Ended stopped = Run(source, job, {.checkpoints = checkpoints, .stop_after = 11});
+  ASSERT_TRUE(stopped.outcome.stopped());
+  const Ended resumed = Run(source, job, {.checkpoints = checkpoints, .incarnation = 2});
+  EXPECT_NE(resumed.outcome.resumed_from, "");
+  ExpectSame(resumed.outcome, Run(source, JobOnServers(source)).outcome);
+}
+
+TEST_F(FeatureCacheTest, FindsNoRemoteRowsInThisProcess) {
+  const graph::SourceGraph source = client::testing::SmallGraph();
+  const shard::testing::TestGraph opened = shard::testing::MakeTestGraph(source, 2, 11);
+  EXPECT_FALSE(sampler::HasRemoteRows(*opened.graph, opened.book));
+}
+
+}  // namespace
+}  // namespace espalier::trainer
