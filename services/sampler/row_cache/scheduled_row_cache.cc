@@ -73,7 +73,7 @@ bool ScheduledRowCache::IsRemote(const OfType& of_type, GlobalNodeId node) const
 uint64_t ScheduledRowCache::IndexBytes() const {
   uint64_t bytes = step_bytes_;
   for (const OfType& of_type : types_) {
-    bytes += of_type.states.capacity() * (sizeof(std::pair<const uint64_t, RowState>) + 1);
+    bytes += of_type.states.capacity() * kBytesOfState;
   }
   return bytes;
 }
@@ -83,7 +83,17 @@ uint64_t ScheduledRowCache::BytesOfRow(const OfType& of_type) const {
 }
 
 bool ScheduledRowCache::HasRoomForStep() const {
-  return steps_.empty() || (steps_.size() < kMostSteps && IndexBytes() <= memory_bytes_ / 2);
+  if (steps_.empty()) return true;
+  if (steps_.size() >= kMostSteps) return false;
+  // A step like the last one may let a map grow, which doubles it.
+  uint64_t bytes = step_bytes_;
+  for (uint16_t type = 0; type < types_.size(); ++type) {
+    const auto& states = types_[type].states;
+    const StepRows& last = steps_.back()[type];
+    const bool may_grow = states.size() + last.places.size() > states.capacity() / 8 * 7;
+    bytes += (may_grow ? 2u : 1u) * states.capacity() * kBytesOfState + last.SizeInBytes();
+  }
+  return bytes <= memory_bytes_ / 3;
 }
 
 void ScheduledRowCache::Link(uint16_t type, RowState& state, uint64_t step) {

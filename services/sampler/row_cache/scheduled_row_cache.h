@@ -39,15 +39,16 @@ class ScheduledRowCache final : public RowSource {
   static constexpr uint32_t kMostSteps = 65535;
 
   // Caches these columns of `source`, which must be immutable, for nodes of remote partitions. Rows, their index and
-  // the known steps take at most `memory_bytes`, unless the index of one step alone takes more than half of it. Buffers
-  // that GatherRows returns come in addition. `source` and `book` outlive this.
+  // the known steps take at most `memory_bytes`, unless the index of one step alone takes more than two thirds of it.
+  // Buffers that GatherRows returns come in addition. `source` and `book` outlive this.
   ScheduledRowCache(RowSource& source, const graph::PartitionBook& book, const std::vector<ColumnDescription>& columns,
                     uint64_t memory_bytes);
   ~ScheduledRowCache() override;
   ScheduledRowCache(const ScheduledRowCache&) = delete;
   ScheduledRowCache& operator=(const ScheduledRowCache&) = delete;
 
-  // Returns whether a further step may be scheduled: the known steps take at most half of the memory.
+  // Returns whether a further step may be scheduled: with it the index takes at most a third of
+  // the memory.
   bool HasRoomForStep() const;
   // Adds a step that reads these nodes, by NodeTypeId. Not while a step is begun.
   void Schedule(const std::vector<std::vector<GlobalNodeId>>& nodes);
@@ -77,6 +78,7 @@ class ScheduledRowCache final : public RowSource {
     uint16_t last_step = 0;     // that step, modulo 2^16
     bool is_scheduled = false;  // false: no known step reads the row, and last_step and last_index mean nothing
   };
+  static constexpr size_t kBytesOfState = sizeof(uint64_t) + sizeof(RowState) + 1;  // in a map of states
   // The remote rows of one type that a known step reads.
   struct StepRows {
     std::vector<uint32_t> places;     // [rows] the first index of each in the step's nodes, ascending
