@@ -242,6 +242,11 @@ Result<Json> ApiClient::MergePatch(const Resource& resource, const ObjectKey& ke
   return CallForObject("PATCH", resource, key, kube::MergePatchRequest(resource, key, patch, options_.field_manager));
 }
 
+Result<Json> ApiClient::MergePatchStatus(const Resource& resource, const ObjectKey& key, const Json& patch) {
+  return CallForObject("PATCH", resource, key,
+                       kube::MergePatchRequest(resource, key, patch, options_.field_manager, "status"));
+}
+
 Status ApiClient::Delete(const Resource& resource, const ObjectKey& key, const kube::DeleteOptions& options) {
   const std::string doing = Doing("DELETE", resource, key);
   RETURN_IF_ERROR(kube::CheckKey(resource, key).While(doing));

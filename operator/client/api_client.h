@@ -69,6 +69,9 @@ class ApiClient {
   Result<kube::Json> ApplyStatus(const kube::Resource& resource, const kube::Json& object,
                                  const kube::ApplyOptions& options);
   Result<kube::Json> MergePatch(const kube::Resource& resource, const kube::ObjectKey& key, const kube::Json& patch);
+  // The same for the status subresource.
+  Result<kube::Json> MergePatchStatus(const kube::Resource& resource, const kube::ObjectKey& key,
+                                      const kube::Json& patch);
   // Returns OK also if the object does not exist, and kAborted if the name now belongs to an object with another uid.
   Status Delete(const kube::Resource& resource, const kube::ObjectKey& key, const kube::DeleteOptions& options);
 

@@ -18,7 +18,10 @@ constexpr const Resource* kAll[] = {&kPods,
                                     &kNetworkPolicies,
                                     &kLeases,
                                     &kDistTrainings,
-                                    &kCustomResourceDefinitions};
+                                    &kCustomResourceDefinitions,
+                                    &kWorkloads,
+                                    &kResourceFlavors,
+                                    &kWorkloadPriorityClasses};
 
 // Returns true if the name is valid between two slashes; the rule of Kubernetes (apimachinery, validation/path).
 bool IsPathSegment(std::string_view name) {

@@ -37,6 +37,12 @@ inline constexpr Resource kDistTrainings{"espalier.io", "v1alpha1", "disttrainin
 inline constexpr Resource kCustomResourceDefinitions{"apiextensions.k8s.io", "v1", "customresourcedefinitions",
                                                      "CustomResourceDefinition", false};
 
+// Kueue's kinds. They exist only in clusters that have Kueue.
+inline constexpr Resource kWorkloads{"kueue.x-k8s.io", "v1beta2", "workloads", "Workload"};
+inline constexpr Resource kResourceFlavors{"kueue.x-k8s.io", "v1beta2", "resourceflavors", "ResourceFlavor", false};
+inline constexpr Resource kWorkloadPriorityClasses{"kueue.x-k8s.io", "v1beta2", "workloadpriorityclasses",
+                                                   "WorkloadPriorityClass", false};
+
 // Returns the resource of the above with this apiVersion and kind, or null.
 const Resource* FindResource(std::string_view api_version, std::string_view kind);
 

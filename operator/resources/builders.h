@@ -2,6 +2,8 @@
 // job as its controller, the labels of labels.h, and kInputsAnnotation.
 #pragma once
 
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +26,8 @@ struct Context {
   std::string cluster_domain = "cluster.local";
   ImagePull image_pull = {};
   const JobDefaults* defaults = nullptr;  // null: none; must outlive this
+  // What Kueue adds to the pods of a role at admission: partial PodTemplateSpecs, merged in last.
+  std::map<api::Role, kube::Json> placements = {};
 };
 
 // Ports of the pods. If a pod has several servers (spec.servers.containersPerPod), server n adds n to its ports.
@@ -43,12 +47,17 @@ kube::Json PartitionJob(const Context& context);  // of status.partition_attempt
 kube::Json ServerSet(const Context& context, int64_t replica, bool scaled_to_zero);
 kube::Json SamplerSet(const Context& context, bool scaled_to_zero);
 kube::Json TrainerJob(const Context& context);  // of status.incarnation, with status.trainer_replicas trainers
+// Kueue's Workload of the job: one pod set per role, named as the role's field in the document, with all of its pods
+// and their template without placements. `priority` is the value of the WorkloadPriorityClass that kQueuePriorityLabel
+// names, or nullopt: without a priority class.
+kube::Json QueuedWorkload(const Context& context, std::optional<int64_t> priority);
 
 // Return the kInputsAnnotation that an object would have, without building it.
 std::string InputsOfShared(
     const Context& context);  // Service, ServiceAccount, ConfigMap, NetworkPolicy, DisruptionBudget
 std::string InputsOfServerSet(const Context& context, bool scaled_to_zero);  // of every replica
 std::string InputsOfSamplerSet(const Context& context, bool scaled_to_zero);
+std::string InputsOfQueuedWorkload(const Context& context);  // its pod sets: counts, and what changes their templates
 
 // Returns the folder of the run: "<output.uri>/<name>-<first 8 characters of uid>".
 std::string RunPrefix(const api::DistTraining& training);

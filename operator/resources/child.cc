@@ -33,6 +33,9 @@ Inputs SelectInputs(const Context& context, api::Role role) {
   add("template", spec.pod_template);
   if (!spec.service_account_name.empty()) inputs.Add("serviceAccountName", spec.service_account_name);
   if (spec.cache_in_memory) inputs.Add("cacheInMemory", true);
+  if (const auto placement = context.placements.find(role); placement != context.placements.end()) {
+    inputs.Add("placement", placement->second);
+  }
   return inputs;
 }
 

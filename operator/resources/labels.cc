@@ -1,6 +1,7 @@
 #include "operator/resources/labels.h"
 
 #include <algorithm>
+#include <charconv>
 #include <iterator>
 #include <string_view>
 
@@ -15,6 +16,19 @@ constexpr std::string_view kDomainsOfTools[] = {".kubernetes.io", ".k8s.io",    
 constexpr std::string_view kLabelsOfJobs[] = {"job-name", "controller-uid"};
 
 }  // namespace
+
+std::string FindLabel(const api::DistTraining& training, const char* label) {
+  const auto found = training.meta.labels.find(label);
+  return found == training.meta.labels.end() ? std::string() : found->second;
+}
+
+std::optional<int64_t> MaxExecutionSeconds(const api::DistTraining& training) {
+  const std::string text = FindLabel(training, kQueueMaxTimeLabel);
+  int32_t seconds = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+  if (error != std::errc() || end != text.data() + text.size() || seconds <= 0) return std::nullopt;
+  return seconds;
+}
 
 Labels MakeSelector(const api::DistTraining& training) {
   return {{kManagedByLabel, "espalier-operator"}, {kNameLabel, "espalier"}, {kJobLabel, training.meta.key.name}};

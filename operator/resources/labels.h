@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 
 #include "operator/api/dist_training.h"
@@ -23,11 +24,22 @@ inline constexpr char kInputsAnnotation[] = "espalier.io/inputs";
 inline constexpr char kRenewAnnotation[] =
     "espalier.io/renew-certificates";  // on the DistTraining: a new value renews its certificates
 
+// Labels of Kueue on the DistTraining: the LocalQueue, the WorkloadPriorityClass, and the time in seconds that the job
+// may be admitted for.
+inline constexpr char kQueueLabel[] = "kueue.x-k8s.io/queue-name";
+inline constexpr char kQueuePriorityLabel[] = "kueue.x-k8s.io/priority-class";
+inline constexpr char kQueueMaxTimeLabel[] = "kueue.x-k8s.io/max-exec-time-seconds";
+
 inline constexpr char kManagedBySelector[] = "app.kubernetes.io/managed-by=espalier-operator";
 
 inline constexpr char kSharedComponent[] = "job";
 
 using Labels = std::map<std::string, std::string>;
+
+// Returns the value of a label of the DistTraining, or "".
+std::string FindLabel(const api::DistTraining& training, const char* label);
+// Returns the value of kQueueMaxTimeLabel, or nullopt if it is not a positive 32-bit number, as Kueue reads it.
+std::optional<int64_t> MaxExecutionSeconds(const api::DistTraining& training);
 
 Labels MakeLabels(const api::DistTraining& training, const std::string& component);
 // Return the selectors of all pods of the job, and of a role's pods.

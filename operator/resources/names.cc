@@ -35,6 +35,8 @@ std::string NetworkPolicyName(const std::string& job) { return job + "-job"; }
 
 std::string DisruptionBudgetName(const std::string& job) { return job + "-server"; }
 
+std::string QueuedWorkloadName(const std::string& job) { return job + "-workload"; }
+
 std::string PortName(const std::string& name, uint32_t container) {
   return container == 0 ? name : name + "-" + std::to_string(container);
 }

@@ -408,6 +408,9 @@ Json RolePod::Template() const {
     containers.insert(containers.begin() + number, Twin(containers[0], number));
   }
   pod = MergePodTemplate(pod, OfEachContainer(role.pod_template, names), names.size());
+  if (const auto placement = context_.placements.find(role_); placement != context_.placements.end()) {
+    pod = MergePodTemplate(pod, placement->second, names.size());
+  }
   if (!script_arguments_.is_null()) ShareResources(&pod);
   return pod;
 }

@@ -54,6 +54,22 @@ std::vector<KindTraits> MakeKinds() {
        .has_status = true,
        .has_generation = true,
        .must_name_version = true},
+      {.resource = &kube::kWorkloads,
+       .fields = {"spec", "status"},
+       .has_status = true,
+       .has_generation = true,
+       .is_custom = true,
+       .must_name_version = true},
+      {.resource = &kube::kResourceFlavors,
+       .fields = {"spec"},
+       .has_generation = true,
+       .is_custom = true,
+       .must_name_version = true},
+      {.resource = &kube::kWorkloadPriorityClasses,
+       .fields = {"value", "description"},
+       .has_generation = true,
+       .is_custom = true,
+       .must_name_version = true},
   };
 }
 

@@ -1,0 +1,96 @@
+#include <algorithm>
+
+#include "operator/resources/child.h"
+#include "operator/resources/job_document.h"
+#include "operator/resources/names.h"
+
+namespace espalier::ctl::resources {
+
+using kube::Json;
+
+namespace {
+
+using api::Role;
+
+// Names the owner, as Kueue's own integrations do.
+constexpr char kJobUidLabel[] = "kueue.x-k8s.io/job-uid";
+
+// Returns the number of pods that the role has while it runs, all trainers of the document among them.
+int64_t CountPods(const api::Spec& spec, Role role) {
+  const job::DistTraining& job = spec.job;
+  switch (role) {
+    case Role::kPartitioner: return job.partitioner_replicas;
+    case Role::kServer: return int64_t{job.graph.partitions.count} * job.server_replicas_per_partition;
+    case Role::kSampler: return job.sampler_replicas;
+    case Role::kTrainer: return job.trainer_replicas;
+  }
+  return 0;
+}
+
+// Returns the fewest trainers that the document accepts, or nullopt.
+std::optional<int64_t> MinTrainers(const api::Spec& spec) {
+  return kube::IntegerAt(spec.document, {"spec", "trainers", "minReplicas"});
+}
+
+Json PodTemplate(const Context& context, Role role) {
+  switch (role) {
+    case Role::kPartitioner: return PartitionJob(context)["spec"]["template"];
+    case Role::kServer: return ServerSet(context, /*replica=*/0, /*scaled_to_zero=*/false)["spec"]["template"];
+    case Role::kSampler: return SamplerSet(context, /*scaled_to_zero=*/false)["spec"]["template"];
+    case Role::kTrainer: return TrainerJob(context)["spec"]["template"];
+  }
+  return Json::object();
+}
+
+// The Workload exists before the first attempt and incarnation, and outlives them.
+Context BeforeTheFirstPod(const Context& context) {
+  Context first = context;
+  first.placements.clear();
+  first.status.partition_attempt = std::max<int64_t>(1, first.status.partition_attempt);
+  first.status.incarnation = std::max<int64_t>(1, first.status.incarnation);
+  first.status.trainer_replicas = context.training.spec->job.trainer_replicas;
+  return first;
+}
+
+Inputs InputsOfPodSets(const Context& given) {
+  const Context context = BeforeTheFirstPod(given);
+  Inputs inputs;
+  for (const Role role : api::kRoles) {
+    const int64_t count = CountPods(*context.training.spec, role);
+    if (count == 0) continue;
+    inputs.Add(api::FieldName(role), Json::array({count, SelectInputs(context, role).Hash(context.training)}));
+  }
+  if (const auto least = MinTrainers(*context.training.spec)) inputs.Add("minTrainers", *least);
+  return inputs;
+}
+
+}  // namespace
+
+std::string InputsOfQueuedWorkload(const Context& context) { return InputsOfPodSets(context).Hash(context.training); }
+
+Json QueuedWorkload(const Context& given, std::optional<int64_t> priority) {
+  const api::DistTraining& training = given.training;
+  const Context context = BeforeTheFirstPod(given);
+  Json sets = Json::array();
+  for (const Role role : api::kRoles) {
+    const int64_t count = CountPods(*training.spec, role);
+    if (count == 0) continue;
+    Json set = {{"name", api::FieldName(role)}, {"count", count}, {"template", PodTemplate(context, role)}};
+    const auto least = MinTrainers(*training.spec);
+    if (role == Role::kTrainer && least && *least < count) set["minCount"] = *least;
+    sets.push_back(std::move(set));
+  }
+  Json workload = MakeChild(context, kube::kWorkloads, QueuedWorkloadName(training.meta.key.name), kSharedComponent,
+                            InputsOfPodSets(given));
+  workload["metadata"]["labels"][kJobUidLabel] = training.meta.uid;
+  workload["spec"] = {{"queueName", FindLabel(training, kQueueLabel)}, {"podSets", std::move(sets)}};
+  if (const auto seconds = MaxExecutionSeconds(training)) workload["spec"]["maximumExecutionTimeSeconds"] = *seconds;
+  if (const std::string name = FindLabel(training, kQueuePriorityLabel); !name.empty() && priority) {
+    workload["spec"]["priorityClassRef"] = {
+        {"group", kube::kWorkloadPriorityClasses.group}, {"kind", kube::kWorkloadPriorityClasses.kind}, {"name", name}};
+    workload["spec"]["priority"] = *priority;
+  }
+  return workload;
+}
+
+}  // namespace espalier::ctl::resources
