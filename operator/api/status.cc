@@ -14,8 +14,8 @@ namespace {
 
 using kube::Json;
 
-constexpr std::array kConditionOrder{kAccepted,  kPartitioned, kServersReady, kTrainersReady,
-                                     kSuspended, kRestarting,  kSucceeded,    kFailed};
+constexpr std::array kConditionOrder{kAccepted,  kQuotaReserved, kPartitioned, kServersReady, kTrainersReady,
+                                     kSuspended, kRestarting,    kSucceeded,   kFailed};
 
 constexpr std::array<std::pair<Phase, const char*>, 9> kPhases{{{Phase::kPending, "Pending"},
                                                                 {Phase::kPartitioning, "Partitioning"},

@@ -44,6 +44,7 @@ Phase PhaseFromName(const std::string& name);  // kPending for other names
 
 // Condition types. (Declared after Phase: otherwise GCC warns that Phase's members shadow them.)
 inline constexpr char kAccepted[] = "Accepted";
+inline constexpr char kQuotaReserved[] = "QuotaReserved";  // only of a job in a queue of Kueue
 inline constexpr char kPartitioned[] = "Partitioned";
 inline constexpr char kServersReady[] = "ServersReady";
 inline constexpr char kTrainersReady[] = "TrainersReady";

@@ -121,16 +121,18 @@ TEST_F(ApiClientTest, SendsNothingForNamesThatLeadElsewhere) {
 }
 
 TEST_F(ApiClientTest, WritesInItsOwnName) {
-  for (int i = 0; i < 5; ++i) transport_.Then(200, "{}");
+  for (int i = 0; i < 6; ++i) transport_.Then(200, "{}");
   EXPECT_TRUE(client_.Create(kPods, PodNamed("x")).ok());
   EXPECT_TRUE(client_.Apply(kPods, PodNamed("x"), {}).ok());
   EXPECT_TRUE(client_.ApplyStatus(kPods, PodNamed("x"), {.field_manager = "other", .force = false}).ok());
   EXPECT_TRUE(client_.MergePatch(kPods, kKey, {{"a", 1}}).ok());
+  EXPECT_TRUE(client_.MergePatchStatus(kPods, kKey, {{"a", 1}}).ok());
   EXPECT_TRUE(client_.Replace(kPods, PodNamed("x")).ok());
   EXPECT_THAT(Targets(), ElementsAre("POST /api/v1/namespaces/ml/pods?fieldManager=me",
                                      "PATCH /api/v1/namespaces/ml/pods/x?fieldManager=me&force=true",
                                      "PATCH /api/v1/namespaces/ml/pods/x/status?fieldManager=other",
                                      "PATCH /api/v1/namespaces/ml/pods/x?fieldManager=me",
+                                     "PATCH /api/v1/namespaces/ml/pods/x/status?fieldManager=me",
                                      "PUT /api/v1/namespaces/ml/pods/x?fieldManager=me"));
 }
 

@@ -173,10 +173,10 @@ Status Applier::MakeOrChange(Round& round, const plan::ApplyChild& action) {
 
 // A server-side apply would silently take over an existing object of that name; an object of the user lacks the
 // operator's label, so no cache shows it. A POST fails instead. But a later apply does not remove fields that a POST
-// wrote. That matters only for StatefulSets, the only kind whose templates change: their name is looked up by GET, then
-// applied.
+// wrote. That matters only for StatefulSets and Workloads, the only kinds whose templates change: their name is looked
+// up by GET, then applied.
 Status Applier::CreateChild(Round& round, const plan::ApplyChild& action, const kube::ObjectKey& key) {
-  const bool looks_first = *action.resource == kube::kStatefulSets;
+  const bool looks_first = *action.resource == kube::kStatefulSets || *action.resource == kube::kWorkloads;
   if (looks_first) {
     const Result<kube::Json> there = client_.Get(*action.resource, key);
     if (there.ok()) return TakeNote(round, *action.resource, *there);
@@ -321,6 +321,16 @@ Status Applier::Do(Round& round, const plan::DryRunTemplates& action) {
   if (answer.refusal != plan::Observed::DryRun::Refusal::kNone) lifetime = kRefusalLifetime;
   memory_.RememberDryRun(meta.key, meta.uid, std::move(answer), lifetime);
   round.applied.has_news = true;
+  return Status();
+}
+
+// Kueue writes the same lists: the patch names the version that it was made for.
+Status Applier::Do(Round& round, const plan::PatchWorkloadStatus& action) {
+  round.doing = Describe(kube::kWorkloads, action.key);
+  const Result<kube::Json> written = client_.MergePatchStatus(kube::kWorkloads, action.key, action.patch);
+  if (written.status().code() == StatusCode::kNotFound) return Status();  // the watch reports it
+  if (!written.ok()) return written.status();
+  Note(round, kube::kWorkloads, *written);
   return Status();
 }
 

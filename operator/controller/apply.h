@@ -50,6 +50,7 @@ class Applier {
   Status Do(Round& round, const plan::DeleteSelf& action);
   Status Do(Round& round, const plan::WriteProgress& action);
   Status Do(Round& round, const plan::DryRunTemplates& action);
+  Status Do(Round& round, const plan::PatchWorkloadStatus& action);
   Status IssueLeaf(Round& round, api::Role role);
   Status MakeOrChange(Round& round, const plan::ApplyChild& action);
   Status CreateChild(Round& round, const plan::ApplyChild& action, const kube::ObjectKey& key);

@@ -51,7 +51,11 @@ Result<TrainingRecord> ParseTrainingRecord(const kube::Json& object) {
   return record;
 }
 
-Caches::Caches() : jobs(Index<kube::Job>), stateful_sets(Index<kube::StatefulSet>), pods(Index<kube::Pod>) {
+Caches::Caches()
+    : jobs(Index<kube::Job>),
+      stateful_sets(Index<kube::StatefulSet>),
+      pods(Index<kube::Pod>),
+      workloads(Index<kube::QueuedWorkload>) {
   for (auto& store : others) store = std::make_unique<runtime::Store<plan::Child>>(Index<plan::Child>);
 }
 

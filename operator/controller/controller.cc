@@ -26,7 +26,11 @@ ControllerOptions WithDefaults(ControllerOptions options) {
 }
 
 InformersOptions MakeInformersOptions(const ControllerOptions& options) {
-  return {options.name_space, options.min_watch, options.max_watch, options.seed};
+  return {.name_space = options.name_space,
+          .kueue = options.kueue,
+          .min_watch = options.min_watch,
+          .max_watch = options.max_watch,
+          .seed = options.seed};
 }
 
 }  // namespace
@@ -113,6 +117,8 @@ Result<runtime::ReconcileOutcome> Controller::Impl::Round(const std::shared_ptr<
   const api::DistTraining& training = *read;
   const kube::WallTime now = options_.wall_clock();
   plan::Observed seen = ObservedFromCaches(training, caches_, memory_);
+  seen.queue.is_enabled = options_.kueue;
+  if (options_.kueue) seen.queue.unknown_because = informers_.WhyNotListed(kube::kWorkloads);
   if (!training.meta.deletion_requested_at) RETURN_IF_ERROR(LookInTheWay(training, client_, memory_, &seen));
   RETURN_IF_ERROR(Answer(plan::CollectQuestions(training, seen, now), training, client_, memory_, now, &seen));
   const plan::Plan plan = plan::MakePlan(training, seen, options_.defaults, now);

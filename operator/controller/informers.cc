@@ -74,6 +74,10 @@ Informers::Informers(client::ApiClient& client, const InformersOptions& options,
     auto parse = [resource](const kube::Json& object) { return ParseChild(resource, object); };
     add(resource, SinkOfChildren<plan::Child>(*caches.others[i], parse, handlers.wake));
   }
+  if (options.kueue) {
+    add(&kube::kWorkloads,
+        SinkOfChildren<kube::QueuedWorkload>(caches.workloads, kube::ParseQueuedWorkload, handlers.wake));
+  }
   for (size_t i = 0; i < kinds_.size(); ++i) {
     runtime::InformerOptions informer;
     informer.resource = kinds_[i].resource;
@@ -100,13 +104,22 @@ void Informers::Stop() {
 Status Informers::WaitForSync(Deadline deadline) {
   std::string missing;
   for (Kind& kind : kinds_) {
-    if (kind.informer->WaitForSync(deadline)) continue;
+    if (*kind.resource == kube::kWorkloads || kind.informer->WaitForSync(deadline)) continue;
     if (!missing.empty()) missing += ", ";
     missing += kind.resource->plural;
     if (const std::string error = kind.informer->last_error(); !error.empty()) missing += " (" + error + ")";
   }
   if (missing.empty()) return Status();
   return DeadlineExceeded("no list of " + missing + " has arrived in time");
+}
+
+std::string Informers::WhyNotListed(const kube::Resource& resource) const {
+  for (const Kind& kind : kinds_) {
+    if (*kind.resource != resource || kind.informer->has_synced()) continue;
+    const std::string error = kind.informer->last_error();
+    return error.empty() ? "no list has arrived yet" : error;
+  }
+  return "";
 }
 
 std::string Informers::SeenVersion(const kube::Resource& resource) const {

@@ -13,6 +13,7 @@ namespace espalier::ctl::controller {
 
 struct InformersOptions {
   std::string name_space;  // "": all
+  bool kueue = false;      // watch Workloads of Kueue too
   std::chrono::seconds min_watch{45};
   std::chrono::seconds max_watch{75};
   uint64_t seed = 0;
@@ -34,9 +35,11 @@ class Informers {
 
   void Start();
   void Stop();
-  // Blocks until all kinds are listed. Returns DeadlineExceeded, naming the missing kinds and their errors, at the
-  // deadline.
+  // Blocks until all kinds are listed, except Kueue's, which a cluster may lack. Returns DeadlineExceeded, naming the
+  // missing kinds and their errors, at the deadline.
   Status WaitForSync(Deadline deadline);
+  // Returns why a kind that is watched has not been listed yet, or "" if it has.
+  std::string WhyNotListed(const kube::Resource& resource) const;
   // Returns the newest resourceVersion seen of that kind; "" for a kind that is not watched.
   std::string SeenVersion(const kube::Resource& resource) const;
 

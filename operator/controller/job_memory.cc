@@ -97,6 +97,22 @@ std::optional<std::vector<std::string>> JobMemory::FindEvents(const kube::Object
   return found->second.messages;
 }
 
+void JobMemory::RememberFlavor(const kube::ObjectKey& job, const std::string& uid, const std::string& name,
+                               plan::Observed::Queue::Flavor flavor, std::chrono::seconds lifetime) {
+  MutexLock lock(&mutex_);
+  FindOrAddEntry(job, uid).flavors[name] = {std::move(flavor), wall_clock_() + lifetime};
+}
+
+std::optional<plan::Observed::Queue::Flavor> JobMemory::FindFlavor(const kube::ObjectKey& job, const std::string& uid,
+                                                                   const std::string& name) {
+  MutexLock lock(&mutex_);
+  const Entry* const entry = Find(job, uid);
+  if (entry == nullptr) return std::nullopt;
+  const auto found = entry->flavors.find(name);
+  if (found == entry->flavors.end() || wall_clock_() >= found->second.until) return std::nullopt;
+  return found->second.flavor;
+}
+
 void JobMemory::RememberDryRun(const kube::ObjectKey& job, const std::string& uid, plan::Observed::DryRun dry_run,
                                std::optional<std::chrono::seconds> lifetime) {
   MutexLock lock(&mutex_);

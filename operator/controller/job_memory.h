@@ -21,6 +21,10 @@ inline constexpr std::chrono::minutes kCertificatesLifetime{10};
 // requested with requeue_after reads the events again.
 inline constexpr std::chrono::seconds kEventsLifetime = plan::kAskAgain - std::chrono::seconds(1);
 
+// How long a ResourceFlavor is used without reading it again. Kueue does not change the flavors of an admitted
+// Workload.
+inline constexpr std::chrono::minutes kFlavorsLifetime{10};
+
 // Facts about the Secrets with certificates: dates and fingerprints, never contents.
 struct Certificates {
   std::optional<resources::CertificateFacts> authority;
@@ -49,6 +53,12 @@ class JobMemory {
   std::optional<std::vector<std::string>> FindEvents(const kube::ObjectKey& job, const std::string& uid,
                                                      const std::string& about);
 
+  // Stores a ResourceFlavor of Kueue that pods of the job run in, valid for `lifetime` from now.
+  void RememberFlavor(const kube::ObjectKey& job, const std::string& uid, const std::string& name,
+                      plan::Observed::Queue::Flavor flavor, std::chrono::seconds lifetime);
+  std::optional<plan::Observed::Queue::Flavor> FindFlavor(const kube::ObjectKey& job, const std::string& uid,
+                                                          const std::string& name);
+
   // Stores the answer of a dry run. After `lifetime` FindDryRun sets its `is_due`; unset: never.
   void RememberDryRun(const kube::ObjectKey& job, const std::string& uid, plan::Observed::DryRun dry_run,
                       std::optional<std::chrono::seconds> lifetime = std::nullopt);
@@ -74,6 +84,10 @@ class JobMemory {
     std::vector<std::string> messages;
     kube::WallTime until;
   };
+  struct Flavor {
+    plan::Observed::Queue::Flavor flavor;
+    kube::WallTime until;
+  };
   struct Entry {
     std::string uid;
     std::optional<Certificates> certificates;
@@ -82,7 +96,8 @@ class JobMemory {
     std::optional<kube::WallTime> dry_run_until;
     std::optional<plan::Observed::Refusal> refusal;
     std::set<TakenName> taken;
-    std::map<std::string, Events> events;  // by uid of the object they are about
+    std::map<std::string, Events> events;   // by uid of the object they are about
+    std::map<std::string, Flavor> flavors;  // by name
   };
   // Returns null if nothing is stored about the job.
   Entry* Find(const kube::ObjectKey& job, const std::string& uid) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -51,6 +51,16 @@ TEST_F(JobMemoryTest, TellsWhetherARefusalIsNews) {
   EXPECT_TRUE(memory.RememberRefusal(job, "a", std::nullopt));
 }
 
+TEST_F(JobMemoryTest, AFlavorIsReadAgainAfterItsTime) {
+  const plan::Observed::Queue::Flavor flavor{.node_labels = {{"pool", "spot"}}, .tolerations = {}, .error = {}};
+  memory.RememberFlavor(job, "a", "spot", flavor, std::chrono::seconds(600));
+  EXPECT_EQ(memory.FindFlavor(job, "a", "spot"), flavor);
+  EXPECT_FALSE(memory.FindFlavor(job, "a", "reserved").has_value());
+  EXPECT_FALSE(memory.FindFlavor(job, "b", "spot").has_value());
+  now += std::chrono::seconds(600);
+  EXPECT_FALSE(memory.FindFlavor(job, "a", "spot").has_value());
+}
+
 TEST_F(JobMemoryTest, KeepsNothingOfAJobThatIsGone) {
   memory.RememberCertificates(job, "a", {}, std::chrono::seconds(600));
   EXPECT_TRUE(memory.FindCertificates(job, "a").has_value());

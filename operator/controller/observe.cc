@@ -114,6 +114,41 @@ Result<std::vector<std::string>> ReadEventMessages(client::ApiClient& client, Jo
   return messages;
 }
 
+// Returns why an object of Kueue cannot be used, or "" for errors that may be temporary.
+std::string LastingError(const Status& status) {
+  const bool lasts = status.code() == StatusCode::kNotFound || status.code() == StatusCode::kPermissionDenied;
+  return lasts ? status.message() : std::string();
+}
+
+Result<plan::Observed::Queue::Flavor> ReadFlavor(client::ApiClient& client, JobMemory& memory,
+                                                 const api::DistTraining& training, const std::string& name) {
+  const kube::ObjectMeta& job = training.meta;
+  if (auto remembered = memory.FindFlavor(job.key, job.uid, name)) return *std::move(remembered);
+  const Result<kube::Json> object = client.Get(kube::kResourceFlavors, {"", name});
+  plan::Observed::Queue::Flavor flavor;
+  if (!object.ok()) {
+    flavor.error = LastingError(object.status());
+    if (flavor.error.empty()) return object.status();
+    return flavor;
+  }
+  if (const kube::Json* const labels = kube::Find(*object, {"spec", "nodeLabels"}); labels && labels->is_object()) {
+    flavor.node_labels = *labels;
+  }
+  flavor.tolerations = kube::ListAt(*object, {"spec", "tolerations"});
+  memory.RememberFlavor(job.key, job.uid, name, flavor, kFlavorsLifetime);
+  return flavor;
+}
+
+Status ReadPriority(client::ApiClient& client, const std::string& name, plan::Observed::Queue* queue) {
+  const Result<kube::Json> object = client.Get(kube::kWorkloadPriorityClasses, {"", name});
+  if (!object.ok()) {
+    queue->priority_error = LastingError(object.status());
+    return queue->priority_error.empty() ? object.status() : Status();
+  }
+  queue->priority = kube::IntegerAt(*object, {"value"}).value_or(0);
+  return Status();
+}
+
 // Returns what is missing, or nullopt if the Secret has all keys.
 std::optional<plan::Observed::MissingSecret> FindMissing(const SecretReference& wanted,
                                                          const std::optional<kube::Json>& secret) {
@@ -134,6 +169,7 @@ plan::Observed ObservedFromCaches(const api::DistTraining& training, const Cache
   seen.jobs = caches.jobs.ByIndex(job);
   seen.stateful_sets = caches.stateful_sets.ByIndex(job);
   seen.pods = caches.pods.ByIndex(job);
+  seen.queue.workloads = caches.workloads.ByIndex(job);
   for (const auto& store : caches.others) {
     for (const auto& child : store->ByIndex(job)) seen.others.push_back(*child);
   }
@@ -191,6 +227,12 @@ Status Answer(const plan::Questions& questions, const api::DistTraining& trainin
       ASSIGN_OR_RETURN(const auto secret, GetIfThere(client, kube::kSecrets, {job.name_space, wanted.name}));
       if (auto missing = FindMissing(wanted, secret)) seen->missing_secrets.push_back(*std::move(missing));
     }
+  }
+  for (const std::string& name : questions.flavors) {
+    ASSIGN_OR_RETURN(seen->queue.flavors[name], ReadFlavor(client, memory, training, name));
+  }
+  if (!questions.priority_class.empty()) {
+    RETURN_IF_ERROR(ReadPriority(client, questions.priority_class, &seen->queue));
   }
   for (const std::string& name : questions.vanished_jobs) {
     ASSIGN_OR_RETURN(const auto vanished, GetIfThere(client, kube::kJobs, {job.name_space, name}));

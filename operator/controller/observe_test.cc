@@ -57,6 +57,35 @@ TEST_F(ObserveTest, FindsSecretsAndKeysThatAreMissing) {
   EXPECT_THAT(Ask({.referenced_secrets = true}).missing_secrets, IsEmpty());
 }
 
+TEST_F(ObserveTest, ReadsFlavorsOnceAndSaysWhichAreMissing) {
+  const kube::Json toleration = {{"key", "spot"}, {"operator", "Exists"}};
+  const kube::Json spot = {
+      {"apiVersion", "kueue.x-k8s.io/v1beta2"},
+      {"kind", "ResourceFlavor"},
+      {"metadata", {{"name", "spot"}}},
+      {"spec", {{"nodeLabels", {{"pool", "spot"}}}, {"tolerations", kube::Json::array({toleration})}}}};
+  ASSERT_TRUE(job.server.Put(kube::kResourceFlavors, spot).ok());
+  const plan::Observed seen = Ask({.flavors = {"spot", "gone"}});
+  EXPECT_EQ(seen.queue.flavors.at("spot").node_labels, (kube::Json{{"pool", "spot"}}));
+  EXPECT_EQ(seen.queue.flavors.at("spot").tolerations, kube::Json::array({toleration}));
+  EXPECT_EQ(seen.queue.flavors.at("spot").error, "");
+  EXPECT_NE(seen.queue.flavors.at("gone").error, "");
+  Ask({.flavors = {"spot"}});
+  EXPECT_EQ(job.NumRequests("GET", "/resourceflavors/spot"), 1);
+}
+
+TEST_F(ObserveTest, ReadsTheValueOfAPriorityClassOrWhyItCannot) {
+  EXPECT_NE(Ask({.priority_class = "high"}).queue.priority_error, "");
+  const kube::Json high = {{"apiVersion", "kueue.x-k8s.io/v1beta2"},
+                           {"kind", "WorkloadPriorityClass"},
+                           {"metadata", {{"name", "high"}}},
+                           {"value", 100}};
+  ASSERT_TRUE(job.server.Put(kube::kWorkloadPriorityClasses, high).ok());
+  const plan::Observed seen = Ask({.priority_class = "high"});
+  EXPECT_EQ(seen.queue.priority, 100);
+  EXPECT_EQ(seen.queue.priority_error, "");
+}
+
 TEST_F(ObserveTest, GivenCertificatesNeedAPairForEachRoleThatHasPeers) {
   const kube::Json mine = {{"tls", {{"mode", "SecretRef"}, {"secretName", "mine"}}}};
   const OneJob given(mine);

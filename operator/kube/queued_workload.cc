@@ -16,7 +16,8 @@ QueuedWorkload::Assignment ParseAssignment(const Json& json) {
                                         .count = IntegerAt(json, {"count"}),
                                         .flavors = {},
                                         .has_topology = Find(json, {"topologyAssignment"}) != nullptr};
-  for (const auto& [resource, flavor] : ValueAt(json, {"flavors"}, Json::object()).items()) {
+  const Json flavors = ValueAt(json, {"flavors"}, Json::object());
+  for (const auto& [resource, flavor] : flavors.items()) {
     if (flavor.is_string()) assignment.flavors.push_back(flavor.get<std::string>());
   }
   std::sort(assignment.flavors.begin(), assignment.flavors.end());
@@ -36,7 +37,9 @@ QueuedWorkload::PodSetUpdate ParseUpdate(const Json& json) {
 }  // namespace
 
 std::optional<Condition> QueuedWorkload::Find(std::string_view type) const {
-  return FindCondition({{"status", {{"conditions", conditions}}}}, type);
+  Json object = Json::object();
+  object["status"]["conditions"] = conditions;
+  return FindCondition(object, type);
 }
 
 bool QueuedWorkload::IsTrue(std::string_view type) const {

@@ -91,6 +91,14 @@ void AddWorkFlags(CLI::App& app, OperatorFlags* flags) {
       ->capture_default_str();
 }
 
+void AddQueueFlags(CLI::App& app, OperatorFlags* flags) {
+  app.add_flag(
+         "--kueue", flags->kueue,
+         "run DistTrainings with the label kueue.x-k8s.io/queue-name when Kueue admits them; needs permissions for "
+         "Kueue's objects")
+      ->envname("ESPALIER_KUEUE");
+}
+
 void AddPolicyFlags(CLI::App& app, OperatorFlags* flags) {
   app.add_option("--allowed-service-accounts", flags->allowed_service_accounts,
                  "Comma-separated service accounts that a DistTraining may use besides the job's own; `-`: only the "
@@ -163,6 +171,7 @@ void AddOperatorFlags(CLI::App& app, OperatorFlags* flags) {
   AddClusterFlags(app, flags);
   AddElectionFlags(app, flags);
   AddWorkFlags(app, flags);
+  AddQueueFlags(app, flags);
   AddPolicyFlags(app, flags);
   app.add_option("--admin-listen", flags->admin_listen, "host:port of /metrics, /livez, /readyz and /status")
       ->envname("ESPALIER_ADMIN_LISTEN")

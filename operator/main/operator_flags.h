@@ -37,6 +37,7 @@ struct OperatorFlags {
   std::string image_pull_policy = "IfNotPresent";        // of a job's pods, unless a role's template says otherwise
   std::vector<std::string> image_pull_secrets;           // in each job's namespace, besides those of templates
   std::string cluster_domain = "cluster.local";
+  bool kueue = false;                                 // jobs with a queue label wait for Kueue's admission
   std::string job_defaults;                           // a file; empty: none
   std::vector<std::string> allowed_service_accounts;  // empty: all; "-": only the jobs' own
   std::vector<std::string> allowed_images;            // prefixes of names; empty: all; "-": only the operator's

@@ -26,6 +26,15 @@ TEST(OperatorFlagsTest, ReadsFlags) {
   EXPECT_EQ(flags.lease_seconds, 20);
 }
 
+TEST(OperatorFlagsTest, DoesNotUseKueueUnlessItIsAsked) {
+  CLI::App app;
+  OperatorFlags flags;
+  AddOperatorFlags(app, &flags);
+  EXPECT_FALSE(flags.kueue);
+  app.parse("--kueue", false);
+  EXPECT_TRUE(flags.kueue);
+}
+
 TEST(OperatorFlagsTest, ReadsHowImagesArePulled) {
   CLI::App app;
   OperatorFlags flags;

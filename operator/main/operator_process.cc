@@ -71,6 +71,7 @@ controller::ControllerOptions MakeControllerOptions(const OperatorFlags& flags, 
       flags.core_image, flags.trainer_image, flags.cluster_domain, {flags.image_pull_policy, flags.image_pull_secrets}};
   options.defaults.job_defaults = around.job_defaults;
   options.pod_policy = PodPolicyFrom(flags);
+  options.kueue = flags.kueue;
   options.num_workers = flags.workers;
   options.seed = std::hash<std::string>()(around.identity);
   return options;

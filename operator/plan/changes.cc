@@ -48,6 +48,14 @@ void NoteAcceptance(PlanBuilder& builder) {
                    accepted ? api::kAccepted : change.after->reason, "Accept", change.after->message);
 }
 
+void NoteQuota(PlanBuilder& builder) {
+  const Change change = FindChange(builder, api::kQuotaReserved);
+  if (!HasNewReason(change)) return;
+  const std::string& reason = change.after->reason;
+  const bool is_usual = reason == kAdmitted || reason == kPending || reason == kEvicted || reason == kNotQueued;
+  builder.AddEvent(is_usual ? EventType::kNormal : EventType::kWarning, reason, "Queue", change.after->message);
+}
+
 void NoteSuspension(PlanBuilder& builder) {
   const Change change = FindChange(builder, api::kSuspended);
   if (!HasNewReason(change)) return;
@@ -93,6 +101,7 @@ void NoteError(PlanBuilder& builder) {
 
 void NoteChanges(PlanBuilder& builder) {
   NoteAcceptance(builder);
+  NoteQuota(builder);
   NoteSuspension(builder);
   NoteAttempts(builder);
   NoteError(builder);

@@ -1,5 +1,5 @@
 // The stages of a plan in order: blockers, outcome, suspension, deadline, shared objects, certificates, partitioner,
-// servers, trainers. A stage that is not complete stops the ones after it, except that trainers of a running
+// servers, trainers, queue. A stage that is not complete stops the ones after it, except that trainers of a running
 // incarnation are always followed. Clean-up, forced deletions, the status summary and events come last.
 #include "operator/plan/acceptance.h"
 #include "operator/plan/blockers.h"
@@ -12,9 +12,12 @@
 #include "operator/plan/outcome.h"
 #include "operator/plan/partition_stage.h"
 #include "operator/plan/plan.h"
+#include "operator/plan/queue_stage.h"
+#include "operator/plan/quota.h"
 #include "operator/plan/server_stage.h"
 #include "operator/plan/suspension.h"
 #include "operator/plan/trainer_stage.h"
+#include "operator/resources/labels.h"
 
 namespace espalier::ctl::plan {
 namespace {
@@ -40,6 +43,7 @@ Plan PlanForADeletedJob(const api::DistTraining& training, const Observed& seen,
 // change. A suspended job whose current document is not accepted stays suspended.
 bool IsToRest(const PlanBuilder& builder) {
   if (builder.run_policy().suspend) return true;
+  if (AwaitsQuota(builder.training(), builder.status(), builder.seen())) return true;
   const api::Condition* suspended = api::FindCondition(builder.status(), api::kSuspended);
   if (suspended != nullptr && suspended->reason == kSuspending) return true;
   return api::IsTrue(builder.status(), api::kSuspended) && !IsAccepted(builder.training(), builder.seen());
@@ -49,6 +53,7 @@ void Run(PlanBuilder& builder) {
   DetectBlockers(builder);
   if (DecideOutcome(builder)) return;
   if (IsToRest(builder)) return Suspend(builder);
+  PlaceInFlavors(builder);
   StartOrResume(builder);
   if (HasRunOutOfTime(builder)) return;
   MakeShared(builder);
@@ -90,6 +95,7 @@ Plan MakePlan(const api::DistTraining& training, const Observed& seen, const Def
   ShortenGraceOfHeldPods(builder);
   ForceDeleteLostPods(builder);
   Summarize(builder);
+  FollowQueue(builder);
   NoteChanges(builder);
   return std::move(builder).Finish();
 }
@@ -103,6 +109,12 @@ Questions CollectQuestions(const api::DistTraining& training, const Observed& se
     return questions;
   }
   if (api::EffectiveRunPolicy(training).suspend) return {};
+  if (AwaitsQuota(training, training.status, seen)) {
+    Questions of_queue;
+    if (IsQueueKnown(seen)) of_queue.priority_class = resources::FindLabel(training, resources::kQueuePriorityLabel);
+    return of_queue;
+  }
+  questions.flavors = AdmittedFlavors(training, seen);
   if (!IsAccepted(training, seen)) {  // certificates of a job that runs on are still renewed
     const bool runs_on = training.status.started_at && !api::IsTrue(training.status, api::kSuspended);
     questions.certificates = questions.certificates && runs_on;

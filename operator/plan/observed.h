@@ -11,6 +11,7 @@
 #include "operator/api/dist_training.h"
 #include "operator/kube/field_manager.h"
 #include "operator/kube/pod.h"
+#include "operator/kube/queued_workload.h"
 #include "operator/kube/workload.h"
 #include "operator/resources/secrets.h"
 
@@ -86,6 +87,25 @@ struct Observed {
     std::string error;
   };
   std::optional<DryRun> dry_run;
+
+  // What is known about the job's queue, if the document has resources::kQueueLabel.
+  struct Queue {
+    bool is_enabled = false;      // the operator uses Kueue (--kueue)
+    std::string unknown_because;  // why the cache of Workloads is not filled; empty: it is filled
+    std::vector<std::shared_ptr<const kube::QueuedWorkload>> workloads;  // with the job's label
+    // A ResourceFlavor of Questions::flavors.
+    struct Flavor {
+      kube::Json node_labels = kube::Json::object();
+      kube::Json tolerations = kube::Json::array();
+      std::string error;  // why it could not be read; empty: it was
+      friend bool operator==(const Flavor&, const Flavor&) = default;
+    };
+    std::map<std::string, Flavor> flavors;  // by name
+    // The value of Questions::priority_class, or why it could not be read.
+    std::optional<int64_t> priority;
+    std::string priority_error;
+  };
+  Queue queue;
 };
 
 // Returns whether the object's controller is `training`, by uid.

@@ -61,8 +61,14 @@ struct WriteProgress {
 struct DryRunTemplates {
   std::vector<ApplyChild> children;
 };
-using Action =
-    std::variant<ApplyChild, MakeAuthority, MakeLeaf, DeleteChild, DeleteSelf, WriteProgress, DryRunTemplates>;
+// A merge patch of the status of the job's Workload in a queue of Kueue. It names the resourceVersion that it was made
+// for, because it replaces whole lists.
+struct PatchWorkloadStatus {
+  kube::ObjectKey key;
+  kube::Json patch;
+};
+using Action = std::variant<ApplyChild, MakeAuthority, MakeLeaf, DeleteChild, DeleteSelf, WriteProgress,
+                            DryRunTemplates, PatchWorkloadStatus>;
 
 // What the caller must look up before MakePlan, because no cache holds it.
 struct Questions {
@@ -74,6 +80,8 @@ struct Questions {
   std::vector<std::string> vanished_jobs;         // names: Observed::confirmed_gone
   std::vector<std::string> unseen_pods_of;        // names of Jobs whose pods are added to Observed::pods
   std::vector<std::string> suspended_jobs;        // names: Observed::suspended_by
+  std::vector<std::string> flavors;               // names of ResourceFlavors: Observed::Queue::flavors
+  std::string priority_class;                     // a WorkloadPriorityClass: Observed::Queue::priority; empty: none
 };
 
 struct Plan {

@@ -49,7 +49,8 @@ resources::Context PlanBuilder::context() const {
           .status = plan_.status,
           .cluster_domain = defaults_.cluster_domain,
           .image_pull = defaults_.image_pull,
-          .defaults = &defaults_.job_defaults};
+          .defaults = &defaults_.job_defaults,
+          .placements = placements_};
 }
 
 void PlanBuilder::SetCondition(const char* type, api::ConditionStatus status, const std::string& reason,

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "operator/plan/failure.h"
 #include "operator/plan/plan.h"
@@ -41,6 +43,8 @@ class PlanBuilder {
   api::Status& status() { return plan_.status; }
   const api::Status& status() const { return plan_.status; }
   resources::Context context() const;
+  // Sets what Kueue adds to the pods of each role.
+  void SetPlacements(std::map<api::Role, kube::Json> placements) { placements_ = std::move(placements); }
 
   void SetCondition(const char* type, api::ConditionStatus status, const std::string& reason,
                     const std::string& message);
@@ -87,6 +91,7 @@ class PlanBuilder {
   const kube::WallTime now_;
   const api::RunPolicy run_policy_;
   Plan plan_;
+  std::map<api::Role, kube::Json> placements_;
   bool may_apply_ = true;
   std::optional<Blocker> blocker_, noted_;
   std::optional<kube::WallTime> requeue_at_;

@@ -26,6 +26,18 @@ inline constexpr char kHeldByContainers[] = "HeldByContainers";  // other contai
 inline constexpr char kSuspending[] = "Suspending";
 inline constexpr char kNoPodsLeft[] = "NoPodsLeft";
 
+// QuotaReserved
+inline constexpr char kAdmitted[] = "Admitted";                  // by Kueue; the only reason of status True
+inline constexpr char kPending[] = "Pending";                    // in the queue
+inline constexpr char kEvicted[] = "Evicted";                    // by Kueue; the quota is released when no pod is left
+inline constexpr char kWorkloadOutdated[] = "WorkloadOutdated";  // the document has changed; its Workload is replaced
+inline constexpr char kNotQueued[] = "NotQueued";                // the label was removed, or runPolicy.suspend is true
+inline constexpr char kKueueDisabled[] = "KueueDisabled";        // the operator does not use Kueue
+inline constexpr char kKueueUnavailable[] = "KueueUnavailable";  // Workloads cannot be listed
+inline constexpr char kFlavorUnavailable[] = "FlavorUnavailable";
+inline constexpr char kPriorityUnavailable[] = "PriorityClassUnavailable";
+inline constexpr char kTopologyUnsupported[] = "TopologyUnsupported";
+
 // Blockers: problems that can be fixed from outside and do not count as failures of the job.
 inline constexpr char kSecretMissing[] = "SecretMissing";
 inline constexpr char kSecretKeyMissing[] = "SecretKeyMissing";

@@ -9,6 +9,7 @@
 #include "operator/plan/job_failure.h"
 #include "operator/plan/job_turn.h"
 #include "operator/plan/program_pod.h"
+#include "operator/plan/quota.h"
 #include "operator/plan/restart_policy.h"
 #include "operator/plan/trainer_failure.h"
 #include "operator/resources/names.h"
@@ -19,9 +20,14 @@ namespace {
 using api::ConditionStatus;
 using api::Role;
 
-// The current number if the document is invalid.
+// The current number if the document is invalid, or if Kueue may have admitted fewer trainers than it has.
 int64_t WantedReplicas(const PlanBuilder& builder) {
-  return builder.training().spec ? builder.spec().job.trainer_replicas : builder.status().trainer_replicas;
+  const int64_t current = builder.status().trainer_replicas;
+  if (!builder.training().spec) return current;
+  const int64_t wanted = builder.spec().job.trainer_replicas;
+  if (!IsQueued(builder.training())) return wanted;
+  if (!IsQueueKnown(builder.seen())) return current > 0 ? current : wanted;
+  return std::min(wanted, AdmittedTrainers(builder.training(), builder.seen()).value_or(wanted));
 }
 
 std::string Replicas(int64_t replicas) { return std::to_string(replicas) + (replicas == 1 ? " trainer" : " trainers"); }

@@ -32,8 +32,8 @@ OrderedJson MakeMap(const std::string& description, size_t max_entries, OrderedJ
 OrderedJson Conditions() {
   OrderedJson condition = Object(
       "One aspect of the job.",
-      {{"type", Text("Accepted, Partitioned, ServersReady, TrainersReady, Suspended, Restarting, Succeeded or "
-                     "Failed",
+      {{"type", Text("Accepted, QuotaReserved, Partitioned, ServersReady, TrainersReady, Suspended, Restarting, "
+                     "Succeeded or Failed",
                      316)},
        {"status", {{"description", "whether it holds"}, {"type", "string"}, {"enum", {"True", "False", "Unknown"}}}},
        {"reason",

@@ -87,6 +87,7 @@ bool TestOperator::IsSynced() const {
   if (!HasSame(kube::kJobs, Versions(caches.jobs.All()))) return false;
   if (!HasSame(kube::kStatefulSets, Versions(caches.stateful_sets.All()))) return false;
   if (!HasSame(kube::kPods, Versions(caches.pods.All()))) return false;
+  if (awaits_workloads && !HasSame(kube::kWorkloads, Versions(caches.workloads.All()))) return false;
   for (size_t i = 0; i < controller::kOtherKinds.size(); ++i) {
     if (!HasSame(*controller::kOtherKinds[i], Versions(caches.others[i]->All()))) return false;
   }
@@ -121,15 +122,18 @@ TestOperator::Round TestOperator::ReconcileAll() {
   return round;
 }
 
-OperatorWorld::OperatorWorld() : server(ServerOptions(wall)), cluster(server, [this] { return wall.Now(); }) {
+OperatorWorld::OperatorWorld(controller::ControllerOptions options)
+    : server(ServerOptions(wall)), cluster(server, [this] { return wall.Now(); }), options_(std::move(options)) {
   RestartOperator();
 }
 
 OperatorWorld::~OperatorWorld() = default;
 
 void OperatorWorld::RestartOperator() {
+  const bool awaits_workloads = op != nullptr && op->awaits_workloads;
   op.reset();
-  op = std::make_unique<TestOperator>(server, wall);
+  op = std::make_unique<TestOperator>(server, wall, options_);
+  op->awaits_workloads = awaits_workloads;
 }
 
 void OperatorWorld::Create(const std::string& name, const Json& spec) {

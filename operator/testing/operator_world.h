@@ -35,7 +35,8 @@ class TestOperator {
   TestOperator(client::FakeApiServer& server, WallTimer& wall, controller::ControllerOptions options = {});
   ~TestOperator();
 
-  // Waits until the caches equal the objects of the server.
+  // Waits until the caches equal the objects of the server. That of Workloads counts only if awaits_workloads: the
+  // server may refuse to list them.
   void Sync();
   struct Round {
     bool did_something = false;                          // a write, an error, or an immediate requeue
@@ -43,6 +44,8 @@ class TestOperator {
     std::vector<Status> errors;
   };
   Round ReconcileAll();  // reconciles each DistTraining once, in order of names
+
+  bool awaits_workloads = false;
 
   client::FaultyApiTransport& transport() { return transport_; }
   controller::Controller& controller() { return controller_; }
@@ -65,14 +68,15 @@ class TestOperator {
 
 class OperatorWorld {
  public:
-  OperatorWorld();
+  // `options` are those of each operator process; wall_clock and poll_progress are replaced.
+  explicit OperatorWorld(controller::ControllerOptions options = {});
   ~OperatorWorld();
 
   // Creates a valid DistTraining "ml/<name>" with `spec` merged into its spec (RFC 7396).
   void Create(const std::string& name, const kube::Json& spec = kube::Json::object());
   // Changes the spec, like kubectl edit.
   void Edit(const std::string& name, const kube::Json& spec_patch);
-  void RestartOperator();
+  void RestartOperator();  // keeps awaits_workloads
 
   // Syncs the caches, reconciles each job, and steps the cluster. Returns false if nothing changed.
   bool Turn();
@@ -99,6 +103,9 @@ class OperatorWorld {
   client::FakeApiServer server;
   FakeCluster cluster;
   std::unique_ptr<TestOperator> op;
+
+ private:
+  const controller::ControllerOptions options_;
 };
 
 }  // namespace espalier::ctl::cluster

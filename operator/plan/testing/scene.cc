@@ -22,6 +22,9 @@ struct Describe {
   std::string operator()(const DeleteSelf&) const { return "delete self"; }
   std::string operator()(const WriteProgress&) const { return "write progress"; }
   std::string operator()(const DryRunTemplates&) const { return "dry run"; }
+  std::string operator()(const PatchWorkloadStatus& action) const {
+    return "patch status of Workload " + action.key.name;
+  }
 };
 
 }  // namespace

@@ -43,6 +43,13 @@ void LeaveOutUnasked(const Questions& questions, Observed* seen) {
   std::erase_if(seen->mount_failures, [&](const auto& entry) {
     return std::count(questions.mount_failures_of.begin(), questions.mount_failures_of.end(), entry.first) == 0;
   });
+  std::erase_if(seen->queue.flavors, [&](const auto& entry) {
+    return std::count(questions.flavors.begin(), questions.flavors.end(), entry.first) == 0;
+  });
+  if (questions.priority_class.empty()) {
+    seen->queue.priority.reset();
+    seen->queue.priority_error.clear();
+  }
   std::erase_if(seen->creation_failures, [&](const auto& entry) {
     return std::count(questions.creation_failures_of.begin(), questions.creation_failures_of.end(), entry.first) == 0;
   });
@@ -75,6 +82,17 @@ Observed SimulatedCluster::Now() const {
   seen.leaves = leaves_;
   seen.missing_secrets = missing_secrets_;
   seen.suspended_by = suspended_by_;
+  seen.queue.is_enabled = uses_kueue_;
+  seen.queue.unknown_because = workloads_unknown_;
+  for (const auto& [name, object] : workloads_) {
+    Result<kube::QueuedWorkload> workload = kube::ParseQueuedWorkload(object);
+    if (workload.ok() && uses_kueue_ && workloads_unknown_.empty()) {
+      seen.queue.workloads.push_back(std::make_shared<kube::QueuedWorkload>(*std::move(workload)));
+    }
+  }
+  seen.queue.flavors = flavors_;
+  seen.queue.priority = priority_;
+  if (!priority_) seen.queue.priority_error = "not found";
   if (dry_run_generation_) {
     using Refusal = Observed::DryRun::Refusal;
     seen.dry_run = Observed::DryRun{.generation = *dry_run_generation_,
@@ -116,6 +134,7 @@ Status SimulatedCluster::Do(const Action& action) {
   Changed();
   if (const auto* apply = std::get_if<ApplyChild>(&action)) return Apply(*apply);
   if (const auto* deletion = std::get_if<plan::DeleteChild>(&action)) return Delete(*deletion);
+  if (const auto* patch = std::get_if<PatchWorkloadStatus>(&action)) return PatchWorkload(*patch);
   if (std::holds_alternative<DeleteSelf>(action)) deleted_ = true;
   if (const auto* progress = std::get_if<WriteProgress>(&action)) {
     training_.status.progress = progress->progress;
@@ -149,6 +168,7 @@ Status SimulatedCluster::Apply(const ApplyChild& apply) {
   if (is_job && jobs_.count(name) > 0) there = &jobs_[name].meta;
   if (is_set && sets_.count(name) > 0) there = &sets_[name].meta;
   if (others_.count(key) > 0) there = &others_[key].meta;
+  if (*apply.resource == kube::kWorkloads) return ApplyWorkload(apply.object, meta);
   if (there != nullptr && !IsOurs(*there)) return FailedPrecondition(name + " is somebody else's");
   if (!apply.uid.empty() && (there == nullptr || there->uid != apply.uid)) return Aborted(name + " has changed");
   meta.uid = there != nullptr ? there->uid : NewUid();
@@ -193,6 +213,10 @@ Status SimulatedCluster::Delete(const plan::DeleteChild& deletion) {
     if (const auto set = sets_.find(name); set != sets_.end() && *deletion.resource == kube::kStatefulSets) {
       return set->second.meta.uid;
     }
+    if (const auto workload = workloads_.find(name);
+        workload != workloads_.end() && *deletion.resource == kube::kWorkloads) {
+      return kube::StringAt(workload->second, {"metadata", "uid"});
+    }
     const auto other = others_.find({std::string(deletion.resource->kind), name});
     return other == others_.end() ? std::string() : other->second.meta.uid;
   };
@@ -215,6 +239,7 @@ void SimulatedCluster::DeleteObject(const kube::Resource& resource, const std::s
   }
   if (resource == kube::kJobs) jobs_.erase(name);
   if (resource == kube::kStatefulSets) sets_.erase(name);
+  if (resource == kube::kWorkloads) workloads_.erase(name);
   others_.erase({std::string(resource.kind), name});
 }
 
@@ -378,6 +403,7 @@ kube::StatefulSet* SimulatedCluster::FindSet(const std::string& name) {
 bool SimulatedCluster::Has(const kube::Resource& resource, const std::string& name) const {
   if (resource == kube::kJobs) return jobs_.count(name) > 0;
   if (resource == kube::kStatefulSets) return sets_.count(name) > 0;
+  if (resource == kube::kWorkloads) return workloads_.count(name) > 0;
   return others_.count({std::string(resource.kind), name}) > 0;
 }
 

@@ -11,6 +11,7 @@
 //   kubelet               a deleted pod ends with 75 and disappears; on a lost node it stays until a forced deletion; a
 //                         pod with a sidecar keeps running after its program
 //   taint manager         pods of a lost node become disruption targets and are deleted
+//   Kueue                 pod sets of a Workload are immutable while quota is reserved (simulated_kueue.cc)
 #pragma once
 
 #include <functional>
@@ -90,6 +91,24 @@ class SimulatedCluster {
   void InjectSidecar(Sidecar sidecar) { sidecar_ = std::move(sidecar); }  // into pods made from now on
   // Sets spec.suspend of a Job as kubectl patch does.
   void SuspendJob(const std::string& name, bool suspend, const std::string& manager);
+  // Kueue ---------------------------------------------------------------------------------------------------------
+  void set_uses_kueue(bool uses_kueue) { uses_kueue_ = uses_kueue; }
+  // Makes Workloads unknown, as while they cannot be listed. Empty: they are known.
+  void set_workloads_unknown(std::string because) { workloads_unknown_ = std::move(because); }
+  void SetLabel(const std::string& label, const std::string& value);  // of the DistTraining; empty: removes it
+  void PutFlavor(const std::string& name, Observed::Queue::Flavor flavor) { flavors_[name] = std::move(flavor); }
+  void set_priority(std::optional<int64_t> priority) { priority_ = priority; }  // of every WorkloadPriorityClass
+  // Returns the job's Workload as stored, or null.
+  const kube::Json* FindWorkload() const;
+  // Reserves quota in ClusterQueue "gpus" and admits the Workload, with one flavor for all pod sets. `trainers`: how
+  // many of them; 0: all.
+  void AdmitWorkload(const std::string& flavor, int64_t trainers = 0);
+  void EvictWorkload(const std::string& reason, const std::string& message);
+  // Writes a condition, as Kueue does.
+  void SetWorkloadCondition(const std::string& type, bool is_true, const std::string& reason,
+                            const std::string& message);
+  void EditWorkload(const std::function<void(kube::Json*)>& edit);
+
   void set_grace(std::chrono::seconds grace) { grace_ = grace; }  // terminationGracePeriodSeconds of all pods
   bool EndSidecar(const std::string& pod, int exit_code);         // false: it does not run
   void set_creation_error(std::string error) { creation_error_ = std::move(error); }  // no pod can be made
@@ -115,6 +134,8 @@ class SimulatedCluster {
   std::string NewUid();
   Status Apply(const ApplyChild& apply);
   Status Delete(const plan::DeleteChild& deletion);
+  Status ApplyWorkload(const kube::Json& object, const kube::ObjectMeta& meta);
+  Status PatchWorkload(const PatchWorkloadStatus& action);
   void DeleteObject(const kube::Resource& resource, const std::string& name, kube::Propagation propagation);
   void MakePod(const kube::ObjectMeta& controller, const kube::Resource& resource, const std::string& name,
                int64_t index);
@@ -145,6 +166,11 @@ class SimulatedCluster {
   std::map<std::string, kube::FieldManager> suspended_by_;
   std::chrono::seconds grace_{30};
   std::optional<int64_t> dry_run_generation_;
+  std::map<std::string, kube::Json> workloads_;
+  std::map<std::string, Observed::Queue::Flavor> flavors_;
+  std::optional<int64_t> priority_;
+  std::string workloads_unknown_;
+  bool uses_kueue_ = false;
   std::map<std::string, bool> nodes_;  // name, is lost
   int64_t next_uid_ = 1, next_node_ = 0, resource_version_ = 1, changes_ = 0;
   bool deleted_ = false;

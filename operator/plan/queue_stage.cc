@@ -1,0 +1,179 @@
+// The Workload follows the job as in Kueue's jobframework: it is created when no pod is left and quota is wanted, its
+// pod sets are updated while no quota is reserved, and it is replaced if they change after that. An eviction first
+// suspends the job (quota.h), which saves a checkpoint; when no pod is left, the quota is released, and Kueue queues
+// the Workload again. The Workload of a job that is suspended by its document is deleted, because it would hold quota.
+#include "operator/plan/queue_stage.h"
+
+#include "operator/plan/acceptance.h"
+#include "operator/plan/quota.h"
+#include "operator/plan/workload_status.h"
+#include "operator/resources/labels.h"
+#include "operator/resources/names.h"
+
+namespace espalier::ctl::plan {
+namespace {
+
+using api::ConditionStatus;
+
+// No watch reports a change of permissions, flavors and priority classes, or an API that is installed later.
+constexpr std::chrono::seconds kAskKueueAgain{10};
+
+void Wait(PlanBuilder& builder, const std::string& reason, const std::string& message) {
+  builder.SetCondition(api::kQuotaReserved, ConditionStatus::kFalse, reason, message);
+}
+
+bool HasNoPods(const PlanBuilder& builder) { return api::IsTrue(builder.status(), api::kSuspended); }
+
+void DeleteWorkload(PlanBuilder& builder, const kube::QueuedWorkload& workload) {
+  builder.Delete(kube::kWorkloads, workload.meta);
+}
+
+void PatchStatus(PlanBuilder& builder, std::optional<PatchWorkloadStatus> patch) {
+  if (patch) builder.Add(*std::move(patch));
+}
+
+std::string UnavailableMessage(const Observed& seen) {
+  return "Workloads of Kueue cannot be listed (" + seen.queue.unknown_because +
+         "): install Kueue with API kueue.x-k8s.io/v1beta2, and set kueue.enabled of the chart, which grants the "
+         "permissions";
+}
+
+std::string DisabledMessage(const PlanBuilder& builder) {
+  return std::string("the label ") + resources::kQueueLabel + " asks for the queue " +
+         resources::FindLabel(builder.training(), resources::kQueueLabel) +
+         " of Kueue, which this operator does not use: set kueue.enabled of the chart (--kueue), or remove the label";
+}
+
+// Applies the Workload as the resource asks for it now. Its status is the API server's answer of the next round.
+void Submit(PlanBuilder& builder) {
+  const Observed::Queue& queue = builder.seen().queue;
+  const std::string queue_name = resources::FindLabel(builder.training(), resources::kQueueLabel);
+  const std::string priority_class = resources::FindLabel(builder.training(), resources::kQueuePriorityLabel);
+  if (!priority_class.empty() && !queue.priority) {
+    builder.RequeueAfter(kAskKueueAgain);
+    return Wait(builder, kPriorityUnavailable,
+                "WorkloadPriorityClass " + priority_class + ": " +
+                    (queue.priority_error.empty() ? "not read yet" : queue.priority_error));
+  }
+  const std::string name = resources::QueuedWorkloadName(builder.name());
+  builder.ApplyAgain(kube::kWorkloads, resources::QueuedWorkload(builder.context(), queue.priority));
+  if (builder.world().IsTaken(kube::kWorkloads, name)) {
+    return Wait(builder, kNameTaken, "Workload " + name + " exists and does not belong to this job");
+  }
+  if (builder.seen().refusal && builder.seen().refusal->child == "Workload " + name) {
+    return Wait(builder, kRefused, "Workload " + name + ": " + builder.seen().refusal->message);
+  }
+  Wait(builder, kPending, "Workload " + name + " is being put into the queue " + queue_name);
+}
+
+// Returns what Kueue says about a Workload that is not admitted.
+std::string PendingMessage(const kube::QueuedWorkload& workload) {
+  const std::string name = "Workload " + workload.meta.key.name;
+  if (!workload.active) return name + " is deactivated: set its spec.active to true to queue it again";
+  for (const char* const type : {kWorkloadQuotaReserved, kWorkloadAdmitted}) {
+    const std::optional<kube::Condition> condition = workload.Find(type);
+    if (condition && condition->is_false() && !condition->message.empty()) return name + ": " + condition->message;
+  }
+  return workload.IsTrue(kWorkloadQuotaReserved) ? name + " has quota and waits for admission checks"
+                                                 : name + " is in the queue " + workload.queue;
+}
+
+void FollowEviction(PlanBuilder& builder, const kube::QueuedWorkload& workload) {
+  const std::optional<kube::Condition> evicted = workload.Find(kWorkloadEvicted);
+  if (HasNoPods(builder) && workload.IsTrue(kWorkloadQuotaReserved)) {
+    PatchStatus(builder, ReleaseQuota(workload, builder.stamp()));
+  }
+  Wait(builder, kEvicted,
+       evicted->reason + ": " + evicted->message +
+           (workload.active ? "" : "; set spec.active of Workload " + workload.meta.key.name + " to true to queue it"));
+}
+
+void FollowAdmission(PlanBuilder& builder, const kube::QueuedWorkload& workload) {
+  builder.SetCondition(api::kQuotaReserved, ConditionStatus::kTrue, kAdmitted,
+                       "Workload " + workload.meta.key.name + " is admitted by ClusterQueue " + workload.cluster_queue);
+  if (!builder.training().spec) return;
+  PatchStatus(builder,
+              ReportPods(workload, builder.status(), builder.spec().job.partitioner_replicas, builder.stamp()));
+}
+
+bool HasOldPriority(const PlanBuilder& builder, const kube::QueuedWorkload& workload) {
+  return workload.priority_class != resources::FindLabel(builder.training(), resources::kQueuePriorityLabel);
+}
+
+// Handles a Workload that asks for something else than the resource, or that has another priority.
+void Replace(PlanBuilder& builder, const kube::QueuedWorkload& workload) {
+  if (!workload.IsTrue(kWorkloadQuotaReserved)) return Submit(builder);
+  if (HasNoPods(builder)) DeleteWorkload(builder, workload);
+  Wait(builder, kWorkloadOutdated,
+       "the resource has changed since Workload " + workload.meta.key.name +
+           " was admitted; the job goes back to the queue");
+}
+
+void FollowWorkload(PlanBuilder& builder, const kube::QueuedWorkload& workload) {
+  const std::string name = "Workload " + workload.meta.key.name;
+  if (workload.meta.deletion_requested_at) return Wait(builder, kPending, name + " is being deleted");
+  if (workload.IsTrue(kWorkloadFinished)) {
+    if (HasNoPods(builder)) DeleteWorkload(builder, workload);
+    return Wait(builder, kPending, name + " was declared finished; it is replaced");
+  }
+  const bool is_outdated = IsOutdated(workload, builder.training(), builder.status(), builder.seen());
+  const bool may_update = !workload.IsTrue(kWorkloadQuotaReserved) && IsAccepted(builder.training(), builder.seen());
+  if (is_outdated || (may_update && HasOldPriority(builder, workload))) return Replace(builder, workload);
+  if (workload.IsTrue(kWorkloadEvicted)) return FollowEviction(builder, workload);
+  if (!workload.IsTrue(kWorkloadAdmitted)) return Wait(builder, kPending, PendingMessage(workload));
+  if (NeedsTopology(workload)) {
+    return Wait(builder, kTopologyUnsupported,
+                name + " is admitted by ClusterQueue " + workload.cluster_queue +
+                    " with a topology assignment, which is not supported: use ResourceFlavors without topologyName");
+  }
+  FollowAdmission(builder, workload);
+}
+
+}  // namespace
+
+void PlaceInFlavors(PlanBuilder& builder) {
+  const Observed& seen = builder.seen();
+  if (!IsQueued(builder.training()) || !seen.queue.is_enabled) return;
+  if (!IsQueueKnown(seen)) {
+    return builder.BlockChanges({.reason = kKueueUnavailable, .message = UnavailableMessage(seen)});
+  }
+  Placements placements = FindPlacements(builder.training(), seen);
+  if (!placements.missing.empty()) {
+    builder.BlockChanges({.reason = kFlavorUnavailable, .message = placements.missing});
+    builder.RequeueAfter(kAskKueueAgain);
+  }
+  builder.SetPlacements(std::move(placements.by_role));
+}
+
+void FollowQueue(PlanBuilder& builder) {
+  const api::DistTraining& training = builder.training();
+  const kube::QueuedWorkload* const workload = FindWorkload(training, builder.seen());
+  if (api::IsTerminal(builder.status())) {
+    if (workload != nullptr && !workload->meta.deletion_requested_at) {
+      PatchStatus(builder, ReportFinished(*workload, builder.status(), builder.stamp()));
+    }
+    return;
+  }
+  if (!IsQueued(training)) {
+    if (workload != nullptr) DeleteWorkload(builder, *workload);
+    return builder.ClearCondition(api::kQuotaReserved, kNotQueued,
+                                  std::string("the label ") + resources::kQueueLabel + " was removed");
+  }
+  if (!builder.status().started_at && !HasNoPods(builder)) return;  // not accepted yet
+  if (!builder.seen().queue.is_enabled) return Wait(builder, kKueueDisabled, DisabledMessage(builder));
+  if (!IsQueueKnown(builder.seen())) {
+    builder.RequeueAfter(kAskKueueAgain);
+    return builder.SetCondition(api::kQuotaReserved, ConditionStatus::kUnknown, kKueueUnavailable,
+                                UnavailableMessage(builder.seen()));
+  }
+  if (builder.run_policy().suspend) {
+    if (workload != nullptr && HasNoPods(builder)) DeleteWorkload(builder, *workload);
+    return Wait(builder, kNotQueued, "spec.runPolicy.suspend is true");
+  }
+  if (workload != nullptr) return FollowWorkload(builder, *workload);
+  if (!HasNoPods(builder)) return Wait(builder, kPending, "the job's Workload is gone; its pods are being stopped");
+  if (!IsAccepted(training, builder.seen())) return;
+  Submit(builder);
+}
+
+}  // namespace espalier::ctl::plan

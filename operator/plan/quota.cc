@@ -1,0 +1,127 @@
+// A Workload is found by its owner, not by its name, so that a Workload of an earlier job of the same name is not used.
+// Quota counts only while the Workload is admitted, not evicted, not finished, not being deleted, and asks for what the
+// resource says now.
+#include "operator/plan/quota.h"
+
+#include <set>
+
+#include "operator/plan/acceptance.h"
+#include "operator/resources/builders.h"
+#include "operator/resources/labels.h"
+
+namespace espalier::ctl::plan {
+namespace {
+
+using api::Role;
+using kube::Json;
+using Flavor = Observed::Queue::Flavor;
+
+bool HasQuota(const kube::QueuedWorkload& workload) {
+  return workload.IsTrue(kWorkloadAdmitted) && !workload.IsTrue(kWorkloadEvicted) &&
+         !workload.IsTrue(kWorkloadFinished) && !workload.meta.deletion_requested_at;
+}
+
+std::optional<Role> RoleOfPodSet(const std::string& name) {
+  for (const Role role : api::kRoles) {
+    if (name == api::FieldName(role)) return role;
+  }
+  return std::nullopt;
+}
+
+void AddTolerations(const Json& tolerations, Json* pod) {
+  for (const Json& toleration : tolerations) (*pod)["spec"]["tolerations"].push_back(toleration);
+}
+
+void AddMembers(const Json& members, const char* part, const char* field, Json* pod) {
+  for (const auto& [name, value] : members.items()) (*pod)[part][field][name] = value;
+}
+
+}  // namespace
+
+bool IsQueued(const api::DistTraining& training) {
+  return !resources::FindLabel(training, resources::kQueueLabel).empty();
+}
+
+bool IsQueueKnown(const Observed& seen) { return seen.queue.is_enabled && seen.queue.unknown_because.empty(); }
+
+const kube::QueuedWorkload* FindWorkload(const api::DistTraining& training, const Observed& seen) {
+  for (const auto& workload : seen.queue.workloads) {
+    if (IsOurs(workload->meta, training)) return workload.get();
+  }
+  return nullptr;
+}
+
+bool IsOutdated(const kube::QueuedWorkload& workload, const api::DistTraining& training, const api::Status& status,
+                const Observed& seen) {
+  if (!IsAccepted(training, seen)) return false;
+  if (workload.queue != resources::FindLabel(training, resources::kQueueLabel)) return true;
+  if (workload.max_execution_seconds != resources::MaxExecutionSeconds(training)) return true;
+  const auto inputs = workload.meta.annotations.find(resources::kInputsAnnotation);
+  const resources::Context context{.training = training, .status = status};
+  return inputs == workload.meta.annotations.end() || inputs->second != resources::InputsOfQueuedWorkload(context);
+}
+
+bool NeedsTopology(const kube::QueuedWorkload& workload) {
+  for (const auto& assignment : workload.assignments) {
+    if (assignment.has_topology) return true;
+  }
+  return false;
+}
+
+bool AwaitsQuota(const api::DistTraining& training, const api::Status& status, const Observed& seen) {
+  if (!IsQueued(training)) return false;
+  if (!IsQueueKnown(seen)) return !status.started_at || api::IsTrue(status, api::kSuspended);
+  const kube::QueuedWorkload* const workload = FindWorkload(training, seen);
+  return workload == nullptr || !HasQuota(*workload) || NeedsTopology(*workload) ||
+         IsOutdated(*workload, training, status, seen);
+}
+
+std::optional<int64_t> AdmittedTrainers(const api::DistTraining& training, const Observed& seen) {
+  const kube::QueuedWorkload* const workload = FindWorkload(training, seen);
+  if (workload == nullptr) return std::nullopt;
+  for (const auto& assignment : workload->assignments) {
+    if (assignment.pod_set == api::FieldName(Role::kTrainer)) return assignment.count;
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> AdmittedFlavors(const api::DistTraining& training, const Observed& seen) {
+  const kube::QueuedWorkload* const workload = IsQueued(training) ? FindWorkload(training, seen) : nullptr;
+  if (workload == nullptr) return {};
+  std::set<std::string> names;
+  for (const auto& assignment : workload->assignments)
+    names.insert(assignment.flavors.begin(), assignment.flavors.end());
+  return {names.begin(), names.end()};
+}
+
+Placements FindPlacements(const api::DistTraining& training, const Observed& seen) {
+  Placements placements;
+  const kube::QueuedWorkload* const workload = FindWorkload(training, seen);
+  if (workload == nullptr) return placements;
+  for (const auto& assignment : workload->assignments) {
+    const std::optional<Role> role = RoleOfPodSet(assignment.pod_set);
+    if (!role) continue;
+    Json pod = Json::object();
+    for (const std::string& name : assignment.flavors) {
+      const auto flavor = seen.queue.flavors.find(name);
+      if (flavor == seen.queue.flavors.end() || !flavor->second.error.empty()) {
+        placements.missing = "ResourceFlavor " + name + ": " +
+                             (flavor == seen.queue.flavors.end() ? "not read yet" : flavor->second.error);
+        continue;
+      }
+      AddMembers(flavor->second.node_labels, "spec", "nodeSelector", &pod);
+      AddTolerations(flavor->second.tolerations, &pod);
+    }
+    for (const auto& update : workload->updates) {
+      if (update.pod_set != assignment.pod_set) continue;
+      AddMembers(update.labels, "metadata", "labels", &pod);
+      AddMembers(update.annotations, "metadata", "annotations", &pod);
+      AddMembers(update.node_selector, "spec", "nodeSelector", &pod);
+      AddTolerations(update.tolerations, &pod);
+    }
+    if (!pod.empty()) placements.by_role[*role] = std::move(pod);
+  }
+  return placements;
+}
+
+}  // namespace espalier::ctl::plan

@@ -1,0 +1,52 @@
+// What Kueue has decided about a job that has a queue (resources::kQueueLabel). Pure functions of the resource and of
+// what was observed.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "operator/plan/observed.h"
+
+namespace espalier::ctl::plan {
+
+// Types of the conditions of a Workload.
+inline constexpr char kWorkloadQuotaReserved[] = "QuotaReserved";
+inline constexpr char kWorkloadAdmitted[] = "Admitted";
+inline constexpr char kWorkloadEvicted[] = "Evicted";
+inline constexpr char kWorkloadFinished[] = "Finished";
+inline constexpr char kWorkloadPodsReady[] = "PodsReady";
+inline constexpr char kWorkloadRequeued[] = "Requeued";
+
+// Returns whether the job has a queue.
+bool IsQueued(const api::DistTraining& training);
+// Returns whether the operator uses Kueue and its cache of Workloads is filled.
+bool IsQueueKnown(const Observed& seen);
+// Returns the job's own Workload, or null.
+const kube::QueuedWorkload* FindWorkload(const api::DistTraining& training, const Observed& seen);
+// Returns whether the Workload asks for something else than the accepted resource does now: another queue, time limit or
+// pod sets. Kueue allows no such change while quota is reserved. A document that might be refused changes nothing.
+bool IsOutdated(const kube::QueuedWorkload& workload, const api::DistTraining& training, const api::Status& status,
+                const Observed& seen);
+// Returns whether Kueue assigns places in a topology to pods of the Workload, which the operator does not pass on.
+bool NeedsTopology(const kube::QueuedWorkload& workload);
+
+// Returns whether the job must not run now, because Kueue has not admitted it or has evicted it. If the operator does
+// not know what Kueue has decided, a job that runs continues, and a job that does not run waits.
+bool AwaitsQuota(const api::DistTraining& training, const api::Status& status, const Observed& seen);
+
+// Return what the Workload's admission says: the number of trainers, or nullopt if none is admitted; and the names of
+// the ResourceFlavors that pods run in.
+std::optional<int64_t> AdmittedTrainers(const api::DistTraining& training, const Observed& seen);
+std::vector<std::string> AdmittedFlavors(const api::DistTraining& training, const Observed& seen);
+
+// What Kueue adds to the pods of each role (resources::Context::placements): the node labels and tolerations of their
+// flavors, and the updates of admission checks. A role without additions has no entry.
+struct Placements {
+  std::map<api::Role, kube::Json> by_role;
+  std::string missing;  // why a flavor is not known; empty: all are
+};
+Placements FindPlacements(const api::DistTraining& training, const Observed& seen);
+
+}  // namespace espalier::ctl::plan
