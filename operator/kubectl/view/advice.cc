@@ -67,8 +67,8 @@ const std::map<std::string, std::string>& AdviceByReason() {
       {plan::kJobSuspended,
        "Set spec.suspend of the Job that the message names to false, and stop the field manager in the message from "
        "setting it again. Kueue suspends Jobs without a queue where manageJobsWithoutQueueName is set: exclude the "
-       "namespace (managedJobsNamespaceSelector), or turn that off. To suspend the whole job: kubectl espalier "
-       "suspend."},
+       "namespace (managedJobsNamespaceSelector), or turn that off; a LocalQueue named default has the same effect. To "
+       "suspend the whole job: kubectl espalier suspend."},
       {plan::kPodRejected, "See why the node refuses the pod: the message is the kubelet's."},
       {plan::kScriptChanged,
        "Put the script with the digest of status.script.sha256 back before the restarts reach runPolicy.backoffLimit, "

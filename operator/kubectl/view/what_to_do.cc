@@ -1,6 +1,6 @@
 // WhatToDo checks the possible explanations of the job's state from the most to the least certain, and returns the
 // first that applies: the job has succeeded, no operator handles it, a known reason (advice.h), a requested suspension,
-// a failed pod. If none applies, it describes how long the job has trained or waited.
+// a queue, a failed pod. If none applies, it describes how long the job has trained or waited.
 #include "operator/kubectl/view/what_to_do.h"
 
 #include "operator/kubectl/view/advice.h"
@@ -8,6 +8,7 @@
 #include "operator/kubectl/view/progress_text.h"
 #include "operator/kubectl/view/status_text.h"
 #include "operator/plan/failure.h"
+#include "operator/plan/reasons.h"
 #include "operator/resources/labels.h"
 
 namespace espalier::ctl::view {
@@ -55,6 +56,17 @@ std::string AdviceForTraining(const api::DistTraining& training, kube::WallTime 
          ". If that lasts: " + WhereToLook(training);
 }
 
+// Returns "" if the job does not wait for Kueue.
+std::string AdviceForQueuedJob(const api::Status& status) {
+  const api::Condition* const quota = api::FindCondition(status, api::kQuotaReserved);
+  if (!api::IsTrue(status, api::kSuspended) || quota == nullptr || quota->status == api::ConditionStatus::kTrue) {
+    return "";
+  }
+  const bool is_queued = quota->reason == plan::kPending || quota->reason == plan::kEvicted;
+  return (is_queued ? "nothing: the job waits in its queue (" : "The job cannot wait in its queue (") + quota->reason +
+         "): " + quota->message;
+}
+
 std::string AdviceForWaitingJob(const api::DistTraining& training, kube::WallTime now) {
   const api::Condition* const leading = LeadingCondition(training.status);
   if (leading == nullptr) return WhereToLook(training);
@@ -88,6 +100,7 @@ std::string WhatToDo(const api::DistTraining& training, const std::optional<Fail
   if (api::IsTrue(status, api::kSuspended) && api::EffectiveRunPolicy(training).suspend) {
     return "nothing: the job is suspended as spec.runPolicy.suspend says. Resume it: " + Command(training, "resume");
   }
+  if (std::string text = AdviceForQueuedJob(status); !text.empty()) return text;
   if (failed) {
     if (const auto failure = plan::FindFailure(failed->member.pod)) {
       return AdviceForReason(training, failure->reason, api::ToString(failed->member.role), failure->message);

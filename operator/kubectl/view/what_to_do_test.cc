@@ -44,6 +44,24 @@ TEST(WhatToDoTest, SaysNothingOfASuccessOfVisibleProgressAndOfASuspensionOnReque
   EXPECT_THAT(Said(suspended), AllOf(StartsWith("nothing"), HasSubstr("kubectl espalier resume cora -n ml")));
 }
 
+TEST(WhatToDoTest, SaysWhatAJobInAQueueWaitsFor) {
+  Json job = StartingJob("TrainersReady", "Suspending");
+  job["status"]["phase"] = "Suspended";
+  const auto add = [&job](const char* type, const char* status, const char* reason, const char* message) {
+    job["status"]["conditions"].push_back({{"type", type},
+                                           {"status", status},
+                                           {"reason", reason},
+                                           {"message", message},
+                                           {"lastTransitionTime", "2026-01-02T03:05:00Z"}});
+  };
+  add("Suspended", "True", "NoPodsLeft", "no pod of the job is left");
+  add("QuotaReserved", "False", plan::kPending, "Workload cora-workload: insufficient quota");
+  EXPECT_EQ(Said(job), "nothing: the job waits in its queue (Pending): Workload cora-workload: insufficient quota");
+  job["status"]["conditions"].back()["reason"] = plan::kKueueDisabled;
+  job["status"]["conditions"].back()["message"] = "set kueue.enabled";
+  EXPECT_EQ(Said(job), "The job cannot wait in its queue (KueueDisabled): set kueue.enabled");
+}
+
 TEST(WhatToDoTest, OldProgressIsNone) {
   Json job = testing::TrainingJobJson();
   job["status"]["progress"]["lastUpdated"] = "2026-01-02T03:04:30Z";  // 5 m 30 s ago
