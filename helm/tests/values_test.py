@@ -61,7 +61,10 @@ class ValuesTest(unittest.TestCase):
 
     def test_what_it_has_from_elsewhere_is_the_same(self):
         """Files, for links do not come through every way in which charts are brought to a cluster."""
-        for name, origin in {"disttrainings.yaml": "crds/disttrainings.yaml", "role.yaml": "operator/rbac/role.yaml"}.items():
+        origins = {"disttrainings.yaml": "crds/disttrainings.yaml"}
+        for name in ("role.yaml", "kueue_role.yaml", "kueue_cluster_role.yaml"):
+            origins[name] = f"operator/rbac/{name}"
+        for name, origin in origins.items():
             copy = CHART / "files" / name
             self.assertFalse(copy.is_symlink(), name)
             self.assertEqual(copy.read_text(), (CHART.parents[1] / origin).read_text(),
