@@ -25,8 +25,8 @@ bool IsQueued(const api::DistTraining& training);
 bool IsQueueKnown(const Observed& seen);
 // Returns the job's own Workload, or null.
 const kube::QueuedWorkload* FindWorkload(const api::DistTraining& training, const Observed& seen);
-// Returns whether the Workload asks for something else than the accepted resource does now: another queue, time limit or
-// pod sets. Kueue allows no such change while quota is reserved. A document that might be refused changes nothing.
+// Returns whether the Workload asks for something else than the accepted resource does now: another queue, time limit
+// or pod sets. Kueue allows no such change while quota is reserved. A document that might be refused changes nothing.
 bool IsOutdated(const kube::QueuedWorkload& workload, const api::DistTraining& training, const api::Status& status,
                 const Observed& seen);
 // Returns whether Kueue assigns places in a topology to pods of the Workload, which the operator does not pass on.
