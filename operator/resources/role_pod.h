@@ -49,7 +49,8 @@ class RolePod {
   RolePod& Field(const std::string& name, kube::Json value);  // sets a field of the pod's spec
 
   // Returns the template: defaults, the role's fields of the document, the role's template and its placement are merged
-  // into the pod, in this order. Further program containers equal the first one except for their ports, and share its volumes.
+  // into the pod, in this order. Further program containers equal the first one except for their ports, and share its
+  // volumes.
   kube::Json Template() const;
 
  private:
