@@ -51,12 +51,8 @@ def ensure(say):
             _ensure_base(say)
             say("building images (about three minutes)")
             with _staging(ARCHIVES) as staging:
-                run([SOURCE / "images/build", "--tool", "buildah", "--binaries", "given", "--base", BASE_IMAGE,
-                     "--prefix", PREFIX, "--tag", tag, "--archive", staging / "archives"],
-                    timeout=BUILD_SECONDS, env=BUILDAH)
+                _build(NAMES, tag, staging / "archives")
                 (staging / "archives").rename(made)
-            for name in NAMES:  # only the archive is kept
-                run(["buildah", "rmi", f"{PREFIX}-{name}:{tag}"], env=BUILDAH)
         made.touch()
         _forget_old_builds()
         return tag, [pause, *(made / f"espalier-{name}.tar" for name in NAMES)]
@@ -65,6 +61,24 @@ def ensure(say):
 def folder(tag):
     """Returns the folder of a build's archives."""
     return ARCHIVES / tag
+
+
+def ensure_more(name, tag):
+    """Builds an image that nodes do not have at the start, unless its archive exists; returns the archive."""
+    archive = folder(tag) / f"espalier-{name}.tar"
+    with _lock(ARCHIVES / "lock"):
+        if not archive.exists():
+            with _staging(ARCHIVES) as staging:
+                _build([name], tag, staging)
+                (staging / archive.name).rename(archive)
+    return archive
+
+
+def _build(names, tag, archives):
+    run([SOURCE / "images/build", "--tool", "buildah", "--binaries", "given", "--base", BASE_IMAGE, "--prefix", PREFIX,
+         "--tag", tag, "--archive", archives, *names], timeout=BUILD_SECONDS, env=BUILDAH)
+    for name in names:  # only the archive is kept
+        run(["buildah", "rmi", f"{PREFIX}-{name}:{tag}"], env=BUILDAH)
 
 
 def _digest():

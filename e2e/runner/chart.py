@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 
+from cluster_setup import images
 from runner import containers
 from runner.commands import Failure, attempt, run, wait_for
 
@@ -19,10 +20,10 @@ STORIES = "espalier.io/e2e=scenario"  # label of the namespaces of scenarios
 
 def install(*settings, chart=CHART):
     """Installs or upgrades the chart with helm; idempotent. `settings` are values of the chart, as NAME=VALUE."""
-    images, tag = os.environ["ESPALIER_E2E_IMAGES"], os.environ["ESPALIER_E2E_TAG"]
+    prefix, tag = os.environ["ESPALIER_E2E_IMAGES"], os.environ["ESPALIER_E2E_TAG"]
     _enforce_pod_security()
     run(["helm", "upgrade", RELEASE, chart, "--install", "--namespace", NAMESPACE, "--create-namespace",
-         "--set-string", f"image.core={images}-core,image.trainer={images}-trainer,image.tag={tag}",
+         "--set-string", f"image.core={prefix}-core,image.trainer={prefix}-trainer,image.tag={tag}",
          *(part for setting in settings for part in ("--set", setting)), "--wait", "--timeout", "120s"], timeout=150)
 
 
@@ -55,9 +56,9 @@ def _wait_until_gone(pods):
 
 def places_on_pages():
     """Returns {image on the pages: image under test, with its tag as a flag of helm}."""
-    images, tag = os.environ["ESPALIER_E2E_IMAGES"], os.environ["ESPALIER_E2E_TAG"]
-    return {"registry.example.com/espalier-core": f"{images}-core --set image.tag={tag}",
-            "registry.example.com/espalier-trainer": f"{images}-trainer"}
+    prefix, tag = os.environ["ESPALIER_E2E_IMAGES"], os.environ["ESPALIER_E2E_TAG"]
+    return {"registry.example.com/espalier-core": f"{prefix}-core --set image.tag={tag}",
+            "registry.example.com/espalier-trainer": f"{prefix}-trainer"}
 
 
 def trainer_image():
@@ -66,6 +67,13 @@ def trainer_image():
 
 def python_image():
     return _image("python")
+
+
+def put_on_nodes(name, machines):
+    """Puts a further image of the build under test, which e2e/run has made, on the nodes of a cluster of e2e/cluster;
+    returns its name."""
+    machines.load_image(images.ensure_more(name, os.environ["ESPALIER_E2E_TAG"]))
+    return _image(name)
 
 
 def _image(name):

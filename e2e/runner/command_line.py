@@ -10,6 +10,8 @@ import signal
 import sys
 import time
 
+from cluster_setup import images
+from cluster_setup.state import Cluster
 from runner import chart, here, levels, report
 from runner.bucket import Bucket
 from runner.commands import Failure, run
@@ -44,22 +46,24 @@ def chosen(arguments, refuse):
             if arguments.scenarios or arguments.level == "full" or scenario.LEVEL == "ci"}
 
 
-def further_graph(name):
-    """Returns the folder of a graph that is not in the repository, or None if it does not exist."""
-    folder = os.environ.get("ESPALIER_TEST_DATA")
-    return pathlib.Path(folder) / name if folder and (pathlib.Path(folder) / name).is_dir() else None
-
-
 def lack_of(scenario):
     """Describes what a scenario needs and this machine lacks; None if it can run."""
     if getattr(scenario, "NEEDS_OWN_CLUSTER", False) and "ESPALIER_E2E_CLUSTER" not in os.environ:
         return "a cluster of e2e/cluster"
     graph = getattr(scenario, "NEEDS_GRAPH", None)
-    if graph and not further_graph(graph):
-        return f"the graph {graph} in ESPALIER_TEST_DATA"
+    if graph and not here.test_data(graph):
+        return f"the folder {graph} of ESPALIER_TEST_DATA"
     if getattr(scenario, "NEEDS_NUMPY", False) and not here.has_numpy():
         return "numpy, which build/python has once ./test.sh has prepared it"
     return None
+
+
+def make_images(cluster, scenarios):
+    """Builds further images, which downloads packages: nothing can be downloaded from where the cluster is reached."""
+    tag = Cluster(cluster).settings.get("image_tag")
+    for name in {image for scenario in scenarios.values() for image in getattr(scenario, "NEEDS_IMAGES", ())}:
+        if tag:
+            say(f"-- image espalier-{name}: {images.ensure_more(name, tag)}")
 
 
 def programs_of(scenarios):
@@ -127,6 +131,7 @@ def main(argv, description):
         os.environ["KUBECONFIG"] = str(arguments.kubeconfig.resolve())
         os.environ.pop("ESPALIER_E2E_CLUSTER", None)
     elif os.environ.get("ESPALIER_E2E_CLUSTER") != arguments.cluster:
+        make_images(arguments.cluster, scenarios)
         # Once more, from where the cluster can be reached.
         inside = [SOURCE / "e2e/cluster", "exec", "--name", arguments.cluster, "--", SOURCE / "e2e/run", *argv]
         os.execv(inside[0], list(map(str, inside)))
@@ -158,7 +163,7 @@ def main(argv, description):
         bucket.ensure()
         bucket.upload_folder(SOURCE / "services/examples/cora", "cora")
         for graph in {scenario.NEEDS_GRAPH for scenario in scenarios.values() if hasattr(scenario, "NEEDS_GRAPH")}:
-            bucket.upload_folder(further_graph(graph), graph)
+            bucket.upload_folder(here.test_data(graph), graph)
     except Failure as failure:
         print(f"e2e/run: {failure}", file=sys.stderr)
         return UNAVAILABLE_STATUS

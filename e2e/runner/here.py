@@ -23,6 +23,12 @@ def beside(name):
     return pathlib.Path(os.environ["ESPALIER_E2E_CLI"]).with_name(name)
 
 
+def test_data(name):
+    """A folder of data that is not in the repository; None where it is not on this machine."""
+    folder = os.environ.get("ESPALIER_TEST_DATA")
+    return pathlib.Path(folder) / name if folder and (pathlib.Path(folder) / name).is_dir() else None
+
+
 def generate(folder, *flags):
     """Makes a graph as a folder of arrays."""
     run([os.environ["ESPALIER_E2E_CLI"], "generate", "--output", folder, *flags])

@@ -41,6 +41,10 @@ class Machines:
         with self._between(("stop-s3",), ("start-s3",), "the store is gone", "the store is back"):
             yield
 
+    def load_image(self, archive):
+        """Puts an image, an OCI archive, on every node."""
+        run([CLUSTER, "load-image", "--name", os.environ["ESPALIER_E2E_CLUSTER"], archive], timeout=900)
+
     @contextlib.contextmanager
     def _between(self, begin, end, said_first, said_last):
         """A block between two commands of e2e/cluster. The second one repairs the cluster, also after an exception."""

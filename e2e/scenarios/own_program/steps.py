@@ -18,7 +18,7 @@ EPOCHS = "600"  # of twelve steps: time for two pods to be killed
 
 def story(world):
     namespace = world.namespace
-    own_image.make(here.beside(PROGRAM), IMAGE)
+    own_image.make(here.beside(PROGRAM), IMAGE, world.machines)
     with tempfile.TemporaryDirectory(prefix="espalier-e2e-program-") as temporary:
         folder = pathlib.Path(temporary)
         here.generate(folder / "graph", "--nodes", "6000", "--edges", "60000", "--features", "16", "--classes", "10",
