@@ -24,11 +24,11 @@ class KrewTest(unittest.TestCase):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="espalier-krew-"))
         self.addCleanup(shutil.rmtree, self.folder)
 
-    def krew(self, binary=PROGRAM, uri=URI, output="dist", status=0):
+    def krew(self, binary=PROGRAM, uri=URI, output="dist", status=0, **options):
         done = subprocess.run(
             [sys.executable, REPOSITORY / "packaging/krew", "--binary", binary, "--uri", uri, "--homepage",
              "https://git.example.com/espalier", "--output", self.folder / output],
-            capture_output=True, text=True, timeout=60, check=False)
+            capture_output=True, text=True, timeout=60, check=False, **options)
         self.assertEqual(done.returncode, status, done.stderr)
         return done.stderr if status else (self.folder / output / "espalier.yaml").read_text()
 
@@ -66,6 +66,8 @@ class KrewTest(unittest.TestCase):
         self.assertIn("expected a name that ends in .tar.gz", self.krew(uri=URI.replace(".tar.gz", ".zip"), status=1))
         self.assertIn("expected a program for x86-64", self.krew(binary=REPOSITORY / "LICENSE", status=1))
         self.assertIn("there is no such program; cmake --build", self.krew(binary=self.folder / "none", status=1))
+        self.assertIn("readelf: the program was not found; install the package binutils",
+                      self.krew(status=1, env={"PATH": str(self.folder)}))
 
 
 if __name__ == "__main__":

@@ -139,8 +139,16 @@ class OlmTest(unittest.TestCase):
 
     def test_what_a_bundle_cannot_contain_is_an_error(self):
         message = self.olm([*rendered(), of("NetworkPolicy", "espalier-operator", "networking.k8s.io/v1")], status=1)
-        self.assertEqual(message, "packaging/olm: NetworkPolicy espalier-operator: OLM bundles cannot contain it; render the "
-                                  "chart without it\n")
+        self.assertEqual(message, "packaging/olm: NetworkPolicy espalier-operator: the bundle cannot contain this kind; "
+                                  "render the chart without it\n")
+
+    def test_what_helm_does_not_write_is_an_error(self):
+        for text in ("a: [", "Error: chart not found", "kind: Deployment\n"):
+            with self.subTest(text):
+                message = self.olm(text, status=1)
+                self.assertTrue(message.startswith("packaging/olm: standard input: expected what helm template writes"), message)
+        self.assertEqual(self.olm("", status=1),
+                         "packaging/olm: expected one Deployment among the rendered objects, found 0\n")
 
     def test_an_operator_of_one_namespace_is_an_error(self):
         objects = [one for one in rendered() if one["kind"] != "ClusterRoleBinding"]
