@@ -15,7 +15,7 @@ import tarfile
 import tempfile
 import unittest
 
-from supply_chain import inventory
+from supply_chain import inventory, signatures
 from supply_chain.testing import LAYER, ArchiveMaker, digest_of, make_key, tar_of
 
 HELM = os.environ.get("ESPALIER_HELM")
@@ -104,6 +104,11 @@ ALLOWED = {
     "relationships": REQUIRED["relationships"], "hasExtractedLicensingInfos": REQUIRED["hasExtractedLicensingInfos"]}
 PURPOSES = {"OTHER", "INSTALL", "ARCHIVE", "FIRMWARE", "APPLICATION", "FRAMEWORK", "LIBRARY", "CONTAINER", "SOURCE", "DEVICE",
             "OPERATING-SYSTEM", "FILE"}
+
+
+def statement_of(digest):
+    digests = {"sha256": digest.removeprefix("sha256:")} if digest else {}
+    return {"_type": "https://in-toto.io/Statement/v1", "subject": [{"name": "core", "digest": digests}]}
 
 
 class AttestTest(unittest.TestCase):
@@ -237,6 +242,14 @@ class AttestTest(unittest.TestCase):
         path.write_bytes(b"no archive")
         self.assertIn("expected an OCI archive with index.json and blobs", self.attest("sbom", path, status=1))
 
+    def test_other_json_than_that_of_an_archive_is_refused(self):
+        for index in ([], {"manifests": 5}, {"manifests": [5]}):
+            with self.subTest(index):
+                archive = ArchiveMaker([], {})
+                archive.index = index
+                path = archive.write(self.folder / "image.tar")
+                self.assertIn("expected an OCI archive with index.json and blobs", self.attest("sbom", path, status=1))
+
     def test_a_damaged_layer_is_refused(self):
         path = self.image()
         name = next(name for name, data in self.maker.blobs.items() if b"the command line" in data)
@@ -340,14 +353,29 @@ class AttestTest(unittest.TestCase):
         """The pre-authentication encoding of DSSE, written out here once more."""
         private, public = make_key(self.folder)
         statement = self.folder / "statement.json"
-        statement.write_text("{}")
+        text = json.dumps(statement_of("sha256:" + "ab" * 32))
+        statement.write_text(text)
         envelope = json.loads(self.attest("sign", statement, "--key", private))
         self.assertEqual(envelope["payloadType"], "application/vnd.in-toto+json")
         signed, raw = self.folder / "signed", self.folder / "raw.sig"
-        signed.write_bytes(b"DSSEv1 28 application/vnd.in-toto+json 2 {}")
+        signed.write_text(f"DSSEv1 28 application/vnd.in-toto+json {len(text)} {text}")
         raw.write_bytes(base64.b64decode(envelope["signatures"][0]["sig"]))
         subprocess.run(["openssl", "dgst", "-sha256", "-verify", public, "-signature", raw, signed], check=True,
                        capture_output=True)
+
+    def test_what_is_no_statement_is_neither_signed_nor_verified(self):
+        private, public = make_key(self.folder)
+        file, message = self.folder / "other.json", "expected an in-toto statement (https://in-toto.io/Statement/v1) with"
+        for value in ({}, [], {"_type": "https://in-toto.io/Statement/v1", "subject": []}, statement_of(None)):
+            with self.subTest(value):
+                file.write_text(json.dumps(value))
+                self.assertIn(message, self.attest("sign", file, "--key", private, status=1))
+        envelope = self.folder / "envelope.json"
+        envelope.write_text(json.dumps(signatures.envelope(b"{}", private)))
+        self.assertIn(message, self.attest("verify", envelope, "--digest", DIGEST, "--key", public, status=1))
+        file.write_text("[]")
+        self.assertIn("expected an SPDX 2.3 document in JSON",
+                      self.attest("statement", file, "--name", "core", "--digest", DIGEST, status=1))
 
     def test_a_signed_file_is_verified(self):
         private, public = make_key(self.folder)
@@ -411,6 +439,15 @@ class AttestTest(unittest.TestCase):
             capture_output=True, text=True, timeout=60)
         self.assertEqual(done.returncode, status, done.stderr)
         return commit, (done.stderr if status else json.loads(done.stdout))
+
+    def test_a_damaged_chart_is_refused(self):
+        path = self.chart()
+        data = path.read_bytes()
+        changed = data[:1000] + bytes(byte ^ 255 for byte in data[1000:1100]) + data[1100:]
+        for damaged in (data[:1000], changed, b"", b"no archive"):
+            with self.subTest(len(damaged)):
+                path.write_bytes(damaged)
+                self.assertIn("expected a chart's archive, as helm package makes it", self.attest("sbom", path, status=1))
 
     def test_provenance_of_the_chart_is_compared_with_its_revision(self):
         path = self.chart()

@@ -6,6 +6,7 @@ import hashlib
 import re
 import subprocess
 import tarfile
+import zlib
 
 from supply_chain.errors import AttestError
 from supply_chain.spdx import DOCUMENT, Document, checksum, purl, verification_code
@@ -31,7 +32,7 @@ def read_chart(path):
         with tarfile.open(path, "r:gz") as archive:
             members = [member for member in archive if member.isfile()]
             files = {member.name.partition("/")[2]: archive.extractfile(member).read() for member in members}
-    except (OSError, tarfile.TarError) as error:
+    except (OSError, EOFError, zlib.error, tarfile.TarError) as error:
         raise AttestError(f"{path}: expected a chart's archive, as helm package makes it: {error}") from error
     folders = {member.name.partition("/")[0] for member in members}
     fields = dict(re.findall(r'^(name|version|appVersion): *"?([^"\s]+)"?\s*$', files.get("Chart.yaml", b"").decode(),

@@ -12,6 +12,7 @@ import json
 import posixpath
 import re
 import tarfile
+import zlib
 
 from supply_chain.errors import AttestError
 
@@ -55,7 +56,7 @@ def read_image(path):
     try:
         with tarfile.open(path) as archive:
             return _read(archive, path)
-    except (OSError, tarfile.TarError, KeyError, ValueError) as error:
+    except (OSError, EOFError, zlib.error, tarfile.TarError, KeyError, ValueError, TypeError, AttributeError) as error:
         raise AttestError(f"{path}: expected an OCI archive with index.json and blobs (images/build --archive, or docker "
                           f"save of Docker 25 or newer): {error}") from error
 

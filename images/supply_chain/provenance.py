@@ -36,6 +36,17 @@ def statement(name, digest, predicate_type, predicate):
             "predicateType": predicate_type, "predicate": predicate}
 
 
+def subjects_of(value, path):
+    """Returns the SHA-256 digests of the artifacts that the statement `value` is about. Raises AttestError if `value`, which
+    was read from `path`, is not a statement about at least one."""
+    try:
+        if value["_type"] == STATEMENT and (found := [subject["digest"]["sha256"] for subject in value["subject"]]):
+            return found
+    except (KeyError, TypeError):
+        pass
+    raise AttestError(f"{path}: expected an in-toto statement ({STATEMENT}) with the SHA-256 digests of its subjects")
+
+
 def image_provenance(image, record, pins, source, builder, digest=None):
     """The statement about an image. `digest`: that of the image in a registry, where it differs from the archive's."""
     if image.label("revision") != record["revision"]:
