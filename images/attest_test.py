@@ -298,6 +298,8 @@ class AttestTest(unittest.TestCase):
         for text, message in (
                 (RECORD.replace("changed=no", "changed=yes"), f"sources that differ from revision {REVISION}"),
                 (RECORD.replace("tool=buildah\n", ""), "the build record lacks tool"),
+                (RECORD.replace("image=core", "image=trainer"), "has title espalier-core, its build record espalier-trainer"),
+                (RECORD.replace(f"tag={VERSION}", "tag=other"), f"has version {VERSION}, its build record other"),
                 (RECORD.replace(REVISION, REVISION[::-1]), f"the image has revision {REVISION}, its build record")):
             self.write_record(text)
             self.assertIn(message, self.provenance(path, status=1))

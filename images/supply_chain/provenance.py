@@ -49,9 +49,11 @@ def subjects_of(value, path):
 
 def image_provenance(image, record, pins, source, builder, digest=None):
     """The statement about an image. `digest`: that of the image in a registry, where it differs from the archive's."""
-    if image.label("revision") != record["revision"]:
-        raise AttestError(f"the image has revision {image.label('revision')}, its build record {record['revision']}: "
-                          "expected the record that was written beside this archive")
+    recorded = {"title": f"espalier-{record['image']}", "version": record["tag"], "revision": record["revision"]}
+    for label, value in recorded.items():
+        if image.label(label) != value:
+            raise AttestError(f"the image has {label} {image.label(label)}, its build record {value}: expected the record "
+                              "that was written beside this archive")
     base = {"uri": f"docker:{record['base']}", "name": "base"}
     if re.fullmatch(r"sha256:[0-9a-f]{64}", record["base-digest"]):
         base["digest"] = {"sha256": record["base-digest"].removeprefix("sha256:")}
