@@ -50,18 +50,25 @@ def lack_of(scenario):
     """Describes what a scenario needs and this machine lacks; None if it can run."""
     if getattr(scenario, "NEEDS_OWN_CLUSTER", False) and "ESPALIER_E2E_CLUSTER" not in os.environ:
         return "a cluster of e2e/cluster"
-    graph = getattr(scenario, "NEEDS_GRAPH", None)
-    if graph and not here.test_data(graph):
-        return f"the folder {graph} of ESPALIER_TEST_DATA"
+    if not has_graph(scenario):
+        return f"the folder {scenario.NEEDS_GRAPH} of ESPALIER_TEST_DATA"
     if getattr(scenario, "NEEDS_NUMPY", False) and not here.has_numpy():
         return "numpy, which build/python has once ./test.sh has prepared it"
     return None
 
 
+def has_graph(scenario):
+    """Returns whether this machine has the graph that a scenario needs, if it needs one."""
+    graph = getattr(scenario, "NEEDS_GRAPH", None)
+    return graph is None or here.test_data(graph) is not None
+
+
 def make_images(cluster, scenarios):
-    """Builds further images, which downloads packages: nothing can be downloaded from where the cluster is reached."""
+    """Builds further images of the scenarios that have their graphs. This downloads packages: nothing can be downloaded
+    from where the cluster is reached."""
     tag = Cluster(cluster).settings.get("image_tag")
-    for name in {image for scenario in scenarios.values() for image in getattr(scenario, "NEEDS_IMAGES", ())}:
+    for name in sorted({image for scenario in scenarios.values() if has_graph(scenario)
+                        for image in getattr(scenario, "NEEDS_IMAGES", ())}):
         if tag:
             say(f"-- image espalier-{name}: {images.ensure_more(name, tag)}")
 

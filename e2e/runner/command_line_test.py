@@ -95,6 +95,16 @@ class CommandLineTest(unittest.TestCase):
                 lack = command_line.lack_of(types.SimpleNamespace(NEEDS_NUMPY=True))
                 self.assertEqual(lack is None, has_numpy, lack)
 
+    def test_images_are_built_only_for_scenarios_that_have_their_graph(self):
+        scenario = types.SimpleNamespace(NEEDS_IMAGES=["python-torch"], NEEDS_GRAPH="graph")
+        for graph, expected in ((None, []), (pathlib.Path("graph"), [mock.call("python-torch", "e2e-1")])):
+            with self.subTest(graph), mock.patch.object(here, "test_data", return_value=graph), \
+                    mock.patch.object(command_line, "Cluster") as cluster, \
+                    mock.patch.object(command_line.images, "ensure_more", return_value="tar") as ensure_more:
+                cluster.return_value.settings = {"image_tag": "e2e-1"}
+                command_line.make_images("main", {"chapter": scenario})
+                self.assertEqual(ensure_more.call_args_list, expected)
+
     def test_stories_are_told_once_what_they_call_is_built(self):
         status, said = self.main("happy_path")
         self.assertEqual(status, command_line.UNAVAILABLE_STATUS)
