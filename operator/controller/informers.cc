@@ -104,7 +104,9 @@ void Informers::Stop() {
 Status Informers::WaitForSync(Deadline deadline) {
   std::string missing;
   for (Kind& kind : kinds_) {
-    if (*kind.resource == kube::kWorkloads || kind.informer->WaitForSync(deadline)) continue;
+    const bool may_fail = *kind.resource == kube::kWorkloads;
+    if (may_fail ? kind.informer->WaitForFirstList(deadline) : kind.informer->WaitForSync(deadline)) continue;
+    if (may_fail && !kind.informer->last_error().empty()) continue;
     if (!missing.empty()) missing += ", ";
     missing += kind.resource->plural;
     if (const std::string error = kind.informer->last_error(); !error.empty()) missing += " (" + error + ")";

@@ -35,8 +35,8 @@ class Informers {
 
   void Start();
   void Stop();
-  // Blocks until all kinds are listed, except Kueue's, which a cluster may lack. Returns DeadlineExceeded, naming the
-  // missing kinds and their errors, at the deadline.
+  // Blocks until all kinds are listed. Returns DeadlineExceeded, naming the missing kinds and their errors, at the
+  // deadline. Kueue's kind, which a cluster may lack, need not be listed: an error suffices.
   Status WaitForSync(Deadline deadline);
   // Returns why a kind that is watched has not been listed yet, or "" if it has.
   std::string WhyNotListed(const kube::Resource& resource) const;

@@ -1,5 +1,6 @@
 #include "operator/controller/informers.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "operator/client/api_client.h"
@@ -62,6 +63,54 @@ TEST(InformersTest, AreAllToldToStopBeforeOneIsWaitedFor) {
   informers.Stop();
 
   EXPECT_EQ(transport.num_alone(), 0u);
+}
+
+// Lists Workloads only when all other kinds have been listed, and then as `code` says.
+class WorkloadsLastTransport final : public client::HttpTransport {
+ public:
+  explicit WorkloadsLastTransport(int code) : code_(code) {}
+
+  Result<client::HttpResponse> Send(const kube::HttpRequest& request, Deadline, std::stop_token) override {
+    MutexLock lock(&mutex_);
+    if (request.target.find("/workloads") == std::string::npos) {
+      ++num_listed_;
+      return client::HttpResponse{.code = 200, .body = kList};
+    }
+    mutex_.AwaitBefore(Deadline::After(std::chrono::seconds(30)),
+                       [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return num_listed_ >= kNumKinds; });
+    return client::HttpResponse{.code = code_, .body = code_ == 200 ? kList : kForbidden};
+  }
+  Result<Stream> Open(const kube::HttpRequest&, Deadline, std::stop_token) override {
+    return Unavailable("no watches");
+  }
+
+ private:
+  static constexpr char kList[] = R"({"kind":"List","metadata":{"resourceVersion":"1"},"items":[]})";
+  static constexpr char kForbidden[] = R"({"apiVersion":"v1","kind":"Status","code":403,"reason":"Forbidden",
+      "message":"workloads is forbidden"})";
+  const int code_;
+  Mutex mutex_;
+  size_t num_listed_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+std::string WhyWorkloadsAreNotListedAfterSync(int code) {
+  WorkloadsLastTransport transport(code);
+  telemetry::MetricRegistry registry;
+  client::ClientMetrics client_metrics(registry);
+  client::ApiClient client(transport, {.qps = 0}, client_metrics);
+  Caches caches;
+  Informers informers(client, {.kueue = true}, caches, {[](const kube::ObjectKey&) {}, [](const auto*, const auto*) {}},
+                      registry);
+  informers.Start();
+  const Status synced = informers.WaitForSync(Deadline::After(std::chrono::hours(1)));
+  EXPECT_TRUE(synced.ok()) << synced.ToString();
+  return informers.WhyNotListed(kube::kWorkloads);
+}
+
+// Otherwise each start of the operator would report KueueUnavailable.
+TEST(InformersTest, WorkloadsAreListedOrRefusedAfterSync) {
+  EXPECT_EQ(WhyWorkloadsAreNotListedAfterSync(200), "");
+  EXPECT_THAT(WhyWorkloadsAreNotListedAfterSync(403), testing::HasSubstr("workloads is forbidden"));
 }
 
 }  // namespace

@@ -111,7 +111,7 @@ TEST_F(InformerTest, WaitForSyncEndsAtItsDeadlineAndSaysWhy) {
         "reason":"Forbidden","message":"configmaps is forbidden"})"});
   });
   informer.Start();
-  while (informer.last_error().empty()) std::this_thread::yield();
+  EXPECT_FALSE(informer.WaitForFirstList(Deadline::After(std::chrono::hours(1))));
 
   EXPECT_FALSE(informer.WaitForSync(Deadline::After(seconds(0))));
   EXPECT_FALSE(informer.has_synced());

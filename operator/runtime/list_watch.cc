@@ -200,13 +200,19 @@ bool ListWatch::has_synced() const {
   return has_synced_;
 }
 
-bool ListWatch::WaitForSync(Deadline deadline) {
+bool ListWatch::WaitForSync(Deadline deadline) { return Wait(deadline, /*or_error=*/false); }
+
+bool ListWatch::WaitForFirstList(Deadline deadline) { return Wait(deadline, /*or_error=*/true); }
+
+bool ListWatch::Wait(Deadline deadline, bool or_error) {
+  const auto has_ended = [this, or_error]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return has_synced_ || is_cancelled() || (or_error && !last_error_.empty());
+  };
   MutexLock lock(&mutex_);
-  while (!has_synced_ && !is_cancelled() && !deadline.HasPassed(clock_)) {
+  while (!has_ended() && !deadline.HasPassed(clock_)) {
     // Waits in real time even if clock_ is a fake.
     const auto wait = std::min<std::chrono::nanoseconds>(deadline.Remaining(clock_), kLongestReadPause);
-    mutex_.AwaitBefore(Deadline::After(wait),
-                       [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return has_synced_ || is_cancelled(); });
+    mutex_.AwaitBefore(Deadline::After(wait), has_ended);
   }
   return has_synced_;
 }

@@ -45,6 +45,8 @@ class ListWatch {
   bool has_synced() const;
   // Blocks until the first list is in the sink. Returns false at the deadline or after Cancel.
   bool WaitForSync(Deadline deadline);
+  // The same, but also returns when a list has failed: false, and last_error says why.
+  bool WaitForFirstList(Deadline deadline);
   std::string resource_version() const;
   std::string last_error() const;
 
@@ -56,6 +58,8 @@ class ListWatch {
   void Put(const kube::Json& object);
   void PassOver(const kube::ObjectKey& key, const Status& why);
   void Publish(const Status& status);
+  // Blocks until has_synced_, or also an error if `or_error`.
+  bool Wait(Deadline deadline, bool or_error);
   // Stores the stream for Cancel. Returns false after Cancel.
   bool Register(std::shared_ptr<client::LineStream> stream);
   bool is_cancelled() const { return cancel_.stop_requested(); }
