@@ -50,7 +50,7 @@ void NoteAcceptance(PlanBuilder& builder) {
 
 void NoteQuota(PlanBuilder& builder) {
   const Change change = FindChange(builder, api::kQuotaReserved);
-  if (!HasNewReason(change)) return;
+  if (!HasNewReason(change) || change.after->reason == kJobEnded) return;  // the end has its own event
   const std::string& reason = change.after->reason;
   const bool is_usual = reason == kAdmitted || reason == kPending || reason == kEvicted || reason == kNotQueued;
   builder.AddEvent(is_usual ? EventType::kNormal : EventType::kWarning, reason, "Queue", change.after->message);

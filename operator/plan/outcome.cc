@@ -33,6 +33,7 @@ bool IsAboutToBeComplete(const JobRun& run) {
 void End(PlanBuilder& builder, const char* type, const std::string& reason, const std::string& message) {
   builder.SetCondition(type, ConditionStatus::kTrue, reason, message);
   builder.status().finished_at = builder.stamp();
+  builder.ClearCondition(api::kQuotaReserved, kJobEnded, "the job has ended");
   builder.ClearCondition(api::kServersReady, kJobEnded, "the job has ended");
   builder.ClearCondition(api::kTrainersReady, kJobEnded, "the job has ended");
   builder.ClearCondition(api::kRestarting, kJobEnded, "the job has ended");

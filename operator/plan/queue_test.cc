@@ -283,6 +283,8 @@ TEST(QueueTest, TheEndOfTheJobFinishesTheWorkload) {
   ASSERT_TRUE(finished && finished->is_true());
   EXPECT_EQ(finished->reason, "Succeeded");
   EXPECT_EQ(finished->message, "Completed: all trainers have ended and the outputs are complete");
+  EXPECT_EQ(scene.ConditionOf(api::kQuotaReserved), ConditionStatus::kFalse);
+  EXPECT_EQ(scene.ReasonOf(api::kQuotaReserved), kJobEnded);
 }
 
 TEST(QueueTest, AFailureFinishesTheWorkloadAsFailed) {
@@ -292,6 +294,7 @@ TEST(QueueTest, AFailureFinishesTheWorkloadAsFailed) {
   scene.SettleWithin(testing::kSoon);
   EXPECT_EQ(scene.status().phase, Phase::kFailed);
   EXPECT_EQ(WorkloadOf(scene).Find(kWorkloadFinished)->reason, "Failed");
+  EXPECT_EQ(scene.ReasonOf(api::kQuotaReserved), kJobEnded);
 }
 
 TEST(QueueTest, AJobThatItsDocumentSuspendsGivesItsWorkloadUp) {
