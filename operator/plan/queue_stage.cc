@@ -88,6 +88,12 @@ void FollowEviction(PlanBuilder& builder, const kube::QueuedWorkload& workload) 
            (workload.active ? "" : "; set spec.active of Workload " + workload.meta.key.name + " to true to queue it"));
 }
 
+// Returns whether an evicted Workload is in its queue again. Kueue sets Evicted to False only at the next admission.
+bool IsQueuedAgain(const PlanBuilder& builder, const kube::QueuedWorkload& workload) {
+  return workload.active && HasNoPods(builder) && !workload.IsTrue(kWorkloadQuotaReserved) &&
+         workload.IsTrue(kWorkloadRequeued);
+}
+
 void FollowAdmission(PlanBuilder& builder, const kube::QueuedWorkload& workload) {
   builder.SetCondition(api::kQuotaReserved, ConditionStatus::kTrue, kAdmitted,
                        "Workload " + workload.meta.key.name + " is admitted by ClusterQueue " + workload.cluster_queue);
@@ -119,7 +125,7 @@ void FollowWorkload(PlanBuilder& builder, const kube::QueuedWorkload& workload) 
   const bool is_outdated = IsOutdated(workload, builder.training(), builder.status(), builder.seen());
   const bool may_update = !workload.IsTrue(kWorkloadQuotaReserved) && IsAccepted(builder.training(), builder.seen());
   if (is_outdated || (may_update && HasOldPriority(builder, workload))) return Replace(builder, workload);
-  if (workload.IsTrue(kWorkloadEvicted)) return FollowEviction(builder, workload);
+  if (workload.IsTrue(kWorkloadEvicted) && !IsQueuedAgain(builder, workload)) return FollowEviction(builder, workload);
   if (!workload.IsTrue(kWorkloadAdmitted)) return Wait(builder, kPending, PendingMessage(workload));
   if (NeedsTopology(workload)) {
     return Wait(builder, kTopologyUnsupported,

@@ -193,6 +193,10 @@ TEST(QueueTest, AnEvictionSuspendsWithACheckpointThenReleasesTheQuota) {
   EXPECT_EQ(released.Find(kWorkloadPodsReady)->reason, "WaitForStart");
   EXPECT_EQ(released.cluster_queue, "");
   EXPECT_EQ(released.past_execution_seconds, 60);
+  EXPECT_EQ(scene.ReasonOf(api::kQuotaReserved), kPending);
+  scene.cluster().SetWorkloadCondition(kWorkloadQuotaReserved, false, "Pending", "insufficient unused quota for cpu");
+  scene.Settle();
+  EXPECT_EQ(MessageOf(scene), "Workload cora-workload: insufficient unused quota for cpu");
 
   scene.cluster().PutFlavor("reserved",
                             {.node_labels = {{"pool", "reserved"}}, .tolerations = Json::array(), .error = {}});
@@ -224,6 +228,11 @@ TEST(QueueTest, ADeactivatedWorkloadSaysHowItIsQueuedAgain) {
   EXPECT_EQ(MessageOf(scene),
             "Deactivated: The workload is deactivated; set spec.active of Workload cora-workload to true to queue it");
   EXPECT_FALSE(WorkloadOf(scene).active) << "not the operator's field";
+
+  scene.cluster().EditWorkload([](Json* workload) { (*workload)["spec"]["active"] = true; });
+  scene.cluster().SetWorkloadCondition(kWorkloadRequeued, true, "Reactivated", "The workload was reactivated");
+  scene.Settle();
+  EXPECT_EQ(scene.ReasonOf(api::kQuotaReserved), kPending);
 }
 
 TEST(QueueTest, ADeletedWorkloadIsMadeAgainWhenNoPodIsLeft) {
