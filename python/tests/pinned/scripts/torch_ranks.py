@@ -18,6 +18,7 @@ def gloo():
     assert (dist.get_rank(), dist.get_world_size()) == (g.rank(), g.world_size)
     print("result", dist.get_rank(), dist.get_world_size(), os.environ["LOCAL_RANK"], values.item(), flush=True)
     dist.barrier()
+    dist.destroy_process_group()  # its threads may otherwise abort the process while it exits
 
 
 def operations():
