@@ -74,6 +74,7 @@ void BatchPrefetcher::FetchAll() {
   while (!ready_.IsClosed()) {
     if (is_large_) ready_.AwaitEmpty();
     SampleAhead();
+    if (ready_.IsClosed()) break;  // of mini-batches that wait, no rows are needed
     if (waiting_.empty()) {
       if (!sampled_->ok()) ready_.Push(*sampled_);
       break;

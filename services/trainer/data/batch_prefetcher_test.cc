@@ -109,6 +109,27 @@ class EndlessSource final : public sampler::MiniBatchSource {
   bool is_cancelled_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
+// Returns one mini-batch of another source, then blocks in Next until Cancel is called.
+class StallingSource final : public sampler::MiniBatchSource {
+ public:
+  explicit StallingSource(sampler::MiniBatchSource& source) : source_(source) {}
+  CallCount& stalled() { return endless_.asked(); }
+
+  Status StartEpoch(uint32_t epoch, uint32_t first_step) override { return source_.StartEpoch(epoch, first_step); }
+  Result<sampler::MiniBatch> Next(Deadline deadline) override {
+    return num_taken_++ == 0 ? source_.Next(deadline) : endless_.Next(deadline);
+  }
+  void Cancel() override {
+    source_.Cancel();
+    endless_.Cancel();
+  }
+
+ private:
+  sampler::MiniBatchSource& source_;
+  EndlessSource endless_;
+  int num_taken_ = 0;
+};
+
 // Otherwise a trainer whose group has failed would wait until the timeout of a server that has failed too.
 TEST_F(BatchPrefetcherTest, DoesNotWaitForABatchThatNobodyNeeds) {
   EndlessSource source;
@@ -218,6 +239,17 @@ TEST_F(PrefetcherWithCacheTest, DoesNotWaitForABatchThatIsNotNeeded) {
     EXPECT_TRUE(source.asked().Reaches(1));
   }
   EXPECT_EQ(source.asked().value(), 1);
+}
+
+// Its graph servers may have failed too.
+TEST_F(PrefetcherWithCacheTest, DoesNotReadTheRowsOfASampledBatchThatIsNotNeeded) {
+  StallingSource source(source_);
+  sampler::ScheduledRowCache cache = MakeCache(kPlenty);
+  {
+    BatchPrefetcher prefetcher(source, data_, WithCache(cache, {.num_epochs = 1, .steps_per_epoch = 2}, 8));
+    EXPECT_TRUE(source.stalled().Reaches(1));
+  }
+  EXPECT_EQ(rows_.labels_read().value(), 0);
 }
 
 }  // namespace
