@@ -31,6 +31,17 @@ size_t BytesOfColumnRow(const ColumnDescription& column) {
   return bytes;
 }
 
+// Returns how many entries a map of this capacity has before GrowBySize grows it.
+size_t MostEntries(size_t capacity) { return (capacity + 1) / 32 * 25; }
+
+// Makes room for one more entry. A map by itself grows at this size or later, depending on the traces of erased
+// entries, and thus on the hash, which differs from process to process: the counts of a cache could not be repeated.
+template <class Map>
+void GrowBySize(Map& map) {
+  constexpr size_t kLeastEntries = 27;  // makes the capacity 31; smaller maps grow by other rules
+  if (map.size() >= MostEntries(map.capacity())) map.reserve(std::max(kLeastEntries, map.capacity()));
+}
+
 template <class T>
 size_t CapacityBytes(const std::vector<T>& values) {
   return values.capacity() * sizeof(T);
@@ -90,7 +101,7 @@ bool ScheduledRowCache::HasRoomForStep() const {
   for (uint16_t type = 0; type < types_.size(); ++type) {
     const auto& states = types_[type].states;
     const StepRows& last = steps_.back()[type];
-    const bool may_grow = states.size() + last.places.size() > states.capacity() / 8 * 7;
+    const bool may_grow = states.size() + last.places.size() > MostEntries(states.capacity());
     bytes += (may_grow ? 2u : 1u) * states.capacity() * kBytesOfState + last.SizeInBytes();
   }
   return bytes <= memory_bytes_ / 3;
@@ -120,6 +131,7 @@ void ScheduledRowCache::Schedule(const std::vector<std::vector<GlobalNodeId>>& n
     for (uint32_t place = 0; place < nodes[type].size(); ++place) {
       const GlobalNodeId node = nodes[type][place];
       if (!IsRemote(of_type, node)) continue;
+      GrowBySize(of_type.states);
       RowState& state = of_type.states[node.value];
       if (state.is_scheduled && state.last_step == static_cast<uint16_t>(step)) {
         rows.repeats.push_back({place, rows.places[state.last_index]});

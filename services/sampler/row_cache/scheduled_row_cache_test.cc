@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <deque>
 #include <map>
 #include <set>
 
@@ -26,9 +27,9 @@ std::vector<GlobalNodeId> Ids(const std::vector<uint64_t>& ids) {
   return nodes;
 }
 
-graph::PartitionBook Book() {
+graph::PartitionBook Book(uint64_t num_papers = kNodes) {
   const graph::GraphSchema schema = *graph::GraphSchema::Make({"paper", "author"}, {{"author", "writes", "paper"}});
-  return *graph::PartitionBook::Make(schema, {{0, 4, kNodes}, {0, 4, kNodes}}, {{0, 0, 0}});
+  return *graph::PartitionBook::Make(schema, {{0, 4, num_papers}, {0, 4, kNodes}}, {{0, 0, 0}});
 }
 
 // Rows of two partitions, of which the second is remote. A row's bytes follow from its type, column and node.
@@ -200,6 +201,32 @@ TEST_F(ScheduledRowCacheTest, ReturnsTheRowsOfTheGraphAndStaysWithinItsMemory) {
     }
     EXPECT_GT(cache.counts().fetched_rows, 0u);
   }
+}
+
+// Rows come and go, and each map has another hash.
+TEST_F(ScheduledRowCacheTest, CountsTheSameInEachRun) {
+  const graph::PartitionBook book = Book(/*num_papers=*/20'000);
+  std::set<uint64_t> fetched_rows, held_bytes;
+  for (int run = 0; run < 4; ++run) {
+    TwoPartitions source(8);
+    ScheduledRowCache cache(source, book, source.columns(), /*memory_bytes=*/410'000);
+    PhiloxStream random(7, 0);
+    std::deque<Nodes> waiting;
+    for (int step = 0; step < 300; ++step) {
+      while (waiting.size() < 4 && cache.HasRoomForStep()) {
+        Nodes& nodes = waiting.emplace_back(2);
+        for (int i = 0; i < 60; ++i) nodes[0].push_back(GlobalNodeId(random.NextBelow(1 + random.NextBelow(20'000))));
+        cache.Schedule(nodes);
+      }
+      RunStep(cache, source, waiting.front());
+      waiting.pop_front();
+    }
+    EXPECT_GT(cache.counts().hit_rows, 0u);
+    fetched_rows.insert(cache.counts().fetched_rows);
+    held_bytes.insert(cache.held_bytes());
+  }
+  EXPECT_EQ(fetched_rows.size(), 1u);
+  EXPECT_EQ(held_bytes.size(), 1u);
 }
 
 TEST_F(ScheduledRowCacheTest, CountsRowsAndBytesOfCachedColumns) {
