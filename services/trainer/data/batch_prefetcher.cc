@@ -30,9 +30,23 @@ uint64_t CountBytes(const std::vector<T>& values) {
   return values.size() * sizeof(T);
 }
 
-// Returns the memory of a sampled mini-batch: nodes, times and blocks.
+uint64_t CountBytes(const sampler::LinkSeeds& links) {
+  uint64_t bytes = CountBytes(links.sources) + CountBytes(links.destinations) + CountBytes(links.relations) +
+                   CountBytes(links.set_ends) + CountBytes(links.negative_destinations) +
+                   CountBytes(links.negative_sources) + CountBytes(links.negative_weights) + CountBytes(links.edge_ids);
+  for (const auto& [name, rows] : links.rows) bytes += rows.size_bytes();
+  return bytes;
+}
+
+uint64_t CountBytes(const sampler::EdgeSeeds& edges) {
+  return CountBytes(edges.sources) + CountBytes(edges.destinations) + edges.labels.size_bytes();
+}
+
+// Returns the memory of a sampled mini-batch: nodes, times, blocks, and the pairs or edges of tasks on edges.
 uint64_t CountBytes(const sampler::MiniBatch& batch) {
   uint64_t bytes = 0;
+  if (batch.links.has_value()) bytes += CountBytes(*batch.links);
+  if (batch.edges.has_value()) bytes += CountBytes(*batch.edges);
   for (const auto& of_type : batch.nodes) bytes += CountBytes(of_type);
   for (const auto& of_type : batch.times) bytes += CountBytes(of_type);
   for (const sampler::BatchLayer& layer : batch.layers) {
@@ -113,7 +127,9 @@ void BatchPrefetcher::SampleAhead() {
 
 bool BatchPrefetcher::HasRoomForSample() const {
   if (waiting_.empty()) return true;
-  return waiting_.size() < most_waiting_ && waiting_bytes_ < options_.cache.most_waiting_bytes &&
+  // The next one is taken to be as large as the last one.
+  return waiting_.size() < most_waiting_ &&
+         waiting_bytes_ + waiting_.back().bytes <= options_.cache.most_waiting_bytes &&
          options_.cache.rows->HasRoomForStep();
 }
 

@@ -22,7 +22,8 @@ namespace espalier::trainer {
 struct FeatureCacheOptions {
   sampler::ScheduledRowCache* rows = nullptr;  // outlives the prefetcher, which alone uses it; null: no cache
   uint32_t steps = 0;                          // sampled beyond the one whose rows are gathered
-  // The sampled mini-batches that wait for their rows take at most this many bytes, or one of them.
+  // The sampled mini-batches that wait for their rows take at most this many bytes, if each is at most as large as the
+  // one before it; one may wait in any case.
   uint64_t most_waiting_bytes = 0;
   FeatureCacheMetrics metrics;
 };

@@ -130,6 +130,34 @@ class StallingSource final : public sampler::MiniBatchSource {
   int num_taken_ = 0;
 };
 
+// Returns mini-batches of links without nodes, of which each takes kBatchBytes.
+class LinksSource final : public sampler::MiniBatchSource {
+ public:
+  static constexpr uint64_t kBatchBytes = 1000;
+  CallCount& sampled() { return sampled_; }
+
+  Status StartEpoch(uint32_t epoch, uint32_t first_step) override {
+    epoch_ = epoch;
+    step_ = first_step;
+    return Status();
+  }
+  Result<sampler::MiniBatch> Next(Deadline) override {
+    sampler::MiniBatch batch;
+    batch.epoch = epoch_;
+    batch.step = step_++;
+    batch.nodes.resize(1);
+    batch.layers.push_back({{}, {0}, {0}});
+    batch.links.emplace().negative_weights.resize(kBatchBytes);
+    sampled_.Increment();
+    return batch;
+  }
+  void Cancel() override {}
+
+ private:
+  CallCount sampled_;
+  uint32_t epoch_ = 0, step_ = 0;
+};
+
 // Otherwise a trainer whose group has failed would wait until the timeout of a server that has failed too.
 TEST_F(BatchPrefetcherTest, DoesNotWaitForABatchThatNobodyNeeds) {
   EndlessSource source;
@@ -239,6 +267,21 @@ TEST_F(PrefetcherWithCacheTest, DoesNotWaitForABatchThatIsNotNeeded) {
     EXPECT_TRUE(source.asked().Reaches(1));
   }
   EXPECT_EQ(source.asked().value(), 1);
+}
+
+// Without any call of Next, two mini-batches are queued and a third one waits for room in the queue. Of the others, as
+// many wait for their rows as fit in the memory.
+TEST_F(PrefetcherWithCacheTest, SampledBatchesStayWithinTheirMemory) {
+  for (const int num_waiting : {1, 2}) {
+    LinksSource source;
+    sampler::ScheduledRowCache cache = MakeCache(kPlenty);
+    PrefetchOptions options = WithCache(cache, {.num_epochs = 1, .steps_per_epoch = 9}, 8);
+    options.cache.most_waiting_bytes = num_waiting * LinksSource::kBatchBytes + LinksSource::kBatchBytes / 2;
+    const int labels_read = rows_.labels_read().value();
+    BatchPrefetcher prefetcher(source, data_, options);
+    EXPECT_TRUE(rows_.labels_read().Reaches(labels_read + 3));
+    EXPECT_EQ(source.sampled().value(), num_waiting + 2);
+  }
 }
 
 // Its graph servers may have failed too.
