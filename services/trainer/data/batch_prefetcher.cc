@@ -1,8 +1,8 @@
 // The thread repeats: sample ahead, gather the rows of the oldest sampled mini-batch, queue it. Without a cache it
-// samples one mini-batch at a time. With a cache it samples two for each whose rows it gathers, until the window has
-// options.cache.steps: the first mini-batch thus does not wait for a whole window. An error of sampling comes after the
-// mini-batches that were sampled before it. How far the window has grown depends only on the number of steps, so that
-// the counts of a cache can be repeated.
+// samples one mini-batch at a time. With a cache it samples two for each whose rows it gathers, except for the first,
+// until the window has options.cache.steps: the first mini-batch thus does not wait for others. An error of sampling
+// comes after the mini-batches that were sampled before it. How far the window has grown depends only on the number of
+// steps, so that the counts of a cache can be repeated.
 #include "services/trainer/data/batch_prefetcher.h"
 
 #include <algorithm>

@@ -80,7 +80,7 @@ class BatchPrefetcher {
   bool has_started_ = false;       // whether the source has started epoch_
   std::deque<Sampled> waiting_;    // sampled, in step order; rows are not gathered yet
   uint64_t waiting_bytes_ = 0;     // of waiting_
-  size_t most_waiting_ = 1;        // grows to the window of the cache
+  size_t most_waiting_ = 0;        // with a cache, grows to its window; without one, one waits at a time
   std::optional<Status> sampled_;  // set when no further mini-batch follows waiting_: OK, or the error of sampling
   FeatureCacheMetrics cache_metrics_;
   bool is_large_ = false;  // whether the last fetched batch is large

@@ -109,15 +109,15 @@ class EndlessSource final : public sampler::MiniBatchSource {
   bool is_cancelled_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-// Returns one mini-batch of another source, then blocks in Next until Cancel is called.
+// Returns the first mini-batches of another source, then blocks in Next until Cancel is called.
 class StallingSource final : public sampler::MiniBatchSource {
  public:
-  explicit StallingSource(sampler::MiniBatchSource& source) : source_(source) {}
+  StallingSource(sampler::MiniBatchSource& source, int num_batches) : source_(source), num_batches_(num_batches) {}
   CallCount& stalled() { return endless_.asked(); }
 
   Status StartEpoch(uint32_t epoch, uint32_t first_step) override { return source_.StartEpoch(epoch, first_step); }
   Result<sampler::MiniBatch> Next(Deadline deadline) override {
-    return num_taken_++ == 0 ? source_.Next(deadline) : endless_.Next(deadline);
+    return num_taken_++ < num_batches_ ? source_.Next(deadline) : endless_.Next(deadline);
   }
   void Cancel() override {
     source_.Cancel();
@@ -127,6 +127,7 @@ class StallingSource final : public sampler::MiniBatchSource {
  private:
   sampler::MiniBatchSource& source_;
   EndlessSource endless_;
+  const int num_batches_;
   int num_taken_ = 0;
 };
 
@@ -286,13 +287,23 @@ TEST_F(PrefetcherWithCacheTest, SampledBatchesStayWithinTheirMemory) {
 
 // Its graph servers may have failed too.
 TEST_F(PrefetcherWithCacheTest, DoesNotReadTheRowsOfASampledBatchThatIsNotNeeded) {
-  StallingSource source(source_);
+  StallingSource source(source_, 2);
   sampler::ScheduledRowCache cache = MakeCache(kPlenty);
   {
-    BatchPrefetcher prefetcher(source, data_, WithCache(cache, {.num_epochs = 1, .steps_per_epoch = 2}, 8));
+    BatchPrefetcher prefetcher(source, data_, WithCache(cache, {.num_epochs = 1, .steps_per_epoch = 3}, 8));
     EXPECT_TRUE(source.stalled().Reaches(1));
   }
-  EXPECT_EQ(rows_.labels_read().value(), 0);
+  EXPECT_EQ(rows_.labels_read().value(), 1);
+}
+
+TEST_F(PrefetcherWithCacheTest, TheFirstBatchDoesNotWaitForOthers) {
+  StallingSource source(source_, 1);
+  sampler::ScheduledRowCache cache = MakeCache(kPlenty);
+  BatchPrefetcher prefetcher(source, data_, WithCache(cache, {.num_epochs = 1, .steps_per_epoch = 2}, 8));
+  EXPECT_TRUE(source.stalled().Reaches(1));
+  const Result<BatchTensors> batch = prefetcher.Next(Soon());
+  ASSERT_TRUE(batch.ok()) << batch.status().ToString();
+  EXPECT_EQ(batch->batch.step, 0u);
 }
 
 }  // namespace
