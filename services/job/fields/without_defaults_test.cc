@@ -26,6 +26,7 @@ spec:
     sampling: {layers: [{fanout: 5}]}
     batchSize: 1024
     epochs: 7
+  output: {uri: "s3://results/small"}
 )";
 
 std::string EffectiveOf(const std::string& text) {
@@ -56,8 +57,7 @@ TEST(WithoutDefaultsTest, LeavesOutWhatHasItsDefaultWhoeverSaidIt) {
 }
 
 TEST(WithoutDefaultsTest, KeepsWhatHasNoDefault) {
-  const std::string text = std::string(kJob) + "  output: {uri: \"s3://results/small\", save: [Model]}\n";
-  const std::string effective = EffectiveOf(text);
+  const std::string effective = EffectiveOf(kJob);
   EXPECT_THAT(WithoutDefaults(effective), HasSubstr("s3://results/small"));
   ExpectToParseToTheSame(WithoutDefaults(effective), effective);
 }

@@ -192,6 +192,7 @@ constexpr const char* kChanges[] = {
     R"({"graph": {"partitions": {"algorithm": "Streaming", "objective": "CommunicationVolume"}}})",
     R"({"graph": {"partitions": {"count": 4096}}, "servers": {"containersPerPod": 16, "replicasPerPartition": 2}})",
     R"({"graph": {"partitions": {"count": 4096}}, "servers": {"containersPerPod": 16, "replicasPerPartition": 1}})",
+    R"({"graph": {"partitions": {"algorithm": "Random", "balance": ["Edges"]}}})",
     R"({"graph": {"partitions": {"algorithm": "Streaming", "balance": ["Edges"]}}, "partitioner": {"replicas": 2}})",
     R"({"graph": {"partitions": {"algorithm": "Streaming", "balance": ["Edges"]},
                   "preprocess": {"dropDuplicateEdges": true}}, "partitioner": {"replicas": 2}})",
