@@ -63,7 +63,7 @@ TEST(StatusTest, OfTwoConditionsOfATypeTheFirstCounts) {
 // Conditions of other writers stay in the list, which is merged by type, until those writers remove them.
 TEST(StatusTest, OthersConditionsAreNotTakenOver) {
   const Status status = StatusFromJson(*kube::ParseJson(
-      R"({"conditions": [{"type": "QuotaReserved", "status": "True"}, {"type": "Accepted", "status": "True"}]})"));
+      R"({"conditions": [{"type": "Audited", "status": "True"}, {"type": "Accepted", "status": "True"}]})"));
   EXPECT_THAT(status.conditions, ElementsAre(Field(&Condition::type, kAccepted)));
 }
 

@@ -8,7 +8,8 @@ namespace {
 // Returns the value at `path` if it has the type of `otherwise`, else `otherwise`.
 Json ValueAt(const Json& value, JsonPath path, Json otherwise) {
   const Json* const found = Find(value, path);
-  return found != nullptr && found->type() == otherwise.type() ? *found : std::move(otherwise);
+  if (found != nullptr && found->type() == otherwise.type()) return *found;
+  return otherwise;
 }
 
 QueuedWorkload::Assignment ParseAssignment(const Json& json) {

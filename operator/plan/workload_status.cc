@@ -25,7 +25,7 @@ constexpr char kNotReadyMessage[] = "not all pods of this stage are ready";
 constexpr char kPreempted[] = "Preempted";
 constexpr char kNodeFailures[] = "NodeFailures";
 
-PatchWorkloadStatus PatchOf(const kube::QueuedWorkload& workload, Json status) {
+PatchWorkloadStatus MakeStatusPatch(const kube::QueuedWorkload& workload, Json status) {
   return {
       .key = workload.meta.key,
       .patch = {{"metadata", {{"resourceVersion", workload.meta.resource_version}}}, {"status", std::move(status)}}};
@@ -97,7 +97,7 @@ PatchWorkloadStatus ReleaseQuota(const kube::QueuedWorkload& workload, kube::Wal
     }
   }
   status["conditions"] = std::move(conditions);
-  return PatchOf(workload, std::move(status));
+  return MakeStatusPatch(workload, std::move(status));
 }
 
 std::optional<PatchWorkloadStatus> ReportFinished(const kube::QueuedWorkload& workload, const api::Status& status,
@@ -108,7 +108,7 @@ std::optional<PatchWorkloadStatus> ReportFinished(const kube::QueuedWorkload& wo
   Json conditions = workload.conditions;
   SetIn(&conditions, workload, kWorkloadFinished, true, succeeded ? "Succeeded" : "Failed",
         end == nullptr ? "" : end->reason + ": " + end->message, now);
-  return PatchOf(workload, {{"conditions", std::move(conditions)}});
+  return MakeStatusPatch(workload, {{"conditions", std::move(conditions)}});
 }
 
 std::optional<PatchWorkloadStatus> ReportPods(const kube::QueuedWorkload& workload, const api::Status& status,
@@ -127,7 +127,7 @@ std::optional<PatchWorkloadStatus> ReportPods(const kube::QueuedWorkload& worklo
         Json::array({{{"name", api::FieldName(api::Role::kPartitioner)}, {"count", partitioners}}});
   }
   if (patch.empty()) return std::nullopt;
-  return PatchOf(workload, std::move(patch));
+  return MakeStatusPatch(workload, std::move(patch));
 }
 
 }  // namespace espalier::ctl::plan

@@ -362,7 +362,8 @@ TEST_F(CliTest, WhatAnAlgorithmDoesNotDoIsRefused) {
     EXPECT_EQ(ended.code, 64) << flags;
     return ended.error;
   };
-  EXPECT_THAT(refused("--algorithm Random --balance Edges"), HasSubstr("--balance: Random cannot balance"));
+  EXPECT_THAT(refused("--algorithm Random --balance Edges"),
+              HasSubstr("--balance: Random and External cannot balance"));
   EXPECT_THAT(refused("--algorithm Streaming --objective CommunicationVolume"), HasSubstr("--objective: only METIS"));
   EXPECT_FALSE(fs::exists(root_ / "cut"));
 }
