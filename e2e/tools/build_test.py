@@ -159,6 +159,30 @@ class Go(Built):
             self.assertEqual((pathlib.Path(output.strip()) / "program").read_text(), "built\n")
         self.assertEqual((self.stubs / "pips").read_text(), "first\n")
 
+    def test_kueue_comes_with_the_config_of_its_release(self):
+        config = self.stubs / "module" / "config" / "default"
+        config.mkdir(parents=True)
+        (config / "kustomization.yaml").write_text("resources: []\n")
+        (config / "kustomization.yaml").chmod(0o444)
+        config.chmod(0o555)
+        self.addCleanup(config.chmod, 0o755)
+        self.stub({"go": """case "$*" in
+              "env GOVERSION") echo go1.26.6 ;;
+              "list -m -f {{.Version}} sigs.k8s.io/kueue") echo v0.19.0 ;;
+              "list -m -f {{.Dir}} sigs.k8s.io/kueue") echo "$STUBS/module" ;;
+              install*) mkdir -p "$GOBIN" && echo "$@" >"$GOBIN/kueue" ;;
+            esac"""})
+        process = self.start("kueue")
+        output, error = process.communicate(timeout=SECONDS)
+        self.assertEqual(process.returncode, 0, error)
+        folder = pathlib.Path(output.strip())
+        call = (folder / "kueue").read_text()
+        self.assertIn("-X sigs.k8s.io/kueue/pkg/version.GitVersion=v0.19.0", call)
+        self.assertTrue(call.endswith(" sigs.k8s.io/kueue/cmd/kueue\n"), call)
+        self.assertEqual((folder / "config/default/kustomization.yaml").read_text(), "resources: []\n")
+        # A module's files are read-only; the cache can be deleted.
+        self.assertTrue((folder / "config/default").stat().st_mode & 0o200)
+
 
 if __name__ == "__main__":
     unittest.main()
