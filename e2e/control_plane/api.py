@@ -25,6 +25,11 @@ KINDS = {
     "RoleBinding": ("apis/rbac.authorization.k8s.io/v1", "rolebindings"),
     "ClusterRole": ("apis/rbac.authorization.k8s.io/v1", "clusterroles"),
     "ClusterRoleBinding": ("apis/rbac.authorization.k8s.io/v1", "clusterrolebindings"),
+    "ResourceFlavor": ("apis/kueue.x-k8s.io/v1beta2", "resourceflavors"),
+    "ClusterQueue": ("apis/kueue.x-k8s.io/v1beta2", "clusterqueues"),
+    "LocalQueue": ("apis/kueue.x-k8s.io/v1beta2", "localqueues"),
+    "WorkloadPriorityClass": ("apis/kueue.x-k8s.io/v1beta2", "workloadpriorityclasses"),
+    "Workload": ("apis/kueue.x-k8s.io/v1beta2", "workloads"),
     "CustomResourceDefinition": ("apis/apiextensions.k8s.io/v1", "customresourcedefinitions"),
 }
 TIMEOUT_SECONDS = 30

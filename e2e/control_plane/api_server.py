@@ -41,7 +41,7 @@ class ApiServer:
         self.folder = pathlib.Path(folder)
         self.tools = tools_folder()
         self.tokens = {user: secrets.token_hex(16)
-                       for user in (ADMIN, "controller-manager", "scheduler", "kwok", *OPERATORS)}
+                       for user in (ADMIN, "controller-manager", "scheduler", "kwok", "kueue", *OPERATORS)}
         self.programs = []
         self.api_server = None
 

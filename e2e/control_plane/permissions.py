@@ -7,8 +7,12 @@ GROUP = "rbac.authorization.k8s.io"
 SYSTEM_NAMESPACE = "espalier-system"  # of operators and their Lease
 ROLE = "espalier-operator"
 LEASE_ROLE = "espalier-operator-lease"
+QUEUE_ROLE = "espalier-operator-kueue"
+QUEUE_CLUSTER_ROLE = "espalier-operator-kueue-reader"
 # One request that each role allows.
 LIST_JOBS = {"group": "batch", "resource": "jobs", "verb": "list"}
+LIST_WORKLOADS = {"group": "kueue.x-k8s.io", "resource": "workloads", "verb": "list"}
+GET_FLAVORS = {"group": "kueue.x-k8s.io", "resource": "resourceflavors", "verb": "get"}
 CREATE_LEASES = {"group": "coordination.k8s.io", "resource": "leases", "verb": "create"}
 EFFECT_SECONDS = 30
 
@@ -39,6 +43,16 @@ def allow_in(plane, user, namespace):
     plane.apply(REPOSITORY / "operator" / "rbac" / "role.yaml", f"--namespace={namespace}")
     plane.api.create(_binding("RoleBinding", user, "Role", ROLE), namespace)
     _wait_until_allowed(plane, user, {**LIST_JOBS, "namespace": namespace})
+
+
+def allow_queues_in(plane, user, namespace):
+    """As the chart does for one namespace with kueue.enabled: Workloads there, and Kueue's kinds outside of namespaces."""
+    plane.apply(REPOSITORY / "operator" / "rbac" / "kueue_role.yaml", f"--namespace={namespace}")
+    plane.apply(REPOSITORY / "operator" / "rbac" / "kueue_cluster_role.yaml")
+    plane.api.create(_binding("RoleBinding", user, "Role", QUEUE_ROLE), namespace)
+    plane.api.create(_binding("ClusterRoleBinding", user, "ClusterRole", QUEUE_CLUSTER_ROLE))
+    _wait_until_allowed(plane, user, {**LIST_WORKLOADS, "namespace": namespace})
+    _wait_until_allowed(plane, user, GET_FLAVORS)
 
 
 def allow_lease_in(plane, user, namespace):

@@ -1,0 +1,278 @@
+"""DistTrainings in queues of the real Kueue: they wait, run in their flavor, are preempted, and end; quota is kept."""
+
+import threading
+import time
+
+from .audit import AuditLog
+from .children import delete_all
+from .cluster import OURS
+from .history import History
+from .jobs import COMPONENT, LABEL, TERMINAL, condition, label, phase, training
+from .kueue import Kueue
+from .operator_process import Operator
+from .permissions import allow_in, allow_queues_in
+from .processes import wait_until
+from .report import Report
+
+NAMESPACE = "queues"
+API = "kueue.x-k8s.io/v1beta2"
+QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
+PRIORITY_LABEL = "kueue.x-k8s.io/priority-class"
+# A job of training() has a partitioner, two servers and two trainers, each with 100m: 500m, and 400m once the partitions
+# exist and the partitioner is reclaimed. So two jobs fit into "spot", the second after the first has partitioned.
+QUOTA_MILLICORES = {"spot": 900, "small": 500}
+POOL = {"e2e.espalier.io/pool": "spot"}
+TAINT = {"key": "spot", "value": "true", "effect": "NoSchedule"}
+TOLERATION = {"key": "spot", "operator": "Exists"}
+POOL_NODES = 3
+SECONDS = 60  # until the next state of a job is there
+NEVER = "never"  # this incarnation runs until it is stopped
+
+
+def queued(name, queue="spot", *, priority="", min_trainers=0, **options):
+    document = training(name, **options)
+    document["metadata"]["labels"] = {QUEUE_LABEL: queue, **({PRIORITY_LABEL: priority} if priority else {})}
+    if min_trainers:
+        document["spec"]["trainers"]["minReplicas"] = min_trainers
+    return document
+
+
+def _millicores(quantity):
+    return int(quantity[:-1]) if quantity.endswith("m") else 1000 * int(quantity)
+
+
+class Usage:
+    """Adds up, many times a second until stop, what the pods of each queue's jobs request."""
+
+    def __init__(self, api):
+        self.api = api
+        self.samples = 0
+        self.most = {}  # queue -> millicores
+        self.pods = {}  # name -> the pod, as it was seen last
+        self.exceeded = []
+        self.failures = []
+        self.stopping = threading.Event()
+        self.thread = threading.Thread(target=self._run, daemon=True)
+        self.thread.start()
+
+    def stop(self):
+        self.stopping.set()
+        self.thread.join(timeout=60)
+
+    def _run(self):
+        while not self.stopping.wait(0.1):
+            try:
+                self._sample()
+            except Exception as error:  # reported by the run
+                self.failures.append(repr(error))
+
+    def _sample(self):
+        pods = self.api.list("Pod", NAMESPACE, OURS)
+        # The quota of a job that has ended or is deleted is free, although its pods may still be stopping.
+        queues = {job["metadata"]["name"]: label(job, QUEUE_LABEL) for job in self.api.list("DistTraining", NAMESPACE)
+                  if phase(job) not in TERMINAL and "deletionTimestamp" not in job["metadata"]}
+        used = {}
+        for pod in pods:
+            self.pods[pod["metadata"]["name"]] = pod
+            queue = queues.get(label(pod, LABEL))
+            if queue and pod["status"].get("phase") not in TERMINAL:
+                used[queue] = used.get(queue, 0) + sum(_millicores(one["resources"]["requests"]["cpu"])
+                                                       for one in pod["spec"]["containers"])
+        for queue, millicores in used.items():
+            self.most[queue] = max(millicores, self.most.get(queue, 0))
+            if millicores > QUOTA_MILLICORES[queue]:
+                self.exceeded.append(f"{queue}: {millicores}m in use, sample {self.samples}")
+        self.samples += 1
+
+
+class Queues:
+    """The jobs of the namespace and their Workloads."""
+
+    def __init__(self, plane, operator, report):
+        self.api = plane.api
+        self.operator = operator
+        self.report = report
+
+    def create(self, *arguments, **options):
+        self.api.create(queued(*arguments, **options), NAMESPACE)
+
+    def job(self, name):
+        return self.api.get("DistTraining", NAMESPACE, name)
+
+    def workload(self, name):
+        return self.api.get("Workload", NAMESPACE, f"{name}-workload") or {"metadata": {}, "status": {}}
+
+    def workload_condition(self, name, kind):
+        return condition(self.workload(name), kind)
+
+    def is_true(self, name, kind):
+        return self.workload_condition(name, kind).get("status") == "True"
+
+    def pods(self, name, component=""):
+        return [pod for pod in self.api.list("Pod", NAMESPACE, f"{OURS},{LABEL}={name}")
+                if component in ("", label(pod, COMPONENT))]
+
+    def expect_soon(self, question, sentence, name, seconds=SECONDS):
+        """An expectation about the job `name` that is met in time; otherwise the report has its state."""
+        began = time.monotonic()
+        try:
+            wait_until(question, seconds, sentence)
+        except TimeoutError:
+            self.report.expect(False, sentence, f"{(self.job(name) or {}).get('status')}\n{self.workload(name)['status']}")
+            return False
+        self.report.expect(True, f"{sentence} ({time.monotonic() - began:.1f} s)")
+        return True
+
+    def await_phase(self, name, wanted, sentence=""):
+        return self.expect_soon(lambda: phase(self.job(name)) == wanted, sentence or f"{name}: {wanted}", name)
+
+    def await_waiting(self, name):
+        """The job has no quota, and its condition has Kueue's words."""
+        def is_waiting():
+            quota = condition(self.job(name), "QuotaReserved")
+            return phase(self.job(name)) == "Suspended" and quota.get("status") == "False" and \
+                quota.get("reason") == "Pending" and "insufficient unused quota" in quota.get("message", "")
+        self.expect_soon(is_waiting, f"{name}: Suspended, QuotaReserved is False with Kueue's message", name)
+        self.report.row("", condition(self.job(name), "QuotaReserved").get("message", "")[:160])
+        self.report.expect(not self.pods(name), f"{name}: no pods while it waits")
+
+    def kill_operator(self):
+        self.operator.process.kill()
+        self.operator.start()
+
+
+def _make_queues(plane, kueue):
+    for node in [node["metadata"]["name"] for node in plane.api.list("Node")][:POOL_NODES]:
+        plane.api.patch("Node", None, node, {"metadata": {"labels": POOL}, "spec": {"taints": [TAINT]}})
+    kueue.create({"apiVersion": API, "kind": "ResourceFlavor", "metadata": {"name": "spot"},
+                  "spec": {"nodeLabels": POOL, "tolerations": [TOLERATION]}})
+    kueue.create({"apiVersion": API, "kind": "ResourceFlavor", "metadata": {"name": "small"}})
+    for name, value in (("batch", 10), ("urgent", 1000)):
+        kueue.create({"apiVersion": API, "kind": "WorkloadPriorityClass", "metadata": {"name": name}, "value": value})
+    for name, millicores in QUOTA_MILLICORES.items():
+        resources = [{"name": "cpu", "nominalQuota": f"{millicores}m"}, {"name": "memory", "nominalQuota": "64Gi"}]
+        kueue.create({"apiVersion": API, "kind": "ClusterQueue", "metadata": {"name": name}, "spec": {
+            "namespaceSelector": {}, "preemption": {"withinClusterQueue": "LowerPriority"},
+            "resourceGroups": [{"coveredResources": ["cpu", "memory"], "flavors": [{"name": name, "resources": resources}]}]}})
+        kueue.create({"apiVersion": API, "kind": "LocalQueue", "metadata": {"name": name}, "spec": {"clusterQueue": name}},
+                     NAMESPACE)
+
+
+def _wait_for_quota(queues):
+    queues.create("first", lasts="25s")
+    queues.await_phase("first", "Training")
+    queues.create("second", lasts="25s")
+    queues.await_phase("second", "Training", "second: Training, with the quota of the first one's partitioner")
+    for name in ("first", "second"):
+        queues.expect_soon(lambda: queues.is_true(name, "PodsReady"), f"{name}: PodsReady of its Workload", name)
+    queues.create("third")
+    queues.await_waiting("third")
+    queues.kill_operator()
+    for name in ("first", "second", "third"):
+        queues.await_phase(name, "Succeeded")
+        queues.expect_soon(lambda: queues.is_true(name, "Finished"), f"{name}: its Workload is Finished", name)
+    admitted = queues.workload_condition("third", "Admitted").get("lastTransitionTime", "")
+    ended = min(queues.workload_condition(name, "Finished").get("lastTransitionTime", "") for name in ("first", "second"))
+    queues.report.expect(admitted >= ended > "", "third was admitted when one of the others had ended",
+                         f"admitted at {admitted}, the other ended at {ended}")
+
+
+def _preempt(queues):
+    queues.create("low", priority="batch", trainers=4, ends=(NEVER,))
+    queues.await_phase("low", "Training")
+    queues.create("high", priority="urgent", lasts="5s")
+    queues.expect_soon(lambda: queues.is_true("low", "Evicted"), "low: evicted for high", "low")
+    queues.report.expect(queues.workload_condition("low", "Evicted").get("reason") == "Preempted", "low: Preempted")
+    queues.kill_operator()
+    queues.await_phase("low", "Suspended")
+    queues.report.expect(not queues.pods("low"), "low: no pods when it is Suspended")
+    queues.expect_soon(lambda: not queues.is_true("low", "QuotaReserved"), "low: its quota is released", "low")
+    queues.await_phase("high", "Succeeded")
+    queues.await_phase("low", "Succeeded", "low: admitted again, Succeeded")
+    status = queues.job("low")["status"]
+    queues.report.expect(status["incarnation"] == 2, "low: two incarnations", status)
+    queues.report.expect(status.get("attempts", {}).get("counted", 0) == 0, "low: no attempt is counted", status)
+
+
+def _admit_partially(queues):
+    queues.create("partial", "small", trainers=4, min_trainers=2, lasts="5s")
+    queues.await_phase("partial", "Training")
+    queues.report.expect(len(queues.pods("partial", "trainer")) == 2, "partial: 2 of 4 trainers, as admitted",
+                         queues.workload("partial")["status"].get("admission"))
+    queues.await_phase("partial", "Succeeded")
+    status = queues.job("partial")["status"]
+    queues.report.expect(status["trainerReplicas"] == 2, "partial: trainerReplicas is 2", status)
+
+
+def _deactivate(queues):
+    queues.create("paused", ends=(NEVER,))
+    queues.await_phase("paused", "Training")
+    queues.api.patch("Workload", NAMESPACE, "paused-workload", {"spec": {"active": False}})
+    queues.await_phase("paused", "Suspended")
+    queues.expect_soon(lambda: not queues.is_true("paused", "QuotaReserved"), "paused: its quota is released", "paused")
+    queues.report.expect(condition(queues.job("paused"), "QuotaReserved").get("reason") == "Evicted",
+                         "paused: QuotaReserved says that it is evicted", queues.job("paused")["status"])
+    queues.api.patch("Workload", NAMESPACE, "paused-workload", {"spec": {"active": True}})
+    queues.await_phase("paused", "Succeeded", "paused: active again, Succeeded")
+
+
+def _delete(queues):
+    queues.create("deleted", trainers=4, ends=(NEVER,))
+    queues.await_phase("deleted", "Training")
+    queues.create("after")
+    queues.await_waiting("after")
+    queues.api.delete("DistTraining", NAMESPACE, "deleted")
+    # The garbage collector reads new kinds of objects every 30 s.
+    queues.expect_soon(lambda: not queues.workload("deleted")["metadata"], "deleted: its Workload is deleted", "after", 90)
+    queues.await_phase("after", "Succeeded", "after: has the quota of the deleted job, Succeeded")
+
+
+def _check_pods(report, plane, usage):
+    pool = {node["metadata"]["name"] for node in plane.api.list("Node", None, "e2e.espalier.io/pool=spot")}
+    spot = [pod for pod in usage.pods.values() if label(pod, LABEL) != "partial"]
+    report.row("pods seen, in the flavor spot", f"{len(usage.pods)}, {len(spot)}")
+    roles = {label(pod, COMPONENT) for pod in spot}
+    report.expect(roles == {"partitioner", "server", "trainer"}, "pods of all roles were seen", roles)
+    wrong = [f"{pod['metadata']['name']}: {pod['spec'].get('nodeSelector')}, {pod['spec'].get('tolerations')}" for pod in spot
+             if not POOL.items() <= pod["spec"].get("nodeSelector", {}).items() or
+             TOLERATION not in pod["spec"].get("tolerations", [])]
+    report.expect_none(wrong, "each has the node labels and the toleration of the flavor")
+    elsewhere = [f"{pod['metadata']['name']} on {pod['spec'].get('nodeName')}" for pod in spot
+                 if pod["spec"].get("nodeName", next(iter(pool))) not in pool]
+    report.expect_none(elsewhere, "the scheduler put them on the nodes of the flavor")
+    gated = [pod["metadata"]["name"] for pod in usage.pods.values() if pod["spec"].get("schedulingGates")]
+    report.expect_none(gated, "Kueue's webhooks gated none of them")
+
+
+def run(plane, _):
+    report = Report("queues", "DistTrainings in queues of Kueue")
+    user = plane.take_user()
+    plane.make_namespace(NAMESPACE, {"pod-security.kubernetes.io/enforce": "restricted"})
+    with Kueue(plane) as kueue:
+        allow_in(plane, user, NAMESPACE)
+        allow_queues_in(plane, user, NAMESPACE)
+        _make_queues(plane, kueue)
+        audit = AuditLog(plane.audit_log, [user])
+        history = History(plane, [NAMESPACE])
+        usage = Usage(plane.api)
+        with Operator(plane, user, namespace=NAMESPACE, flags=["--kueue"]) as operator:
+            operator.await_words("reconciling")
+            queues = Queues(plane, operator, report)
+            for act in (_wait_for_quota, _preempt, _admit_partially, _deactivate, _delete):
+                act(queues)
+            owners = {owner["kind"] for one in plane.api.list("Workload") for owner in one["metadata"]["ownerReferences"]}
+            report.expect(owners == {"DistTraining"}, "Kueue made no Workloads for the jobs' children", owners)
+            report.expect_none(delete_all(plane, NAMESPACE), "nothing is left of deleted jobs")
+        usage.stop()
+        history.stop()
+        report.row("samples of the pods", usage.samples)
+        for queue, most in sorted(usage.most.items()):
+            report.row(f"{queue}: most in use, quota (millicores)", f"{most}, {QUOTA_MILLICORES[queue]}")
+        report.expect_none(usage.exceeded, "no quota was exceeded")
+        report.expect_none(usage.failures, "every sample was taken")
+        _check_pods(report, plane, usage)
+        report.expect_none(history.gaps, "every object that came and went was seen")
+        report.expect_none(history.made_twice(), "no child was made twice")
+        report.expect_none(history.overlaps, "no two incarnations ran at the same time")
+        report.expect_none(audit.forbidden(), "nothing was asked for that the Roles do not allow")
+    return report.end()
