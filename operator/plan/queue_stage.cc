@@ -18,6 +18,9 @@ using api::ConditionStatus;
 // No watch reports a change of permissions, flavors and priority classes, or an API that is installed later.
 constexpr std::chrono::seconds kAskKueueAgain{10};
 
+// Reason of Evicted after maximumExecutionTimeSeconds.
+constexpr char kDeactivatedAfterTime[] = "DeactivatedDueToMaximumExecutionTimeExceeded";
+
 void Wait(PlanBuilder& builder, const std::string& reason, const std::string& message) {
   builder.SetCondition(api::kQuotaReserved, ConditionStatus::kFalse, reason, message);
 }
@@ -78,14 +81,21 @@ std::string PendingMessage(const kube::QueuedWorkload& workload) {
                                                  : name + " is in the queue " + workload.queue;
 }
 
+// Returns what puts a Workload that is evicted for `reason` back into its queue, if Kueue does not do it. Kueue 0.19
+// sets spec.active to false again after the time limit, because its condition DeactivationTarget stays True.
+std::string RequeueRemedy(const kube::QueuedWorkload& workload, const std::string& reason) {
+  if (workload.active) return "";
+  const std::string name = "Workload " + workload.meta.key.name;
+  if (reason == kDeactivatedAfterTime) return "; delete " + name + " to queue the job again";
+  return "; set spec.active of " + name + " to true to queue it";
+}
+
 void FollowEviction(PlanBuilder& builder, const kube::QueuedWorkload& workload) {
   const std::optional<kube::Condition> evicted = workload.Find(kWorkloadEvicted);
   if (HasNoPods(builder) && workload.IsTrue(kWorkloadQuotaReserved)) {
     PatchStatus(builder, ReleaseQuota(workload, builder.stamp()));
   }
-  Wait(builder, kEvicted,
-       evicted->reason + ": " + evicted->message +
-           (workload.active ? "" : "; set spec.active of Workload " + workload.meta.key.name + " to true to queue it"));
+  Wait(builder, kEvicted, evicted->reason + ": " + evicted->message + RequeueRemedy(workload, evicted->reason));
 }
 
 // Returns whether an evicted Workload is in its queue again. Kueue sets Evicted to False only at the next admission.

@@ -235,6 +235,19 @@ TEST(QueueTest, ADeactivatedWorkloadSaysHowItIsQueuedAgain) {
   EXPECT_EQ(scene.ReasonOf(api::kQuotaReserved), kPending);
 }
 
+TEST(QueueTest, AfterTheTimeLimitANewWorkloadQueuesTheJobAgain) {
+  Scene scene = Queued();
+  ASSERT_NO_FATAL_FAILURE(Train(scene));
+  scene.cluster().EditWorkload([](Json* workload) { (*workload)["spec"]["active"] = false; });
+  scene.cluster().EvictWorkload("DeactivatedDueToMaximumExecutionTimeExceeded",
+                                "The workload is deactivated due to exceeding the maximum execution time");
+  scene.Settle();
+  EXPECT_EQ(scene.status().phase, Phase::kSuspended);
+  EXPECT_EQ(MessageOf(scene),
+            "DeactivatedDueToMaximumExecutionTimeExceeded: The workload is deactivated due to exceeding the maximum "
+            "execution time; delete Workload cora-workload to queue the job again");
+}
+
 TEST(QueueTest, ADeletedWorkloadIsMadeAgainWhenNoPodIsLeft) {
   Scene scene = Queued();
   ASSERT_NO_FATAL_FAILURE(Train(scene));
