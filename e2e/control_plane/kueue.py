@@ -53,6 +53,11 @@ class Kueue:
         if self.program:
             self.program.stop()
 
+    def restart(self):
+        """Kills the manager and starts it again."""
+        self.program.kill()
+        self._start()
+
     def create(self, document, namespace=None):
         """Creates an object of Kueue's. The API server calls the webhooks a moment after it has read their certificate."""
         def created():

@@ -18,6 +18,7 @@ NAMESPACE = "queues"
 API = "kueue.x-k8s.io/v1beta2"
 QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 PRIORITY_LABEL = "kueue.x-k8s.io/priority-class"
+TIME_LABEL = "kueue.x-k8s.io/max-exec-time-seconds"
 # A job of training() has a partitioner, two servers and two trainers, each with 100m: 500m, and 400m once the partitions
 # exist and the partitioner is reclaimed. So two jobs fit into "spot", the second after the first has partitioned.
 QUOTA_MILLICORES = {"spot": 900, "small": 500}
@@ -25,13 +26,15 @@ POOL = {"e2e.espalier.io/pool": "spot"}
 TAINT = {"key": "spot", "value": "true", "effect": "NoSchedule"}
 TOLERATION = {"key": "spot", "operator": "Exists"}
 POOL_NODES = 3
+ENTRANT = "entrant"  # runs without a queue at first, so that its pods have no quota until it is suspended
 SECONDS = 60  # until the next state of a job is there
 NEVER = "never"  # this incarnation runs until it is stopped
 
 
-def queued(name, queue="spot", *, priority="", min_trainers=0, **options):
+def queued(name, queue="spot", *, priority="", max_seconds="", min_trainers=0, **options):
     document = training(name, **options)
-    document["metadata"]["labels"] = {QUEUE_LABEL: queue, **({PRIORITY_LABEL: priority} if priority else {})}
+    labels = {QUEUE_LABEL: queue, PRIORITY_LABEL: priority, TIME_LABEL: max_seconds}
+    document["metadata"]["labels"] = {key: value for key, value in labels.items() if value}
     if min_trainers:
         document["spec"]["trainers"]["minReplicas"] = min_trainers
     return document
@@ -71,6 +74,7 @@ class Usage:
         # The quota of a job that has ended or is deleted is free, although its pods may still be stopping.
         queues = {job["metadata"]["name"]: label(job, QUEUE_LABEL) for job in self.api.list("DistTraining", NAMESPACE)
                   if phase(job) not in TERMINAL and "deletionTimestamp" not in job["metadata"]}
+        queues.pop(ENTRANT, None)
         used = {}
         for pod in pods:
             self.pods[pod["metadata"]["name"]] = pod
@@ -216,6 +220,100 @@ def _deactivate(queues):
     queues.await_phase("paused", "Succeeded", "paused: active again, Succeeded")
 
 
+def _exceed_time(queues):
+    queues.create("long", ends=(NEVER,), max_seconds="15")
+    queues.await_phase("long", "Training")
+    queues.await_phase("long", "Suspended", "long: Suspended after 15 s of admission")
+    queues.expect_soon(lambda: not queues.is_true("long", "QuotaReserved"), "long: its quota is released", "long")
+    queues.report.expect(queues.workload("long")["spec"].get("active") is False, "long: Kueue has deactivated it")
+    queues.report.row("", condition(queues.job("long"), "QuotaReserved").get("message", "")[:160])
+    queues.api.delete("Workload", NAMESPACE, "long-workload")
+    queues.await_phase("long", "Succeeded", "long: with a new Workload, Succeeded")
+
+
+def _suspend(queues):
+    queues.create("held", ends=(NEVER,))
+    queues.await_phase("held", "Training")
+    queues.api.patch("DistTraining", NAMESPACE, "held", {"spec": {"runPolicy": {"suspend": True}}})
+    queues.expect_soon(lambda: not queues.workload("held")["metadata"], "held: suspended, its Workload is deleted", "held")
+    queues.report.expect(not queues.pods("held"), "held: no pods when its Workload is deleted")
+    queues.api.patch("DistTraining", NAMESPACE, "held", {"spec": {"runPolicy": {"suspend": False}}})
+    queues.await_phase("held", "Succeeded", "held: resumed, Succeeded")
+
+
+def _lose_the_workload(queues):
+    queues.create("lost", ends=(NEVER,))
+    queues.await_phase("lost", "Training")
+    uid = queues.workload("lost")["metadata"]["uid"]
+    queues.api.delete("Workload", NAMESPACE, "lost-workload")
+    queues.expect_soon(lambda: queues.workload("lost")["metadata"].get("uid", uid) != uid, "lost: has a new Workload", "lost")
+    queues.await_phase("lost", "Succeeded", "lost: admitted again, Succeeded")
+    status = queues.job("lost")["status"]
+    queues.report.expect(status["incarnation"] == 2, "lost: two incarnations", status)
+
+
+def _scale(queues):
+    """A job that runs, and one that waits, get another number of trainers."""
+    queues.create("grown", trainers=3, ends=(NEVER,))
+    queues.await_phase("grown", "Training")
+    queues.create("behind", ends=(NEVER,))
+    queues.await_waiting("behind")
+    uid = queues.workload("behind")["metadata"]["uid"]
+    queues.api.patch("DistTraining", NAMESPACE, "behind", {"spec": {"trainers": {"replicas": 1}}})
+    queues.await_phase("behind", "Training", "behind: needs less, Training")
+    queues.report.expect(queues.workload("behind")["metadata"]["uid"] == uid, "behind: has the same Workload")
+    queues.api.patch("DistTraining", NAMESPACE, "grown", {"spec": {"trainers": {"replicas": 4}}})
+    queues.await_waiting("grown")
+    queues.api.delete("DistTraining", NAMESPACE, "behind")
+    queues.await_phase("grown", "Succeeded", "grown: admitted with four trainers, Succeeded")
+    status = queues.job("grown")["status"]
+    queues.report.expect(status["trainerReplicas"] == 4, "grown: trainerReplicas is 4", status)
+
+
+def _leave_and_enter(queues):
+    """The label of the queue is removed from a job that waits, and given to one that runs."""
+    queues.create("holder", trainers=4, ends=(NEVER,))
+    queues.await_phase("holder", "Training")
+    queues.create("leaver")
+    queues.await_waiting("leaver")
+    queues.api.patch("DistTraining", NAMESPACE, "leaver", {"metadata": {"labels": {QUEUE_LABEL: None}}})
+    queues.await_phase("leaver", "Succeeded", "leaver: without the label, Succeeded")
+    queues.report.expect(not queues.workload("leaver")["metadata"], "leaver: its Workload is deleted")
+    document = queued(ENTRANT, ends=(NEVER,))
+    del document["metadata"]["labels"]
+    queues.api.create(document, NAMESPACE)
+    queues.await_phase(ENTRANT, "Training")
+    queues.api.patch("DistTraining", NAMESPACE, ENTRANT, {"metadata": {"labels": {QUEUE_LABEL: "spot"}}})
+    queues.await_waiting(ENTRANT)
+    queues.api.delete("DistTraining", NAMESPACE, "holder")
+    queues.await_phase(ENTRANT, "Succeeded", "entrant: admitted, Succeeded")
+
+
+def _restart_trainers(queues):
+    """Trainers fail and start again: the Workload keeps its quota, and PodsReady follows."""
+    queues.create("failing", ends=(75, 70), lasts="3s", run_policy={"backoffLimit": 3})
+    reasons = set()
+    def has_succeeded():
+        reasons.add(queues.workload_condition("failing", "PodsReady").get("reason"))
+        return phase(queues.job("failing")) == "Succeeded"
+    queues.expect_soon(has_succeeded, "failing: Succeeded in the third incarnation", "failing")
+    status = queues.job("failing")["status"]
+    queues.report.expect(status["incarnation"] == 3, "failing: three incarnations", status)
+    queues.report.row("failing: reasons of PodsReady", ", ".join(sorted(map(str, reasons))))
+    queues.report.expect(queues.workload_condition("failing", "PodsReady").get("reason") == "Recovered",
+                         "failing: PodsReady has the reason Recovered", queues.workload("failing")["status"])
+
+
+def _restart_kueue(queues, kueue):
+    queues.create("steady", ends=(NEVER,), priority="batch", trainers=4)
+    queues.await_phase("steady", "Training")
+    kueue.restart()
+    queues.report.expect(phase(queues.job("steady")) == "Training", "steady: Training while Kueue restarts")
+    queues.create("urgent", priority="urgent", lasts="2s")
+    queues.await_phase("urgent", "Succeeded", "urgent: preempts steady, Succeeded")
+    queues.await_phase("steady", "Succeeded", "steady: admitted again, Succeeded")
+
+
 def _delete(queues):
     queues.create("deleted", trainers=4, ends=(NEVER,))
     queues.await_phase("deleted", "Training")
@@ -229,7 +327,8 @@ def _delete(queues):
 
 def _check_pods(report, plane, usage):
     pool = {node["metadata"]["name"] for node in plane.api.list("Node", None, "e2e.espalier.io/pool=spot")}
-    spot = [pod for pod in usage.pods.values() if label(pod, LABEL) != "partial"]
+    # Not in this flavor: the queue of "partial", and what ran before and after it was in a queue.
+    spot = [pod for pod in usage.pods.values() if label(pod, LABEL) not in ("partial", "leaver", ENTRANT)]
     report.row("pods seen, in the flavor spot", f"{len(usage.pods)}, {len(spot)}")
     roles = {label(pod, COMPONENT) for pod in spot}
     report.expect(roles == {"partitioner", "server", "trainer"}, "pods of all roles were seen", roles)
@@ -258,8 +357,10 @@ def run(plane, _):
         with Operator(plane, user, namespace=NAMESPACE, flags=["--kueue"]) as operator:
             operator.await_words("reconciling")
             queues = Queues(plane, operator, report)
-            for act in (_wait_for_quota, _preempt, _admit_partially, _deactivate, _delete):
+            for act in (_wait_for_quota, _preempt, _admit_partially, _deactivate, _exceed_time, _suspend, _lose_the_workload,
+                        _scale, _leave_and_enter, _restart_trainers, _delete):
                 act(queues)
+            _restart_kueue(queues, kueue)
             owners = {owner["kind"] for one in plane.api.list("Workload") for owner in one["metadata"]["ownerReferences"]}
             report.expect(owners == {"DistTraining"}, "Kueue made no Workloads for the jobs' children", owners)
             report.expect_none(delete_all(plane, NAMESPACE), "nothing is left of deleted jobs")
