@@ -21,7 +21,7 @@ using std::chrono::milliseconds;
 
 FailureRule RuleFor(const process::ExitState& exit) { return RuleForEnd(exit.code, exit.signal); }
 
-bool IsCounted(const process::ExitState& exit) { return RuleFor(exit).retry == Retry::kCounted; }
+bool IsCounted(const process::ExitState& exit) { return RuleFor(exit).retry != Retry::kNotCounted; }
 
 }  // namespace
 
