@@ -1,4 +1,4 @@
-"""packaging/krew: the manifest's required fields, and an archive that it fits. krew itself does not run here. A program of this
+"""operator/packaging/krew: the manifest's required fields, and an archive that it fits. krew itself does not run here. A program of this
 machine stands in for the plugin."""
 
 import hashlib
@@ -11,7 +11,7 @@ import tarfile
 import tempfile
 import unittest
 
-REPOSITORY = pathlib.Path(__file__).resolve().parents[1]
+REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 VERSION = re.search(r"^project\(Espalier VERSION ([0-9.]+)", (REPOSITORY / "CMakeLists.txt").read_text(), re.MULTILINE)[1]
 NAME = f"kubectl-espalier-v{VERSION}-linux-amd64.tar.gz"
 URI = f"https://downloads.example.com/{NAME}"
@@ -26,7 +26,7 @@ class KrewTest(unittest.TestCase):
 
     def krew(self, binary=PROGRAM, uri=URI, output="dist", status=0, **options):
         done = subprocess.run(
-            [sys.executable, REPOSITORY / "packaging/krew", "--binary", binary, "--uri", uri, "--homepage",
+            [sys.executable, REPOSITORY / "operator/packaging/krew", "--binary", binary, "--uri", uri, "--homepage",
              "https://git.example.com/espalier", "--output", self.folder / output],
             capture_output=True, text=True, timeout=60, check=False, **options)
         self.assertEqual(done.returncode, status, done.stderr)

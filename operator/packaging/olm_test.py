@@ -1,4 +1,4 @@
-"""packaging/olm: the bundle's structure, from objects as the chart renders them, and, where helm is there (ESPALIER_HELM), from
+"""operator/packaging/olm: the bundle's structure, from objects as the chart renders them, and, where helm is there (ESPALIER_HELM), from
 the chart itself. Neither opm nor operator-sdk runs here."""
 
 import json
@@ -13,7 +13,7 @@ import unittest
 
 import yaml
 
-REPOSITORY = pathlib.Path(__file__).resolve().parents[1]
+REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 HELM = os.environ.get("ESPALIER_HELM")
 LABELS = {"app.kubernetes.io/name": "espalier", "app.kubernetes.io/instance": "espalier",
           "app.kubernetes.io/component": "operator"}
@@ -64,9 +64,9 @@ class OlmTest(unittest.TestCase):
         self.bundle = self.folder / "bundle"
 
     def olm(self, objects, status=0):
-        """Standard error of packaging/olm."""
+        """Standard error of operator/packaging/olm."""
         text = objects if isinstance(objects, str) else yaml.safe_dump_all(objects)
-        done = subprocess.run([sys.executable, REPOSITORY / "packaging/olm", "--output", self.bundle], input=text,
+        done = subprocess.run([sys.executable, REPOSITORY / "operator/packaging/olm", "--output", self.bundle], input=text,
                               capture_output=True, text=True, timeout=60, check=False)
         self.assertEqual(done.returncode, status, done.stderr)
         return done.stderr
@@ -139,16 +139,16 @@ class OlmTest(unittest.TestCase):
 
     def test_what_a_bundle_cannot_contain_is_an_error(self):
         message = self.olm([*rendered(), of("NetworkPolicy", "espalier-operator", "networking.k8s.io/v1")], status=1)
-        self.assertEqual(message, "packaging/olm: NetworkPolicy espalier-operator: the bundle cannot contain this kind; "
+        self.assertEqual(message, "operator/packaging/olm: NetworkPolicy espalier-operator: the bundle cannot contain this kind; "
                                   "render the chart without it\n")
 
     def test_what_helm_does_not_write_is_an_error(self):
         for text in ("a: [", "Error: chart not found", "kind: Deployment\n"):
             with self.subTest(text):
                 message = self.olm(text, status=1)
-                self.assertTrue(message.startswith("packaging/olm: standard input: expected what helm template writes"), message)
+                self.assertTrue(message.startswith("operator/packaging/olm: standard input: expected what helm template writes"), message)
         self.assertEqual(self.olm("", status=1),
-                         "packaging/olm: expected one Deployment among the rendered objects, found 0\n")
+                         "operator/packaging/olm: expected one Deployment among the rendered objects, found 0\n")
 
     def test_an_operator_of_one_namespace_is_an_error(self):
         objects = [one for one in rendered() if one["kind"] != "ClusterRoleBinding"]
