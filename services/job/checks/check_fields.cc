@@ -75,8 +75,21 @@ class Checker {
       if (table.Find(entry.key) != nullptr) continue;
       std::vector<std::string> names;
       for (const TableNode& field : table.fields) names.push_back(field.name);
-      violations_->Add(entry.key_at, Joined(path, Shown(entry.key)), "unknown field" + DidYouMean(entry.key, names));
+      std::string suggestion = DidYouMean(entry.key, names);
+      if (suggestion.empty()) suggestion = OtherPlaces(entry.key);
+      violations_->Add(entry.key_at, Joined(path, Shown(entry.key)), "unknown field" + suggestion);
     }
+  }
+
+  // Returns " (did you mean 'spec.training.evaluation'?)" if one or two fields elsewhere have this name, or "".
+  static std::string OtherPlaces(const std::string& name) {
+    std::vector<std::string> places;
+    for (const FieldSpec& field : FieldTable()) {
+      const size_t dot = field.path.rfind('.');
+      if (dot != std::string::npos && field.path.substr(dot + 1) == name) places.push_back("'" + field.path + "'");
+    }
+    if (places.empty() || places.size() > 2) return "";
+    return " (did you mean " + places.front() + (places.size() == 2 ? " or " + places.back() : "") + "?)";
   }
 
   void Missing(const TableNode& field, const YamlNode* parent, const std::string& field_path, Json* object) {

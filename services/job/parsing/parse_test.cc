@@ -125,6 +125,17 @@ TEST(ParseJobTest, ShowsAllViolationsAtOnceInDocumentOrder) {
   EXPECT_LT(error.find("cuont"), error.find("many"));
 }
 
+TEST(ParseJobTest, AnUnknownFieldWhoseNameExistsElsewhereIsSuggestedThere) {
+  EXPECT_EQ(ErrorOf(kExampleJob, {{"evaluation.metric", "ROCAUC"}}),
+            "--set evaluation.metric: spec.'evaluation': unknown field (did you mean 'spec.training.evaluation'?)");
+  EXPECT_EQ(ErrorOf(kExampleJob, {{"training.hiddenSize", "8"}}),
+            "--set training.hiddenSize: spec.training.'hiddenSize': unknown field (did you mean "
+            "'spec.training.model.hiddenSize'?)");
+  // Many roles have replicas.
+  EXPECT_EQ(ErrorOf(kExampleJob, {{"training.replicas", "8"}}),
+            "--set training.replicas: spec.training.'replicas': unknown field");
+}
+
 TEST(ParseJobTest, RefusesWhatYamlVersionsReadDifferently) {
   for (const char* word : {"no", "off", "y", "True", "1_000", "0x10", "1:30", "3.5", "2024-01-01", ".inf", "017"}) {
     EXPECT_THAT(ErrorOf(ExampleWith("split: public", std::string("split: ") + word)), HasSubstr("in quotes")) << word;
