@@ -2,8 +2,7 @@
 
 namespace espalier::sampler {
 
-template <class Key>
-void EvictionOrder::Append(std::map<Key, List>& lists, Key key, CachedRow* row) {
+void EvictionOrder::Append(Lists& lists, uint32_t key, CachedRow* row) {
   List& list = lists[key];
   row->before = list.last;
   row->after = nullptr;
@@ -11,8 +10,7 @@ void EvictionOrder::Append(std::map<Key, List>& lists, Key key, CachedRow* row) 
   list.last = row;
 }
 
-template <class Key>
-void EvictionOrder::Unlink(std::map<Key, List>& lists, Key key, CachedRow* row) {
+void EvictionOrder::Unlink(Lists& lists, uint32_t key, CachedRow* row) {
   const auto found = lists.find(key);
   List& list = found->second;
   (row->before == nullptr ? list.first : row->before->after) = row->after;
@@ -41,7 +39,7 @@ CachedRow* EvictionOrder::First() const {
   return by_next_step_.empty() ? nullptr : by_next_step_.rbegin()->second.first;
 }
 
-bool EvictionOrder::IsKeptLonger(uint64_t next_step, uint32_t num_uses, const CachedRow& row) {
+bool EvictionOrder::IsKeptLonger(uint32_t next_step, uint16_t num_uses, const CachedRow& row) {
   if (next_step != row.next_step) return next_step < row.next_step;  // an unknown step is the largest number
   return next_step == kNoKnownStep && num_uses > row.num_uses;
 }

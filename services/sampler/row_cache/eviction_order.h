@@ -11,15 +11,15 @@
 
 namespace espalier::sampler {
 
-inline constexpr uint64_t kNoKnownStep = std::numeric_limits<uint64_t>::max();
+inline constexpr uint32_t kNoKnownStep = std::numeric_limits<uint32_t>::max();
 
 // A row in memory. Its bytes, those of all cached columns one after the other, follow this header.
 struct CachedRow {
   CachedRow* before = nullptr;  // links of the list in EvictionOrder
   CachedRow* after = nullptr;
-  uint64_t next_step = kNoKnownStep;  // the next step that reads the row
   GlobalNodeId node;
-  uint32_t num_uses = 0;  // steps that have read the row since it was stored
+  uint32_t next_step = kNoKnownStep;  // the next known step that reads the row
+  uint16_t num_uses = 0;              // steps that have read the row since it was stored, at most 65535
   NodeTypeId type;
 
   std::byte* bytes() { return reinterpret_cast<std::byte*>(this + 1); }
@@ -34,21 +34,22 @@ class EvictionOrder {
   // Returns the row to give up first; null if there is none.
   CachedRow* First() const;
   // Returns whether a row with this next step and number of uses is given up later than `row`.
-  static bool IsKeptLonger(uint64_t next_step, uint32_t num_uses, const CachedRow& row);
+  static bool IsKeptLonger(uint32_t next_step, uint16_t num_uses, const CachedRow& row);
+  // Returns whether there are rows that no known step reads.
+  bool HasRowWithoutStep() const { return !by_num_uses_.empty(); }
 
  private:
   struct List {
     CachedRow* first = nullptr;
     CachedRow* last = nullptr;
   };
-  // Adds to or removes from the list at `key`, which exists only while it has rows.
-  template <class Key>
-  static void Append(std::map<Key, List>& lists, Key key, CachedRow* row);
-  template <class Key>
-  static void Unlink(std::map<Key, List>& lists, Key key, CachedRow* row);
+  // Lists by next step or by number of uses; a list exists only while it has rows.
+  using Lists = std::map<uint32_t, List>;
+  static void Append(Lists& lists, uint32_t key, CachedRow* row);
+  static void Unlink(Lists& lists, uint32_t key, CachedRow* row);
 
-  std::map<uint64_t, List> by_next_step_;  // rows with a known step; as many lists as steps are known
-  std::map<uint32_t, List> by_num_uses_;   // the other rows
+  Lists by_next_step_;  // rows with a known step; as many lists as steps are known
+  Lists by_num_uses_;   // the other rows
 };
 
 }  // namespace espalier::sampler

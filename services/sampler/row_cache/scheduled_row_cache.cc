@@ -1,8 +1,9 @@
-// Each known step has a list of the distinct remote rows that it reads, and for each the distance to the next known
-// step that reads it. A map has, for each row that is cached or read by a known step, its memory and its place in the
-// list of the last such step, so that Schedule sets that distance when a later step reads the row as well.
+// Each known step has the ascending ids of the remote rows that it reads, compressed. When a step ends, its ids are
+// compared with those of the next step, the rest with those of the step after it, and so on: this gives the next known
+// step of each row. It costs time (about a nanosecond for each id of each known step) in place of memory for an index
+// of all rows that any known step reads.
 //
-// EndStep orders the rows it has fetched by their distance and stores them one after the other, each in place of rows
+// EndStep orders the rows it has fetched by their next step and stores them one after the other, each in place of rows
 // that are read later. With rows of one size the cache then holds, of all rows that it had or fetched, those that are
 // read soonest, which is the optimum for the known steps. Rows that no known step reads fill the rest, the most used
 // first: how often a row was read estimates how soon it is read again. With rows of several sizes the rule is the same
@@ -13,8 +14,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <new>
+#include <numeric>
 
+#include "absl/container/flat_hash_map.h"
 #include "services/base/check.h"
 #include "services/sampler/access/owner_route.h"
 
@@ -31,20 +35,19 @@ size_t BytesOfColumnRow(const ColumnDescription& column) {
   return bytes;
 }
 
-// Returns how many entries a map of this capacity has before GrowBySize grows it.
+// Returns how many entries a table of this capacity has before it grows.
 size_t MostEntries(size_t capacity) { return (capacity + 1) / 32 * 25; }
 
-// Makes room for one more entry. A map by itself grows at this size or later, depending on the traces of erased
-// entries, and thus on the hash, which differs from process to process: the counts of a cache could not be repeated.
-template <class Map>
-void GrowBySize(Map& map) {
-  constexpr size_t kLeastEntries = 27;  // makes the capacity 31; smaller maps grow by other rules
-  if (map.size() >= MostEntries(map.capacity())) map.reserve(std::max(kLeastEntries, map.capacity()));
-}
+// The capacity of a table that was empty. Smaller tables grow by other rules.
+constexpr size_t kLeastCapacity = 31;
 
-template <class T>
-size_t CapacityBytes(const std::vector<T>& values) {
-  return values.capacity() * sizeof(T);
+// Returns the capacity of a table with room for one more entry. A table by itself grows at this size or later,
+// depending on the traces of erased entries, and thus on the hash, which differs from process to process: the counts of
+// a cache could not be repeated.
+template <class Table>
+size_t CapacityForOneMore(const Table& table) {
+  if (table.size() < MostEntries(table.capacity())) return table.capacity();
+  return std::max(kLeastCapacity, 2 * table.capacity() + 1);
 }
 
 }  // namespace
@@ -54,10 +57,6 @@ bool HasRemoteRows(const RowSource& source, const graph::PartitionBook& book) {
     if (source.is_remote(PartitionId(p))) return true;
   }
   return false;
-}
-
-size_t ScheduledRowCache::StepRows::SizeInBytes() const {
-  return CapacityBytes(places) + CapacityBytes(distances) + CapacityBytes(repeats) + sizeof(StepRows);
 }
 
 ScheduledRowCache::ScheduledRowCache(RowSource& source, const graph::PartitionBook& book,
@@ -81,11 +80,14 @@ bool ScheduledRowCache::IsRemote(const OfType& of_type, GlobalNodeId node) const
   return is_remote_[FindRange(of_type.first, node.value)];
 }
 
+CachedRow* ScheduledRowCache::Find(const OfType& of_type, uint64_t node) {
+  const auto found = of_type.cached.find(node);
+  return found == of_type.cached.end() ? nullptr : *found;
+}
+
 uint64_t ScheduledRowCache::IndexBytes() const {
   uint64_t bytes = step_bytes_;
-  for (const OfType& of_type : types_) {
-    bytes += of_type.states.capacity() * kBytesOfState;
-  }
+  for (const OfType& of_type : types_) bytes += of_type.cached.capacity() * kBytesOfEntry;
   return bytes;
 }
 
@@ -96,56 +98,44 @@ uint64_t ScheduledRowCache::BytesOfRow(const OfType& of_type) const {
 bool ScheduledRowCache::HasRoomForStep() const {
   if (steps_.empty()) return true;
   if (steps_.size() >= kMostSteps) return false;
-  // A step like the last one may let a map grow, which doubles it.
-  uint64_t bytes = step_bytes_;
-  for (uint16_t type = 0; type < types_.size(); ++type) {
-    const auto& states = types_[type].states;
-    const StepRows& last = steps_.back()[type];
-    const bool may_grow = states.size() + last.places.size() > MostEntries(states.capacity());
-    bytes += (may_grow ? 2u : 1u) * states.capacity() * kBytesOfState + last.SizeInBytes();
-  }
+  uint64_t bytes = IndexBytes();
+  for (const StepRows& last : steps_.back()) bytes += last.SizeInBytes();  // the next step is taken to be as large
   return bytes <= memory_bytes_ / 3;
 }
 
-void ScheduledRowCache::Link(uint16_t type, RowState& state, uint64_t step) {
-  if (state.is_scheduled) {
-    const auto distance = static_cast<uint16_t>(static_cast<uint16_t>(step) - state.last_step);
-    steps_[step - first_step_ - distance][type].distances[state.last_index] = distance;
-  } else if (state.row != nullptr) {
-    order_.Remove(state.row);
-    state.row->next_step = step;
-    order_.Add(state.row);
+void ScheduledRowCache::LinkRows(OfType& of_type, const std::vector<uint64_t>& ids, uint32_t step) {
+  if (!order_.HasRowWithoutStep()) return;
+  for (const uint64_t id : ids) {
+    CachedRow* const row = Find(of_type, id);
+    if (row == nullptr || row->next_step != kNoKnownStep) continue;
+    order_.Remove(row);
+    row->next_step = step;
+    order_.Add(row);
   }
 }
 
 void ScheduledRowCache::Schedule(const std::vector<std::vector<GlobalNodeId>>& nodes) {
-  ESPALIER_CHECK(!has_begun_ && nodes.size() == types_.size() && steps_.size() < kMostSteps)
-      << "a step of " << nodes.size() << " node types after " << steps_.size() << " known steps";
-  const uint64_t step = first_step_ + steps_.size();
+  ESPALIER_CHECK(!has_begun_ && nodes.size() == types_.size() && steps_.size() < kMostSteps &&
+                 first_step_ < kNoKnownStep - kMostSteps)
+      << "a step of " << nodes.size() << " node types after step " << first_step_ << " and " << steps_.size()
+      << " known steps";
+  const uint32_t step = first_step_ + static_cast<uint32_t>(steps_.size());
   std::vector<StepRows>& of_step = steps_.emplace_back(types_.size());
   for (uint16_t type = 0; type < types_.size(); ++type) {
     OfType& of_type = types_[type];
     StepRows& rows = of_step[type];
     rows.num_nodes = nodes[type].size();
     if (of_type.columns.empty()) continue;
-    for (uint32_t place = 0; place < nodes[type].size(); ++place) {
-      const GlobalNodeId node = nodes[type][place];
-      if (!IsRemote(of_type, node)) continue;
-      GrowBySize(of_type.states);
-      RowState& state = of_type.states[node.value];
-      if (state.is_scheduled && state.last_step == static_cast<uint16_t>(step)) {
-        rows.repeats.push_back({place, rows.places[state.last_index]});
-        continue;
-      }
-      Link(type, state, step);
-      state.last_step = static_cast<uint16_t>(step);
-      state.last_index = static_cast<uint32_t>(rows.places.size());
-      state.is_scheduled = true;
-      rows.places.push_back(place);
+    std::vector<uint64_t> ids;
+    ids.reserve(nodes[type].size());
+    for (const GlobalNodeId node : nodes[type]) {
+      if (IsRemote(of_type, node)) ids.push_back(node.value);
     }
-    rows.places.shrink_to_fit();
-    rows.distances.resize(rows.places.size(), 0);
-    rows.repeats.shrink_to_fit();
+    rows.num_remote_nodes = ids.size();
+    std::sort(ids.begin(), ids.end());
+    ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+    rows.ids = AscendingIds(ids);
+    LinkRows(of_type, ids, step);
   }
   for (const StepRows& rows : of_step) step_bytes_ += rows.SizeInBytes();
   while (held_bytes() > memory_bytes_ && order_.First() != nullptr) Evict(order_.First());
@@ -160,22 +150,28 @@ void ScheduledRowCache::BeginStep(const std::vector<std::vector<GlobalNodeId>>& 
     ESPALIER_CHECK(nodes[type].size() == rows.num_nodes)
         << "a step of " << nodes[type].size() << " nodes, which was scheduled with " << rows.num_nodes;
     of_type.nodes = nodes[type];
-    of_type.rows.clear();
+    of_type.hits.clear();
     of_type.asked.clear();
     of_type.places_of_asked.clear();
+    of_type.repeats.clear();
     of_type.gathered.assign(of_type.columns.size(), Tensor());
     if (of_type.columns.empty()) continue;
-    size_t num_repeats = 0;
+    const bool has_repeats = rows.num_remote_nodes > rows.ids.size();
+    absl::flat_hash_map<uint64_t, uint32_t> first_places;
     for (uint32_t place = 0; place < of_type.nodes.size(); ++place) {
       const GlobalNodeId node = of_type.nodes[place];
-      const size_t index = of_type.rows.size();
-      if (index < rows.places.size() && rows.places[index] == place) {
-        CachedRow* const row = of_type.states.find(node.value)->second.row;
-        of_type.rows.push_back(row);
-        if (row != nullptr) continue;
-      } else if (num_repeats < rows.repeats.size() && rows.repeats[num_repeats].place == place) {
-        ++num_repeats;
-        continue;
+      if (IsRemote(of_type, node)) {
+        if (has_repeats) {
+          const auto [first, is_first] = first_places.try_emplace(node.value, place);
+          if (!is_first) {
+            of_type.repeats.push_back({place, first->second});
+            continue;
+          }
+        }
+        if (CachedRow* const row = Find(of_type, node.value); row != nullptr) {
+          of_type.hits.push_back({place, row});
+          continue;
+        }
       }
       of_type.asked.push_back(node);
       of_type.places_of_asked.push_back(place);
@@ -199,16 +195,15 @@ Result<Tensor> ScheduledRowCache::GatherRows(NodeTypeId type, const std::string&
     return source_.GatherRows(type, column, nodes, deadline);
   }
   OfType& of_type = types_[type.value];
-  const StepRows& step = steps_.front()[type.value];
   const size_t row_bytes = cached->row_bytes;
   const std::shared_ptr<std::byte> out = buffers_.Take(nodes.size() * row_bytes);
-  for (size_t i = 0; i < of_type.rows.size(); ++i) {
-    if (i + kPrefetchRows < of_type.rows.size()) __builtin_prefetch(of_type.rows[i + kPrefetchRows]);
-    if (of_type.rows[i] == nullptr) continue;
-    std::memcpy(out.get() + step.places[i] * row_bytes, of_type.rows[i]->bytes() + cached->offset, row_bytes);
+  const std::vector<OfType::Hit>& hits = of_type.hits;
+  for (size_t i = 0; i < hits.size(); ++i) {
+    if (i + kPrefetchRows < hits.size()) __builtin_prefetch(hits[i + kPrefetchRows].row);
+    std::memcpy(out.get() + hits[i].place * row_bytes, hits[i].row->bytes() + cached->offset, row_bytes);
   }
   RETURN_IF_ERROR(source_.GatherRowsTo(type, column, of_type.asked, of_type.places_of_asked, out, deadline));
-  for (const auto& [place, first_place] : step.repeats) {
+  for (const auto& [place, first_place] : of_type.repeats) {
     std::memcpy(out.get() + place * row_bytes, out.get() + first_place * row_bytes, row_bytes);
   }
   std::vector<int64_t> shape = {static_cast<int64_t>(nodes.size())};
@@ -218,93 +213,99 @@ Result<Tensor> ScheduledRowCache::GatherRows(NodeTypeId type, const std::string&
   return rows;
 }
 
-void ScheduledRowCache::UpdateHits(uint16_t type) {
-  OfType& of_type = types_[type];
-  const StepRows& step = steps_.front()[type];
-  for (size_t i = 0; i < of_type.rows.size(); ++i) {
-    CachedRow* const row = of_type.rows[i];
-    if (row == nullptr) {
-      ++counts_.fetched_rows;
-      counts_.fetched_bytes += of_type.row_bytes;
-      continue;
+std::vector<uint32_t> ScheduledRowCache::NextSteps(uint16_t type, const std::vector<uint64_t>& ids) const {
+  std::vector<uint32_t> next(ids.size(), kNoKnownStep);
+  // The ids whose next step is not found yet, and where they are in `ids`.
+  std::vector<uint64_t> left = ids;
+  std::vector<uint32_t> places(ids.size());
+  std::iota(places.begin(), places.end(), 0u);
+  for (uint32_t distance = 1; distance < steps_.size() && !left.empty(); ++distance) {
+    const uint32_t step = first_step_ + distance;
+    steps_[distance][type].ids.Intersect(left, [&](size_t i) { next[places[i]] = step; });
+    size_t num_left = 0;
+    for (size_t i = 0; i < left.size(); ++i) {
+      if (next[places[i]] == step) continue;
+      left[num_left] = left[i];
+      places[num_left++] = places[i];
     }
-    ++counts_.hit_rows;
-    counts_.hit_bytes += of_type.row_bytes;
-    order_.Remove(row);
-    ++row->num_uses;
-    row->next_step = step.distances[i] == 0 ? kNoKnownStep : first_step_ + step.distances[i];
-    order_.Add(row);
+    left.resize(num_left);
+    places.resize(num_left);
   }
+  return next;
 }
 
-void ScheduledRowCache::Store(uint16_t type, uint32_t index, uint64_t next_step) {
+void ScheduledRowCache::EndType(uint16_t type, std::vector<Fetched>* fetched) {
   OfType& of_type = types_[type];
-  const uint64_t bytes = BytesOfRow(of_type);
-  while (held_bytes() + bytes > memory_bytes_) {
+  if (of_type.columns.empty()) return;
+  const std::vector<uint64_t> ids = steps_.front()[type].ids.ToVector();
+  const std::vector<uint32_t> next = NextSteps(type, ids);
+  // Columns that were not gathered have no rows to store.
+  const bool is_complete = std::all_of(of_type.gathered.begin(), of_type.gathered.end(), [&](const Tensor& rows) {
+    return static_cast<size_t>(rows.num_rows()) == of_type.nodes.size();
+  });
+  std::vector<std::pair<uint64_t, uint32_t>> asked;  // remote nodes and their places
+  for (size_t i = 0; i < of_type.asked.size(); ++i) {
+    if (IsRemote(of_type, of_type.asked[i])) asked.emplace_back(of_type.asked[i].value, of_type.places_of_asked[i]);
+  }
+  std::sort(asked.begin(), asked.end());
+  size_t num_asked = 0;
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (num_asked < asked.size() && asked[num_asked].first == ids[i]) {
+      if (is_complete) fetched->push_back({next[i], asked[num_asked].second, type});
+      ++num_asked;
+      continue;
+    }
+    CachedRow* const row = Find(of_type, ids[i]);
+    order_.Remove(row);
+    if (row->num_uses < std::numeric_limits<uint16_t>::max()) ++row->num_uses;
+    row->next_step = next[i];
+    order_.Add(row);
+  }
+  counts_.fetched_rows += asked.size();
+  counts_.fetched_bytes += asked.size() * of_type.row_bytes;
+  counts_.hit_rows += of_type.hits.size();
+  counts_.hit_bytes += of_type.hits.size() * of_type.row_bytes;
+}
+
+void ScheduledRowCache::Store(const Fetched& fetched) {
+  OfType& of_type = types_[fetched.type];
+  const auto needed_bytes = [&] {
+    const size_t growth = CapacityForOneMore(of_type.cached) - of_type.cached.capacity();
+    return BytesOfRow(of_type) + growth * kBytesOfEntry;
+  };
+  while (held_bytes() + needed_bytes() > memory_bytes_) {
     CachedRow* const first = order_.First();
-    if (first == nullptr || !EvictionOrder::IsKeptLonger(next_step, /*num_uses=*/1, *first)) return;
+    if (first == nullptr || !EvictionOrder::IsKeptLonger(fetched.next_step, /*num_uses=*/1, *first)) return;
     Evict(first);
   }
   auto* const row = new (::operator new(sizeof(CachedRow) + of_type.row_bytes)) CachedRow;
-  const uint32_t place = steps_.front()[type].places[index];
-  row->next_step = next_step;
-  row->node = of_type.nodes[place];
+  row->next_step = fetched.next_step;
+  row->node = of_type.nodes[fetched.place];
   row->num_uses = 1;
-  row->type = NodeTypeId(type);
+  row->type = NodeTypeId(fetched.type);
   for (size_t c = 0; c < of_type.columns.size(); ++c) {
     const CachedColumn& column = of_type.columns[c];
-    std::memcpy(row->bytes() + column.offset, of_type.gathered[c].bytes() + place * column.row_bytes, column.row_bytes);
+    std::memcpy(row->bytes() + column.offset, of_type.gathered[c].bytes() + fetched.place * column.row_bytes,
+                column.row_bytes);
   }
   order_.Add(row);
-  of_type.states.find(row->node.value)->second.row = row;
-  row_bytes_ += bytes;
+  const size_t capacity = CapacityForOneMore(of_type.cached);
+  if (capacity != of_type.cached.capacity()) of_type.cached.reserve(MostEntries(capacity));
+  of_type.cached.insert(row);
+  row_bytes_ += BytesOfRow(of_type);
   ++num_cached_rows_;
-}
-
-void ScheduledRowCache::StoreFetched() {
-  struct Fetched {
-    uint64_t next_step;
-    uint32_t index;
-    uint16_t type;
-  };
-  std::vector<Fetched> fetched;
-  for (uint16_t type = 0; type < types_.size(); ++type) {
-    const OfType& of_type = types_[type];
-    // Columns that were not gathered have no rows to store.
-    const bool is_complete = std::all_of(of_type.gathered.begin(), of_type.gathered.end(), [&](const Tensor& rows) {
-      return static_cast<size_t>(rows.num_rows()) == of_type.nodes.size();
-    });
-    if (!is_complete) continue;
-    const std::vector<uint16_t>& distances = steps_.front()[type].distances;
-    for (uint32_t i = 0; i < of_type.rows.size(); ++i) {
-      if (of_type.rows[i] != nullptr) continue;
-      fetched.push_back({distances[i] == 0 ? kNoKnownStep : first_step_ + distances[i], i, type});
-    }
-  }
-  std::stable_sort(fetched.begin(), fetched.end(),
-                   [](const Fetched& a, const Fetched& b) { return a.next_step < b.next_step; });
-  for (const Fetched& row : fetched) Store(row.type, row.index, row.next_step);
-}
-
-void ScheduledRowCache::Unschedule(uint16_t type) {
-  OfType& of_type = types_[type];
-  const StepRows& step = steps_.front()[type];
-  for (size_t i = 0; i < step.places.size(); ++i) {
-    if (step.distances[i] != 0) continue;  // a later step has the row
-    const auto found = of_type.states.find(of_type.nodes[step.places[i]].value);
-    found->second.is_scheduled = false;
-    if (found->second.row == nullptr) of_type.states.erase(found);
-  }
 }
 
 void ScheduledRowCache::EndStep() {
   ESPALIER_CHECK(has_begun_) << "the end of a step that has not begun";
-  for (uint16_t type = 0; type < types_.size(); ++type) UpdateHits(type);
-  StoreFetched();
-  for (uint16_t type = 0; type < types_.size(); ++type) {
-    Unschedule(type);
-    types_[type].nodes = {};
-    types_[type].gathered.clear();
+  std::vector<Fetched> fetched;
+  for (uint16_t type = 0; type < types_.size(); ++type) EndType(type, &fetched);
+  std::stable_sort(fetched.begin(), fetched.end(),
+                   [](const Fetched& a, const Fetched& b) { return a.next_step < b.next_step; });
+  for (const Fetched& row : fetched) Store(row);
+  for (OfType& of_type : types_) {
+    of_type.nodes = {};
+    of_type.gathered.clear();
   }
   for (const StepRows& rows : steps_.front()) step_bytes_ -= rows.SizeInBytes();
   steps_.pop_front();
@@ -315,9 +316,7 @@ void ScheduledRowCache::EndStep() {
 void ScheduledRowCache::Evict(CachedRow* row) {
   order_.Remove(row);
   OfType& of_type = types_[row->type.value];
-  const auto found = of_type.states.find(row->node.value);
-  found->second.row = nullptr;
-  if (!found->second.is_scheduled) of_type.states.erase(found);
+  of_type.cached.erase(of_type.cached.find(row->node.value));
   row_bytes_ -= BytesOfRow(of_type);
   --num_cached_rows_;
   row->~CachedRow();

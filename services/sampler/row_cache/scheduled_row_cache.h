@@ -11,10 +11,12 @@
 #include <string>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/hash/hash.h"
 #include "services/base/buffer_pool.h"
 #include "services/graph/partition_book.h"
 #include "services/sampler/access/row_source.h"
+#include "services/sampler/row_cache/ascending_ids.h"
 #include "services/sampler/row_cache/eviction_order.h"
 
 namespace espalier::sampler {
@@ -39,7 +41,7 @@ class ScheduledRowCache final : public RowSource {
   static constexpr uint32_t kMostSteps = 65535;
 
   // Caches these columns of `source`, which must be immutable, for nodes of remote partitions. Rows, their index and
-  // the known steps take at most `memory_bytes`, unless the index of one step alone takes more than two thirds of it.
+  // the known steps take at most `memory_bytes`, unless one step alone takes more.
   // Buffers that GatherRows returns come in addition. `source` and `book` outlive this.
   ScheduledRowCache(RowSource& source, const graph::PartitionBook& book, const std::vector<ColumnDescription>& columns,
                     uint64_t memory_bytes);
@@ -47,8 +49,7 @@ class ScheduledRowCache final : public RowSource {
   ScheduledRowCache(const ScheduledRowCache&) = delete;
   ScheduledRowCache& operator=(const ScheduledRowCache&) = delete;
 
-  // Returns whether a further step may be scheduled: with it the index takes at most a third of
-  // the memory.
+  // Returns whether a further step may be scheduled: with it the index takes at most a third of the memory.
   bool HasRoomForStep() const;
   // Adds a step that reads these nodes, by NodeTypeId. Not while a step is begun.
   void Schedule(const std::vector<std::vector<GlobalNodeId>>& nodes);
@@ -71,56 +72,73 @@ class ScheduledRowCache final : public RowSource {
   uint64_t num_cached_rows() const { return num_cached_rows_; }
 
  private:
-  // What is known of a row that is cached or that a known step reads.
-  struct RowState {
-    CachedRow* row = nullptr;   // null: not cached
-    uint32_t last_index = 0;    // in StepRows of the last known step that reads the row
-    uint16_t last_step = 0;     // that step, modulo 2^16
-    bool is_scheduled = false;  // false: no known step reads the row, and last_step and last_index mean nothing
-  };
-  static constexpr size_t kBytesOfState = sizeof(uint64_t) + sizeof(RowState) + 1;  // in a map of states
   // The remote rows of one type that a known step reads.
   struct StepRows {
-    std::vector<uint32_t> places;     // [rows] the first index of each in the step's nodes, ascending
-    std::vector<uint16_t> distances;  // [rows] steps until the next known step that reads the row; 0: none
-    struct Repeat {
-      uint32_t place, first_place;
-    };
-    std::vector<Repeat> repeats;  // nodes that occur again, ascending by place
-    size_t num_nodes = 0;
+    AscendingIds ids;             // global ids
+    size_t num_nodes = 0;         // of the step, local ones included
+    size_t num_remote_nodes = 0;  // those that are remote; more than ids if the step repeats nodes
 
-    size_t SizeInBytes() const;
+    size_t SizeInBytes() const { return ids.SizeInBytes() + sizeof(StepRows); }
   };
   struct CachedColumn {
     ColumnDescription description;
     size_t row_bytes = 0;
     size_t offset = 0;  // in CachedRow::bytes
   };
+  // Cached rows are found by their node.
+  struct NodeHash {
+    using is_transparent = void;
+    size_t operator()(uint64_t node) const { return absl::Hash<uint64_t>()(node); }
+    size_t operator()(const CachedRow* row) const { return (*this)(row->node.value); }
+  };
+  struct SameNode {
+    using is_transparent = void;
+    bool operator()(const CachedRow* a, const CachedRow* b) const { return a->node == b->node; }
+    bool operator()(const CachedRow* a, uint64_t node) const { return a->node.value == node; }
+  };
+  using CachedRows = absl::flat_hash_set<CachedRow*, NodeHash, SameNode>;
+  static constexpr size_t kBytesOfEntry = sizeof(CachedRow*) + 1;  // in CachedRows, for each of its capacity
   struct OfType {
     std::vector<CachedColumn> columns;
     size_t row_bytes = 0;  // of all columns
     std::span<const uint64_t> first;
-    absl::flat_hash_map<uint64_t, RowState> states;  // by global id
-    // Of the begun step:
+    CachedRows cached;
+    // Of the begun step. Each of its nodes is in one of `hits`, `places_of_asked` and `repeats`.
+    struct Hit {
+      uint32_t place;
+      CachedRow* row;
+    };
+    struct Repeat {
+      uint32_t place, first_place;
+    };
     std::span<const GlobalNodeId> nodes;
-    std::vector<CachedRow*> rows;           // [rows of StepRows] null: not cached
+    std::vector<Hit> hits;
     std::vector<GlobalNodeId> asked;        // nodes to gather from the source
     std::vector<uint32_t> places_of_asked;  // [asked]
+    std::vector<Repeat> repeats;            // remote nodes that occur again, ascending by place
     std::vector<Tensor> gathered;           // [columns] empty shape: not gathered yet
+  };
+  // A row that the begun step has fetched.
+  struct Fetched {
+    uint32_t next_step;
+    uint32_t place;
+    uint16_t type;
   };
 
   bool IsRemote(const OfType& of_type, GlobalNodeId node) const;
+  static CachedRow* Find(const OfType& of_type, uint64_t node);
   uint64_t IndexBytes() const;
   uint64_t BytesOfRow(const OfType& of_type) const;
-  // Adds `step` as the next known step of a row that earlier steps or the cache have.
-  void Link(uint16_t type, RowState& state, uint64_t step);
   CachedColumn* FindColumn(NodeTypeId type, const std::string& column);
-  void UpdateHits(uint16_t type);
-  void StoreFetched();
+  // Sets the next step of rows that no known step reads and that have these ids.
+  void LinkRows(OfType& of_type, const std::vector<uint64_t>& ids, uint32_t step);
+  // Returns for each id, ascending, the next known step after the begun one that reads it, or kNoKnownStep.
+  std::vector<uint32_t> NextSteps(uint16_t type, const std::vector<uint64_t>& ids) const;
+  // Counts the begun step's rows of a type, updates those that are cached, and appends the others to `fetched` if all
+  // their columns were gathered.
+  void EndType(uint16_t type, std::vector<Fetched>* fetched);
   // Stores a row of the begun step, unless the rows in its place would be kept longer.
-  void Store(uint16_t type, uint32_t index, uint64_t next_step);
-  // Updates the states of the begun step's rows, which it has read.
-  void Unschedule(uint16_t type);
+  void Store(const Fetched& row);
   void Evict(CachedRow* row);
 
   RowSource& source_;
@@ -129,7 +147,7 @@ class ScheduledRowCache final : public RowSource {
   std::vector<OfType> types_;    // by NodeTypeId
   // Known steps; the first has number first_step_. By NodeTypeId.
   std::deque<std::vector<StepRows>> steps_;
-  uint64_t first_step_ = 0;
+  uint32_t first_step_ = 0;
   bool has_begun_ = false;
   EvictionOrder order_;
   uint64_t row_bytes_ = 0;   // of all cached rows, with headers
