@@ -1,92 +1,25 @@
 """DistTrainings in queues of the real Kueue: they wait, run in their flavor, are preempted, and end; quota is kept."""
 
-import threading
 import time
 
 from .audit import AuditLog
 from .children import delete_all
 from .cluster import OURS
 from .history import History
-from .jobs import COMPONENT, LABEL, TERMINAL, condition, label, phase, training
+from .jobs import COMPONENT, LABEL, condition, label, phase
 from .kueue import Kueue
 from .operator_process import Operator
 from .permissions import allow_in, allow_queues_in
 from .processes import wait_until
+from .queued_jobs import NEVER, POOL, QUEUE_LABEL, TOLERATION, QuotaUsage, make_queues, queued
 from .report import Report
 
 NAMESPACE = "queues"
-API = "kueue.x-k8s.io/v1beta2"
-QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
-PRIORITY_LABEL = "kueue.x-k8s.io/priority-class"
-TIME_LABEL = "kueue.x-k8s.io/max-exec-time-seconds"
 # A job of training() has a partitioner, two servers and two trainers, each with 100m: 500m, and 400m once the partitions
 # exist and the partitioner is reclaimed. So two jobs fit into "spot", the second after the first has partitioned.
 QUOTA_MILLICORES = {"spot": 900, "small": 500}
-POOL = {"e2e.espalier.io/pool": "spot"}
-TAINT = {"key": "spot", "value": "true", "effect": "NoSchedule"}
-TOLERATION = {"key": "spot", "operator": "Exists"}
-POOL_NODES = 3
 ENTRANT = "entrant"  # runs without a queue at first, so that its pods have no quota until it is suspended
 SECONDS = 60  # until the next state of a job is there
-NEVER = "never"  # this incarnation runs until it is stopped
-
-
-def queued(name, queue="spot", *, priority="", max_seconds="", min_trainers=0, **options):
-    document = training(name, **options)
-    labels = {QUEUE_LABEL: queue, PRIORITY_LABEL: priority, TIME_LABEL: max_seconds}
-    document["metadata"]["labels"] = {key: value for key, value in labels.items() if value}
-    if min_trainers:
-        document["spec"]["trainers"]["minReplicas"] = min_trainers
-    return document
-
-
-def _millicores(quantity):
-    return int(quantity[:-1]) if quantity.endswith("m") else 1000 * int(quantity)
-
-
-class Usage:
-    """Adds up, many times a second until stop, what the pods of each queue's jobs request."""
-
-    def __init__(self, api):
-        self.api = api
-        self.samples = 0
-        self.most = {}  # queue -> millicores
-        self.pods = {}  # name -> the pod, as it was seen last
-        self.exceeded = []
-        self.failures = []
-        self.stopping = threading.Event()
-        self.thread = threading.Thread(target=self._run, daemon=True)
-        self.thread.start()
-
-    def stop(self):
-        self.stopping.set()
-        self.thread.join(timeout=60)
-
-    def _run(self):
-        while not self.stopping.wait(0.1):
-            try:
-                self._sample()
-            except Exception as error:  # reported by the run
-                self.failures.append(repr(error))
-
-    def _sample(self):
-        pods = self.api.list("Pod", NAMESPACE, OURS)
-        # The quota of a job that has ended or is deleted is free, although its pods may still be stopping.
-        queues = {job["metadata"]["name"]: label(job, QUEUE_LABEL) for job in self.api.list("DistTraining", NAMESPACE)
-                  if phase(job) not in TERMINAL and "deletionTimestamp" not in job["metadata"]}
-        queues.pop(ENTRANT, None)
-        used = {}
-        for pod in pods:
-            self.pods[pod["metadata"]["name"]] = pod
-            queue = queues.get(label(pod, LABEL))
-            if queue and pod["status"].get("phase") not in TERMINAL:
-                used[queue] = used.get(queue, 0) + sum(_millicores(one["resources"]["requests"]["cpu"])
-                                                       for one in pod["spec"]["containers"])
-        for queue, millicores in used.items():
-            self.most[queue] = max(millicores, self.most.get(queue, 0))
-            if millicores > QUOTA_MILLICORES[queue]:
-                self.exceeded.append(f"{queue}: {millicores}m in use, sample {self.samples}")
-        self.samples += 1
 
 
 class Queues:
@@ -143,23 +76,6 @@ class Queues:
     def kill_operator(self):
         self.operator.process.kill()
         self.operator.start()
-
-
-def _make_queues(plane, kueue):
-    for node in [node["metadata"]["name"] for node in plane.api.list("Node")][:POOL_NODES]:
-        plane.api.patch("Node", None, node, {"metadata": {"labels": POOL}, "spec": {"taints": [TAINT]}})
-    kueue.create({"apiVersion": API, "kind": "ResourceFlavor", "metadata": {"name": "spot"},
-                  "spec": {"nodeLabels": POOL, "tolerations": [TOLERATION]}})
-    kueue.create({"apiVersion": API, "kind": "ResourceFlavor", "metadata": {"name": "small"}})
-    for name, value in (("batch", 10), ("urgent", 1000)):
-        kueue.create({"apiVersion": API, "kind": "WorkloadPriorityClass", "metadata": {"name": name}, "value": value})
-    for name, millicores in QUOTA_MILLICORES.items():
-        resources = [{"name": "cpu", "nominalQuota": f"{millicores}m"}, {"name": "memory", "nominalQuota": "64Gi"}]
-        kueue.create({"apiVersion": API, "kind": "ClusterQueue", "metadata": {"name": name}, "spec": {
-            "namespaceSelector": {}, "preemption": {"withinClusterQueue": "LowerPriority"},
-            "resourceGroups": [{"coveredResources": ["cpu", "memory"], "flavors": [{"name": name, "resources": resources}]}]}})
-        kueue.create({"apiVersion": API, "kind": "LocalQueue", "metadata": {"name": name}, "spec": {"clusterQueue": name}},
-                     NAMESPACE)
 
 
 def _wait_for_quota(queues):
@@ -350,10 +266,10 @@ def run(plane, _):
     with Kueue(plane) as kueue:
         allow_in(plane, user, NAMESPACE)
         allow_queues_in(plane, user, NAMESPACE)
-        _make_queues(plane, kueue)
+        make_queues(plane, kueue, NAMESPACE, QUOTA_MILLICORES)
         audit = AuditLog(plane.audit_log, [user])
         history = History(plane, [NAMESPACE])
-        usage = Usage(plane.api)
+        usage = QuotaUsage(plane.api, NAMESPACE, QUOTA_MILLICORES, uncounted=(ENTRANT,))
         with Operator(plane, user, namespace=NAMESPACE, flags=["--kueue"]) as operator:
             operator.await_words("reconciling")
             queues = Queues(plane, operator, report)
@@ -366,11 +282,7 @@ def run(plane, _):
             report.expect_none(delete_all(plane, NAMESPACE), "nothing is left of deleted jobs")
         usage.stop()
         history.stop()
-        report.row("samples of the pods", usage.samples)
-        for queue, most in sorted(usage.most.items()):
-            report.row(f"{queue}: most in use, quota (millicores)", f"{most}, {QUOTA_MILLICORES[queue]}")
-        report.expect_none(usage.exceeded, "no quota was exceeded")
-        report.expect_none(usage.failures, "every sample was taken")
+        usage.report_to(report)
         _check_pods(report, plane, usage)
         report.expect_none(history.gaps, "every object that came and went was seen")
         report.expect_none(history.made_twice(), "no child was made twice")
