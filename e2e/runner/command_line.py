@@ -21,6 +21,7 @@ from runner.world import World
 
 SOURCE = here.SOURCE
 SCENARIOS = SOURCE / "e2e/scenarios"
+TOOL_SECONDS = 3600  # to download and compile a program of e2e/tools
 USAGE_STATUS, UNAVAILABLE_STATUS, INTERRUPTED_STATUS = 64, 69, 130
 # A cluster of e2e/cluster sets them; for another cluster, the user sets them (scenarios/README.md).
 NEEDED = ["AWS_ENDPOINT_URL_S3", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "ESPALIER_E2E_IMAGES", "ESPALIER_E2E_TAG"]
@@ -71,6 +72,15 @@ def make_images(cluster, scenarios):
                         for image in getattr(scenario, "NEEDS_IMAGES", ())}):
         if tag:
             say(f"-- image espalier-{name}: {images.ensure_more(name, tag)}")
+
+
+def make_tools(scenarios):
+    """Builds programs of e2e/tools that only some scenarios need, and names their folders in the environment. This
+    downloads sources, like make_images."""
+    for name in sorted({tool for scenario in scenarios.values() for tool in getattr(scenario, "NEEDS_TOOLS", ())}):
+        folder = run([SOURCE / "e2e/tools/build.sh", name], timeout=TOOL_SECONDS).strip()
+        os.environ[f"ESPALIER_{name.upper()}"] = folder
+        say(f"-- {name}: {folder}")
 
 
 def programs_of(scenarios):
@@ -139,6 +149,7 @@ def main(argv, description):
         os.environ.pop("ESPALIER_E2E_CLUSTER", None)
     elif os.environ.get("ESPALIER_E2E_CLUSTER") != arguments.cluster:
         make_images(arguments.cluster, scenarios)
+        make_tools(scenarios)
         # Once more, from where the cluster can be reached.
         inside = [SOURCE / "e2e/cluster", "exec", "--name", arguments.cluster, "--", SOURCE / "e2e/run", *argv]
         os.execv(inside[0], list(map(str, inside)))

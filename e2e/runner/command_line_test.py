@@ -105,6 +105,15 @@ class CommandLineTest(unittest.TestCase):
                 command_line.make_images("main", {"chapter": scenario})
                 self.assertEqual(ensure_more.call_args_list, expected)
 
+    def test_tools_of_scenarios_are_built_once_and_named_in_the_environment(self):
+        scenario = types.SimpleNamespace(NEEDS_TOOLS=["kueue"])
+        with mock.patch.object(command_line, "run", return_value="/tools/kueue-1\n") as run, \
+                mock.patch.dict(os.environ):
+            command_line.make_tools({"one": scenario, "two": scenario, "three": types.SimpleNamespace()})
+            run.assert_called_once_with([command_line.SOURCE / "e2e/tools/build.sh", "kueue"],
+                                        timeout=command_line.TOOL_SECONDS)
+            self.assertEqual(os.environ["ESPALIER_KUEUE"], "/tools/kueue-1")
+
     def test_stories_are_told_once_what_they_call_is_built(self):
         status, said = self.main("happy_path")
         self.assertEqual(status, command_line.UNAVAILABLE_STATUS)

@@ -1,0 +1,169 @@
+#!/usr/bin/env python3
+"""Bytes over the network and seconds of an epoch on two hosts, with and without a cache of feature rows.
+
+The hosts are network namespaces of this machine, connected at each of --rates. Each has one graph server and one trainer,
+which `espalier launch` starts. Takes root, sshd, and for the whole graph about 12 GB of memory and 6 GB of disk.
+
+    services/benchmarks/two_hosts.py
+    services/benchmarks/two_hosts.py --scale 0.05 --rates 1gbit --fanouts 25,10
+"""
+
+import argparse
+import contextlib
+import json
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "tests/scenarios")]
+
+from compare_peers import PRODUCTS_EDGES, PRODUCTS_NODES, generate, run  # noqa: E402
+from ssh_hosts import SshHosts, sh  # noqa: E402
+
+BATCH_SIZE, FEATURES = 1024, 100
+GOAL = 2.5
+
+
+@contextlib.contextmanager
+def connected_hosts(folder, rate):
+    """Two hosts whose network devices send at most `rate`."""
+    # Processes find out by a file in TMPDIR that they are on one machine: the second host has its own.
+    apart = folder.with_suffix(".tmp")
+    apart.mkdir()
+    hosts = SshHosts(folder, count=2, hidden={1: apart})
+    try:
+        hosts.start()
+        for host in range(2):
+            sh(*hosts.inside(host, "tc", "qdisc", "add", "dev", "eth0", "root", "tbf", "rate", rate, "burst", "2mb",
+                             "latency", "50ms"))
+        yield hosts, apart
+    finally:
+        hosts.stop()
+
+
+def sent_bytes(hosts):
+    """What both hosts have sent since they were made, headers included."""
+    counted = 0
+    for host in range(2):
+        device, = json.loads(sh(*hosts.inside(host, "ip", "-json", "-statistics", "link", "show", "eth0")).stdout)
+        counted += device["stats64"]["tx"]["bytes"]
+    return counted
+
+
+def ended_epochs(log):
+    """How many epochs trainer 0 has reported."""
+    try:
+        return log.read_text().count('"message":"epoch"')
+    except FileNotFoundError:
+        return 0
+
+
+def count_epochs(hosts, log, ended, counts):
+    """Appends sent_bytes to `counts` whenever an epoch has ended, until `ended` is set."""
+    while not ended.wait(0.02):
+        if ended_epochs(log) > len(counts):
+            counts.append(sent_bytes(hosts))
+
+
+def job(graph, partitions, options, fanouts, memory):
+    trainers = {"replicas": 2, "threads": 1}
+    if memory:
+        trainers["featureCache"] = {"memory": str(memory), "steps": options.steps}
+    return {
+        "apiVersion": "espalier.io/v1alpha1", "kind": "DistTraining", "metadata": {"name": "two-hosts"},
+        "spec": {
+            "graph": {"source": {"uri": str(graph), "format": "NPY"},
+                      "partitions": {"count": 2, "algorithm": options.algorithm, "uri": str(partitions)}},
+            "training": {
+                "task": {"type": "NodeClassification", "label": "node-label", "split": "random"},
+                "inputs": [{"features": ["node-feat"]}],
+                "model": {"type": "GraphSAGE", "hiddenSize": options.hidden},
+                "sampling": {"layers": [{"fanout": fanout} for fanout in fanouts]},
+                "batchSize": BATCH_SIZE, "epochs": options.epochs, "seed": 1,
+                "optimizer": {"type": "Adam", "learningRate": 0.003},
+                "evaluation": {"everyEpochs": options.epochs, "metric": "Accuracy", "neighborhood": "Sampled"}},
+            "trainers": trainers, "output": {"save": []}}}
+
+
+def train(options, folder, graph, rate, fanouts, memory):
+    """Bytes and seconds of an epoch (medians without the first one and the last one), and the run's result."""
+    output = folder / f"run-{rate}-{'-'.join(map(str, fanouts))}-{memory}"
+    document = folder / "two_hosts.json"
+    document.write_text(json.dumps(job(graph, folder / "partitions", options, fanouts, memory)))
+    with connected_hosts(folder / f"hosts-{output.name}", rate) as (hosts, apart):
+        command = hosts.inside("l", options.bin / "espalier", "launch", "--hosts", hosts.write_hosts(), *hosts.flags(),
+                               "--plaintext", "--env", f"TMPDIR={apart}", "-f", document, "--output", output,
+                               "--quiet")
+        counts, ended = [], threading.Event()
+        watch = threading.Thread(target=count_epochs, args=(hosts, output / "logs/trainer-0.log", ended, counts))
+        watch.start()
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=3600, check=False)
+        finally:
+            ended.set()
+            watch.join()
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(command)} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
+    result = json.loads((output / "result.json").read_text())
+    if len(counts) < options.epochs - 1:
+        sys.exit(f"{output}: the end of {len(counts)} of {options.epochs} epochs was seen: choose a larger --scale")
+    # The last epoch has an evaluation, which no cache serves.
+    of_epochs = [after - before for before, after in zip(counts, counts[1:options.epochs - 1])]
+    return statistics.median(of_epochs), statistics.median(result["secondsPerEpoch"][1:-1]), result
+
+
+def compare(options, folder, graph, rate, fanouts):
+    """Prints a row of the table."""
+    memory = round(options.share * options.nodes * FEATURES * 4)
+    sent, seconds, without = train(options, folder, graph, rate, fanouts, 0)
+    cached_sent, cached_seconds, with_cache = train(options, folder, graph, rate, fanouts, memory)
+    if with_cache["parametersDigest"] != without["parametersDigest"]:
+        sys.exit("the parameters with a cache differ from those without one")
+    cache = with_cache["featureCache"]
+    rows = (cache["hitRows"] + cache["fetchedRows"]) / cache["fetchedRows"]
+    goal = "" if sent / cached_sent >= GOAL else f", whose goal of {GOAL} x is missed"
+    print(f"| {rate} | {', '.join(map(str, fanouts))} | {sent / 1e6:.0f} MB | {cached_sent / 1e6:.0f} MB | "
+          f"{sent / cached_sent:.2f} x{goal} | {rows:.2f} x | {seconds:.1f} s | {cached_seconds:.1f} s | "
+          f"{seconds / cached_seconds:.2f} x |", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bin", type=pathlib.Path, default=HERE.parents[1] / "build/release/bin")
+    parser.add_argument("--scale", type=float, default=1.0, help="of ogbn-products' size")
+    parser.add_argument("--train", type=float, default=0.02, help="share of the nodes that train")
+    parser.add_argument("--algorithm", default="METIS", help="of the partitions")
+    parser.add_argument("--rates", nargs="+", default=["1gbit", "10gbit"], help="as tc writes them")
+    parser.add_argument("--fanouts", nargs="+", default=["25,10", "15,10,5"],
+                        help="from the output layer's neighbors to the input's, as in the document")
+    parser.add_argument("--share", type=float, default=0.1, help="the cache's memory, of the bytes of all rows")
+    parser.add_argument("--steps", type=int, default=32, help="known steps")
+    parser.add_argument("--hidden", type=int, default=16)
+    parser.add_argument("--epochs", type=int, default=4)
+    parser.add_argument("--folder", type=pathlib.Path, help="keeps the graph and its partitions there")
+    options = parser.parse_args()
+    if options.epochs < 3:
+        parser.error("--epochs: the first and the last are not counted: at least 3")
+    options.nodes = round(PRODUCTS_NODES * options.scale)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = options.folder or pathlib.Path(temporary)
+        folder.mkdir(parents=True, exist_ok=True)
+        graph = generate(options.bin, folder / "graph", options.nodes, round(PRODUCTS_EDGES * options.scale),
+                         "--features", FEATURES, "--classes", 16, "--train", options.train, "--validation", 0.001, "--test",
+                         0.001)
+        with tempfile.TemporaryDirectory(dir=folder) as runs:
+            (pathlib.Path(runs) / "partitions").symlink_to(folder / "partitions")
+            (folder / "partitions").mkdir(exist_ok=True)
+            print("| rate | fan-outs | bytes an epoch | with the cache | fewer bytes | fewer rows | an epoch | "
+                  "with the cache | faster |\n|---|---|---|---|---|---|---|---|---|", flush=True)
+            for rate in options.rates:
+                for fanouts in options.fanouts:
+                    compare(options, pathlib.Path(runs), graph, rate, [int(word) for word in fanouts.split(",")])
+
+
+if __name__ == "__main__":
+    main()
