@@ -12,6 +12,7 @@ from control_plane.kueue import Kueue
 from runner.commands import attempt, run
 
 WEBHOOK_KINDS = "validatingwebhookconfigurations,mutatingwebhookconfigurations"
+KUEUE_LABEL = "app.kubernetes.io/name=kueue"  # of all objects of the release
 
 
 @contextlib.contextmanager
@@ -44,18 +45,24 @@ class _Cluster:
         run(["kubectl", "apply", "--server-side", "--filename", file])
 
     def delete(self, release):
-        """Objects of Kueue's kinds go with their definitions. Without its process, its webhooks would refuse every pod."""
-        # The finalizers of a queue wait for the manager.
-        for kind in ("workloads", "localqueues", "clusterqueues", "resourceflavors"):
-            for name in attempt(["kubectl", "get", f"{kind}.kueue.x-k8s.io", "--all-namespaces", "--output="
-                                 "jsonpath={range .items[*]}{.metadata.namespace}/{.metadata.name}{' '}{end}"]).stdout.split():
-                namespace, name = name.split("/")
-                where = ["--namespace", namespace] if namespace else []
-                attempt(["kubectl", *where, "patch", f"{kind}.kueue.x-k8s.io", name, "--type=merge", "--patch",
-                         json.dumps({"metadata": {"finalizers": None}})])
-        attempt(["kubectl", "delete", WEBHOOK_KINDS, "--selector", "app.kubernetes.io/name=kueue"])
-        if release.exists():
-            run(["kubectl", "delete", "--filename", release, "--ignore-not-found", "--wait=false"])
+        """Removes the objects of the release; those of Kueue's kinds go with their definitions. Webhooks go first: without
+        the manager they would refuse every change of its objects and every pod."""
+        if not release.exists():
+            return
+        attempt(["kubectl", "delete", WEBHOOK_KINDS, "--selector", KUEUE_LABEL])
+        definitions = run(["kubectl", "get", "customresourcedefinitions", "--selector", KUEUE_LABEL, "--output=name"]).split()
+        for definition in definitions:
+            self._drop_finalizers(definition.split("/")[1])
+        run(["kubectl", "delete", "--filename", release, "--ignore-not-found", "--timeout=60s"], timeout=90)
+
+    @staticmethod
+    def _drop_finalizers(kind):
+        """The manager would remove them once nothing uses the object."""
+        listed = json.loads(run(["kubectl", "get", kind, "--all-namespaces", "--output=json"]))["items"]
+        for metadata in (one["metadata"] for one in listed if one["metadata"].get("finalizers")):
+            where = ["--namespace", metadata["namespace"]] if "namespace" in metadata else []
+            run(["kubectl", *where, "patch", kind, metadata["name"], "--type=merge", "--patch",
+                 json.dumps({"metadata": {"finalizers": None}})])
 
     @staticmethod
     def _create(document, namespace=None):
@@ -64,6 +71,7 @@ class _Cluster:
         if done.returncode != 0:
             # kubectl does not print the status code; the API server answers with 500 while a webhook cannot be reached.
             raise ApiError(500 if "InternalError" in done.stderr else 400, {"message": done.stderr})
+        return document
 
     @staticmethod
     def _get(kind, namespace, name):
