@@ -101,9 +101,10 @@ void CheckPlace(const Place& place, const Spec& spec, std::vector<std::string>* 
   if (place.uri.empty() || place.uri.starts_with("s3://")) return;
   const std::filesystem::path path = PathTo(place.uri);
   if (!path.is_absolute()) {
-    violations->push_back(std::string(place.field) +
-                          ": a relative path means nothing in a pod: expected s3://bucket/prefix, or an absolute path "
-                          "under a volumeMount");
+    violations->push_back(
+        std::string(place.field) +
+        ": a relative path is not supported on a cluster: expected s3://bucket/prefix, or an absolute path "
+        "under a volumeMount");
     return;
   }
   for (const Role user : place.users) {

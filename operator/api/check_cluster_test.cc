@@ -35,7 +35,8 @@ TEST(CheckClusterTest, ARunNeedsAPlaceForItsResults) {
 TEST(CheckClusterTest, APluginIsInTheImageOrOnAVolume) {
   kube::Json object = ClusterDocument();
   object["spec"]["servers"]["plugins"] = {{{"name", "a"}, {"path", "/opt/a.so"}}, {{"name", "b"}, {"path", "b.so"}}};
-  EXPECT_THAT(ViolationsOf(object), HasSubstr("spec.servers.plugins[1].path: a relative path means nothing in a pod"));
+  EXPECT_THAT(ViolationsOf(object),
+              HasSubstr("spec.servers.plugins[1].path: a relative path is not supported on a cluster"));
   EXPECT_THAT(ViolationsOf(object), Not(HasSubstr("plugins[0]")));
   object["spec"]["servers"]["plugins"][1]["path"] = "/mnt/b.so";
   EXPECT_EQ(ViolationsOf(object), "");
@@ -77,7 +78,7 @@ TEST(CheckClusterTest, DotsDoNotLeadOutOfAVolume) {
 TEST(CheckClusterTest, ARelativePathMeansNothing) {
   kube::Json object = ClusterDocument();
   object["spec"]["graph"]["source"]["uri"] = "graphs/cora";
-  EXPECT_THAT(ViolationsOf(object), HasSubstr("spec.graph.source.uri: a relative path means nothing in a pod"));
+  EXPECT_THAT(ViolationsOf(object), HasSubstr("spec.graph.source.uri: a relative path is not supported on a cluster"));
 }
 
 TEST(CheckClusterTest, PartitionsAreOpenedByPartitionerAndServers) {

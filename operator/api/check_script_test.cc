@@ -40,7 +40,7 @@ Json Containers(const char* list, const char* name, const Json& more) {
 TEST(CheckScriptTest, IsAnObjectOrOfAConfigMap) {
   EXPECT_EQ(ScriptViolations(Json::object()), "");
   EXPECT_THAT(ScriptViolations({{"trainers", {{"program", {{"script", {{"uri", "/mnt/train.py"}}}}}}}}),
-              HasSubstr("spec.trainers.program.script.uri: on a cluster a script is one object"));
+              HasSubstr("spec.trainers.program.script.uri: on a cluster, expected s3://bucket/key or configMapKeyRef"));
   EXPECT_EQ(ScriptViolations(
                 {{"trainers",
                   {{"program",

@@ -139,7 +139,7 @@ RunPolicy EffectiveRunPolicy(const DistTraining& training) {
   return training.spec ? training.spec->run_policy : ReadRunPolicy(training.raw_spec);
 }
 
-bool IsInOurCharge(const Json& raw_spec) {
+bool IsManagedByEspalier(const Json& raw_spec) {
   const std::string manager = kube::StringAt(raw_spec, {"runPolicy", "managedBy"});
   return manager.empty() || manager == kOperatorName;
 }

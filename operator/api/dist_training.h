@@ -74,7 +74,7 @@ struct DistTraining {
 RunPolicy EffectiveRunPolicy(const DistTraining& training);
 
 // Returns whether this operator manages the job, by spec.runPolicy.managedBy. The spec may be invalid.
-bool IsInOurCharge(const kube::Json& raw_spec);
+bool IsManagedByEspalier(const kube::Json& raw_spec);
 
 // Parses a DistTraining as the API server stores it. Returns InvalidArgument only if `object` is no DistTraining (no
 // name, spec not an object); an invalid spec is a value. Status fields of a wrong type count as unset.

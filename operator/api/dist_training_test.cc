@@ -164,7 +164,7 @@ TEST(ParseDistTrainingTest, TemplatesComeThroughAsTheyAre) {
 }
 
 TEST(ParseDistTrainingTest, AJobIsInOurChargeUnlessItNamesAnotherController) {
-  const auto is_ours = [](const char* spec) { return IsInOurCharge(*kube::ParseJson(spec)); };
+  const auto is_ours = [](const char* spec) { return IsManagedByEspalier(*kube::ParseJson(spec)); };
   EXPECT_TRUE(is_ours("{}"));
   EXPECT_TRUE(is_ours("null"));
   EXPECT_TRUE(is_ours(R"({"runPolicy": {"managedBy": ""}})"));

@@ -82,10 +82,9 @@ Result<Credentials> ReadCertificate(const std::string& certificate_path, const s
   return Credentials{.client_certificate_pem = std::move(certificate), .client_key_pem = Secret(std::move(key))};
 }
 
-class TokenOfOneCertificateOfTheOther final : public CredentialsSource {
+class TokenAndCertificateSource final : public CredentialsSource {
  public:
-  TokenOfOneCertificateOfTheOther(std::shared_ptr<CredentialsSource> token,
-                                  std::shared_ptr<CredentialsSource> certificate)
+  TokenAndCertificateSource(std::shared_ptr<CredentialsSource> token, std::shared_ptr<CredentialsSource> certificate)
       : token_(std::move(token)), certificate_(std::move(certificate)) {}
 
   Result<Credentials> Get(Deadline deadline) override {
@@ -128,7 +127,7 @@ std::shared_ptr<CredentialsSource> CertificateFiles(std::string certificate_path
 
 std::shared_ptr<CredentialsSource> TokenAndCertificate(std::shared_ptr<CredentialsSource> token,
                                                        std::shared_ptr<CredentialsSource> certificate) {
-  return std::make_shared<TokenOfOneCertificateOfTheOther>(std::move(token), std::move(certificate));
+  return std::make_shared<TokenAndCertificateSource>(std::move(token), std::move(certificate));
 }
 
 }  // namespace espalier::ctl::client

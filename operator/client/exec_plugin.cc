@@ -74,7 +74,7 @@ class Plugin final : public CredentialsSource {
   Result<Credentials> Known() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (IsValidFor(seconds(0))) return current_->credentials;
     if (!failure_.ok()) return failure_;
-    return Status(StatusCode::kUnauthenticated, Doing() + ": what it gave has expired already");
+    return Status(StatusCode::kUnauthenticated, Doing() + ": its credentials have expired already");
   }
 
   Result<ExecCredential> Run(const std::stop_token& stop) const {

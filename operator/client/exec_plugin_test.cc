@@ -215,7 +215,7 @@ TEST_F(ExecPluginTest, HintsAtHowToInstallWhatIsMissing) {
 
 TEST_F(ExecPluginTest, RefusesWhatHasExpiredAlready) {
   EXPECT_EQ(Token(*Plugin(R"({"token":"t$n","expirationTimestamp":"2026-01-02T02:59:00Z"})")),
-            "UNAUTHENTICATED: exec plugin sh: what it gave has expired already");
+            "UNAUTHENTICATED: exec plugin sh: its credentials have expired already");
 }
 
 TEST_F(ExecPluginTest, DoesNotRepeatWhatItDoesNotUnderstand) {

@@ -129,7 +129,7 @@ Result<KubeExec> ReadExec(Fields fields) {
 
 // Returns the first unsupported field of a user with the reason, or "". Ignoring such a field would send requests with
 // another identity.
-std::string NotUnderstood(const Fields& fields) {
+std::string FindUnsupportedField(const Fields& fields) {
   static constexpr std::pair<const char*, const char*> kFields[] = {
       {"auth-provider", "was removed in Kubernetes 1.26: use exec"},
       {"username", "is for basic authentication, which was removed in Kubernetes 1.19"},
@@ -150,7 +150,7 @@ Result<KubeUser> ReadUser(Fields fields) {
                 .key_pem = telemetry::Secret(fields.Base64("client-key-data")),
                 .impersonate_user = fields.String("as"),
                 .impersonate_uid = fields.String("as-uid"),
-                .not_understood = NotUnderstood(fields)};
+                .not_understood = FindUnsupportedField(fields)};
   for (const Json& group : fields.List("as-groups")) {
     if (!group.is_string()) fields.Fail("as-groups", "is not a list of strings");
     user.impersonate_groups.push_back(kube::StringAt(group, {}));

@@ -25,7 +25,7 @@ Status ReadAuthority(std::string_view authority, ServerUrl* url) {
     const size_t end = authority.find(']');
     if (end == std::string_view::npos) return InvalidArgument("a '[' without ']'");
     url->host = authority.substr(1, end - 1);
-    if (!IsIpV6(url->host)) return InvalidArgument("what is in brackets is no IPv6 address");
+    if (!IsIpV6(url->host)) return InvalidArgument("the text in brackets is not an IPv6 address");
     port = authority.substr(end + 1);
   } else {
     const size_t colon = std::min(authority.find(':'), authority.size());

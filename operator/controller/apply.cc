@@ -37,7 +37,7 @@ std::string Describe(const kube::Resource& resource, const kube::ObjectKey& key)
 // Returns the reason of a refusal, or "" for other errors. This file returns AlreadyExists itself if an object of
 // another owner has the name.
 std::string RefusalReason(const Status& status) {
-  if (kube::IsOfAWebhookOutOfReach(status)) return "WebhookOutOfReach";
+  if (kube::IsWebhookUnreachable(status)) return "WebhookOutOfReach";
   const StatusCode code = status.code();
   if (code == StatusCode::kPermissionDenied) return "Forbidden";
   if (code == StatusCode::kAlreadyExists) return "NameTaken";
@@ -154,14 +154,14 @@ void Applier::Note(const Round& round, const kube::Resource& resource, const kub
 
 // A refusal that names the Pod template is reported with the path in the user's document.
 Status Applier::Do(Round& round, const plan::ApplyChild& action) {
-  const Status done = MakeOrChange(round, action);
+  const Status done = CreateOrUpdate(round, action);
   const bool names_template =
       done.code() == StatusCode::kInvalidArgument && done.message().find("spec.template") != std::string::npos;
   if (!names_template) return done;
   return Status(done.code(), InTermsOfDocument(action.object, round.training, done.message()));
 }
 
-Status Applier::MakeOrChange(Round& round, const plan::ApplyChild& action) {
+Status Applier::CreateOrUpdate(Round& round, const plan::ApplyChild& action) {
   const kube::ObjectKey key{round.job().name_space, kube::StringAt(action.object, {"metadata", "name"})};
   round.doing = Describe(*action.resource, key);
   if (action.uid.empty()) return CreateChild(round, action, key);
@@ -261,7 +261,7 @@ Status Applier::ConfirmTraining(Round& round) {
   if (!round.live_resource_version.empty()) return Status();
   const kube::ObjectMeta& meta = round.training.meta;
   const Result<kube::Json> live = client_.Get(kube::kDistTrainings, meta.key);
-  if (live.status().code() == StatusCode::kNotFound) return Aborted("the DistTraining is gone");
+  if (live.status().code() == StatusCode::kNotFound) return Aborted("the DistTraining was deleted");
   if (!live.ok()) return live.status();
   ASSIGN_OR_RETURN(const kube::ObjectMeta now, kube::ParseObjectMeta(*live));
   if (now.uid != meta.uid) return Aborted("the DistTraining is another one by now");
@@ -307,7 +307,7 @@ Status Applier::Do(Round& round, const plan::WriteProgress& action) {
   }
   // The write is retried after errors that may be temporary. A lasting refusal must not keep the pods from being
   // deleted.
-  const bool is_for_a_while = RefusalReason(written.status()).empty() || kube::IsOfAWebhookOutOfReach(written.status());
+  const bool is_for_a_while = RefusalReason(written.status()).empty() || kube::IsWebhookUnreachable(written.status());
   if (is_for_a_while) return written.status().While("writing the final progress");
   telemetry::Log(telemetry::Level::kWarning, "final progress refused",
                  {{"job", kube::ToString(meta.key)}, {"error", written.status()}});

@@ -52,7 +52,7 @@ class Applier {
   Status Do(Round& round, const plan::DryRunTemplates& action);
   Status Do(Round& round, const plan::PatchWorkloadStatus& action);
   Status IssueLeaf(Round& round, api::Role role);
-  Status MakeOrChange(Round& round, const plan::ApplyChild& action);
+  Status CreateOrUpdate(Round& round, const plan::ApplyChild& action);
   Status CreateChild(Round& round, const plan::ApplyChild& action, const kube::ObjectKey& key);
   Status TakeNote(Round& round, const kube::Resource& resource, const kube::Json& there);
   Status NoteLabeled(Round& round, const kube::Resource& resource, const kube::Json& there);

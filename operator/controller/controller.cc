@@ -118,8 +118,8 @@ Result<runtime::ReconcileOutcome> Controller::Impl::Round(const std::shared_ptr<
   const kube::WallTime now = options_.wall_clock();
   plan::Observed seen = ObservedFromCaches(training, caches_, memory_);
   seen.queue.is_enabled = options_.kueue;
-  if (options_.kueue) seen.queue.unknown_because = informers_.WhyNotListed(kube::kWorkloads);
-  if (!training.meta.deletion_requested_at) RETURN_IF_ERROR(LookInTheWay(training, client_, memory_, &seen));
+  if (options_.kueue) seen.queue.unknown_because = informers_.ListError(kube::kWorkloads);
+  if (!training.meta.deletion_requested_at) RETURN_IF_ERROR(ReadConflictingObjects(training, client_, memory_, &seen));
   RETURN_IF_ERROR(Answer(plan::CollectQuestions(training, seen, now), training, client_, memory_, now, &seen));
   const plan::Plan plan = plan::MakePlan(training, seen, options_.defaults, now);
   ASSIGN_OR_RETURN(const Applied applied, applier_.Apply(training, plan));

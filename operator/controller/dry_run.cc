@@ -210,7 +210,7 @@ class Attempt {
     const Status status = client_.Apply(*child.resource, child.object, options_).status();
     if (status.ok()) return Answer(Refusal::kNone, "");
     if (status.code() == StatusCode::kPermissionDenied) return Answer(Refusal::kForbidden, status.message());
-    if (kube::IsOfAWebhookOutOfReach(status)) return Answer(Refusal::kWebhook, status.message());
+    if (kube::IsWebhookUnreachable(status)) return Answer(Refusal::kWebhook, status.message());
     if (status.code() != StatusCode::kInvalidArgument) return status.While("trying the templates");
     if (status.message().find(kNoDryRun) != std::string::npos) return Answer(Refusal::kNone, status.message());
     return Answer(Refusal::kTemplate, InTermsOfDocument(child.object, training_, status.message()));

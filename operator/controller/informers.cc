@@ -115,7 +115,7 @@ Status Informers::WaitForSync(Deadline deadline) {
   return DeadlineExceeded("no list of " + missing + " has arrived in time");
 }
 
-std::string Informers::WhyNotListed(const kube::Resource& resource) const {
+std::string Informers::ListError(const kube::Resource& resource) const {
   for (const Kind& kind : kinds_) {
     if (*kind.resource != resource || kind.informer->has_synced()) continue;
     const std::string error = kind.informer->last_error();

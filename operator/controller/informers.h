@@ -39,7 +39,7 @@ class Informers {
   // deadline. Kueue's kind, which a cluster may lack, need not be listed: an error suffices.
   Status WaitForSync(Deadline deadline);
   // Returns why a kind that is watched has not been listed yet, or "" if it has.
-  std::string WhyNotListed(const kube::Resource& resource) const;
+  std::string ListError(const kube::Resource& resource) const;
   // Returns the newest resourceVersion seen of that kind; "" for a kind that is not watched.
   std::string SeenVersion(const kube::Resource& resource) const;
 

@@ -104,7 +104,7 @@ std::string WhyWorkloadsAreNotListedAfterSync(int code) {
   informers.Start();
   const Status synced = informers.WaitForSync(Deadline::After(std::chrono::hours(1)));
   EXPECT_TRUE(synced.ok()) << synced.ToString();
-  return informers.WhyNotListed(kube::kWorkloads);
+  return informers.ListError(kube::kWorkloads);
 }
 
 // Otherwise each start of the operator would report KueueUnavailable.

@@ -51,7 +51,7 @@ void ControllerMetrics::OnTraining(const TrainingRecord* before, const TrainingR
     return;
   }
   const kube::ObjectKey& key = after->meta.key;
-  OfJob& job = by_job_[key];
+  JobSeries& job = by_job_[key];
   telemetry::Labels labels = {{"job_namespace", key.name_space}, {"job_name", key.name}};
   if (job.incarnation == nullptr) {
     job.incarnation = registry_.AddTemporaryGauge("espalier_operator_job_incarnation_count",

@@ -29,7 +29,7 @@ class ControllerMetrics {
  private:
   // The series of one job, removed with it. Their labels are job_namespace and job_name, because Prometheus sets
   // namespace and job to those of the scrape target, the operator.
-  struct OfJob {
+  struct JobSeries {
     std::shared_ptr<telemetry::Gauge> info;         // 1, with the phase as a label
     std::shared_ptr<telemetry::Gauge> incarnation;  // of its trainer group
   };
@@ -37,7 +37,7 @@ class ControllerMetrics {
   telemetry::MetricRegistry& registry_;
   std::map<std::string, telemetry::Gauge> jobs_;  // by phase; fixed after construction
   Mutex mutex_;
-  std::map<kube::ObjectKey, OfJob> by_job_ ABSL_GUARDED_BY(mutex_);
+  std::map<kube::ObjectKey, JobSeries> by_job_ ABSL_GUARDED_BY(mutex_);
   telemetry::Counter restarts_;
   telemetry::Counter counted_failures_;
   telemetry::Counter succeeded_;

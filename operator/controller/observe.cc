@@ -194,14 +194,14 @@ std::vector<SecretReference> ReferencedSecrets(const api::Spec& spec) {
   return references;
 }
 
-Status LookInTheWay(const api::DistTraining& training, client::ApiClient& client, JobMemory& memory,
-                    plan::Observed* seen) {
+Status ReadConflictingObjects(const api::DistTraining& training, client::ApiClient& client, JobMemory& memory,
+                              plan::Observed* seen) {
   const kube::ObjectKey& job = training.meta.key;
   for (const JobMemory::TakenName& name : memory.FindTakenNames(job, training.meta.uid)) {
     ASSIGN_OR_RETURN(const auto there, GetIfThere(client, *name.first, {job.name_space, name.second}));
     const Result<kube::ObjectMeta> meta = there ? kube::ParseObjectMeta(*there) : NotFound("");
     if (meta.ok() && !plan::IsOurs(*meta, training)) {
-      seen->in_the_way.push_back({name.first, *meta});
+      seen->conflicting_objects.push_back({name.first, *meta});
     } else {
       memory.ForgetTaken(job, name);
     }

@@ -12,10 +12,10 @@ namespace espalier::ctl::controller {
 plan::Observed ObservedFromCaches(const api::DistTraining& training, const Caches& caches, JobMemory& memory);
 
 // Reads again the objects that hold a name of this job's children. Adds those that still exist and are not this job's
-// to `seen->in_the_way`, and removes the others from `memory`. NotFound is an answer; other errors of the API server
-// are returned.
-Status LookInTheWay(const api::DistTraining& training, client::ApiClient& client, JobMemory& memory,
-                    plan::Observed* seen);
+// to `seen->conflicting_objects`, and removes the others from `memory`. NotFound is an answer; other errors of the API
+// server are returned.
+Status ReadConflictingObjects(const api::DistTraining& training, client::ApiClient& client, JobMemory& memory,
+                              plan::Observed* seen);
 // Fills in what `questions` ask for, by requests. No content of a Secret is kept: `memory` holds facts about
 // certificates for kCertificatesLifetime and messages of events for kEventsLifetime. Events that have not been repeated
 // for a long time (observe.cc) are ignored. NotFound is an answer; other errors of the API server are returned.

@@ -194,14 +194,14 @@ TEST_F(ObserveTest, ANameIsTakenUntilItsObjectIsGoneOrOurs) {
   job.PutObject(kube::kServices, "cora", /*is_ours=*/false);
   job.memory.RememberTaken(job.key, uid, {&kube::kServices, "cora"});
   plan::Observed seen;
-  ASSERT_TRUE(LookInTheWay(job.Training(), job.client, job.memory, &seen).ok());
-  ASSERT_THAT(seen.in_the_way, SizeIs(1));
-  EXPECT_EQ(seen.in_the_way[0].meta.key.name, "cora");
+  ASSERT_TRUE(ReadConflictingObjects(job.Training(), job.client, job.memory, &seen).ok());
+  ASSERT_THAT(seen.conflicting_objects, SizeIs(1));
+  EXPECT_EQ(seen.conflicting_objects[0].meta.key.name, "cora");
 
   ASSERT_TRUE(job.server.Remove(kube::kServices, {"ml", "cora"}).ok());
   seen = {};
-  ASSERT_TRUE(LookInTheWay(job.Training(), job.client, job.memory, &seen).ok());
-  EXPECT_THAT(seen.in_the_way, IsEmpty());
+  ASSERT_TRUE(ReadConflictingObjects(job.Training(), job.client, job.memory, &seen).ok());
+  EXPECT_THAT(seen.conflicting_objects, IsEmpty());
   EXPECT_THAT(job.memory.FindTakenNames(job.key, uid), IsEmpty());
 }
 

@@ -120,13 +120,12 @@ Result<std::string> Violation(const PodPolicy& policy, const PodReference& refer
   switch (reference.kind) {
     case Kind::kServiceAccount:
       if (AllowsAccount(policy, reference.name)) return std::string();
-      return "the service account " + quoted + " is not allowed here: leave it out, for the job's own" +
+      return "the service account " + quoted + " is not allowed here: omit it, for the job's own" +
              (policy.service_accounts->empty() ? "" : ", or use one of " + Joined(*policy.service_accounts));
     case Kind::kImage:
       if (AllowsImage(policy, reference.name)) return std::string();
       return "the image " + quoted + " is not allowed here: " +
-             (policy.images->empty() ? "leave it out, for the operator's"
-                                     : "images begin with " + Joined(*policy.images));
+             (policy.images->empty() ? "omit it, for the operator's" : "images begin with " + Joined(*policy.images));
     case Kind::kSecret: {
       ASSIGN_OR_RETURN(const bool is_allowed, AllowsSecret(policy, reference.name, labels_of_secret));
       if (is_allowed) return std::string();
@@ -182,12 +181,12 @@ std::vector<std::string> ScriptPolicyViolations(const PodPolicy& policy, const a
   if (script.config_map.empty() && without_slash(spec.job.s3.endpoint) != without_slash(policy.script_endpoint)) {
     violations.push_back("spec.storage.s3.endpoint: '" + spec.job.s3.endpoint +
                          "' is not allowed for a job with a script here: " +
-                         (policy.script_endpoint.empty() ? "leave it out" : "expected " + policy.script_endpoint));
+                         (policy.script_endpoint.empty() ? "omit it" : "expected " + policy.script_endpoint));
   }
   // Without an endpoint, the region selects the AWS partition: bucket names of China and of GovCloud are separate.
   if (script.config_map.empty() && policy.script_endpoint.empty() && !spec.job.s3.region.empty()) {
     violations.push_back("spec.storage.s3.region: '" + spec.job.s3.region +
-                         "' is not allowed for a job with a script here: leave it out");
+                         "' is not allowed for a job with a script here: omit it");
   }
   for (const api::Role role : {api::Role::kPartitioner, api::Role::kTrainer}) {
     const Json& partial = spec.role(role).pod_template;
@@ -196,12 +195,12 @@ std::vector<std::string> ScriptPolicyViolations(const PodPolicy& policy, const a
     for (size_t i = 0; i < init_containers.size(); ++i) {
       if (kube::StringAt(init_containers[i], {"name"}) != api::kScriptContainer) continue;
       violations.push_back(of_template + "initContainers[" + std::to_string(i) +
-                           "]: what fetches the script is not to be changed here: leave it out");
+                           "]: what fetches the script is not to be changed here: omit it");
     }
     // These can make the name of the object store resolve to another address.
     for (const char* const name : {"hostAliases", "dnsConfig", "dnsPolicy"}) {
       if (kube::Find(partial, {"spec", name}) == nullptr) continue;
-      violations.push_back(of_template + name + ": is not allowed for a job with a script here: leave it out");
+      violations.push_back(of_template + name + ": is not allowed for a job with a script here: omit it");
     }
   }
   return violations;

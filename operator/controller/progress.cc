@@ -41,7 +41,7 @@ bool IsPhaseName(const std::string& name) {
          std::all_of(name.begin(), name.end(), [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); });
 }
 
-bool SayTheSame(api::Progress a, const api::Progress& b) {
+bool EqualExceptTime(api::Progress a, const api::Progress& b) {
   a.last_updated = b.last_updated;
   return a == b;
 }
@@ -129,7 +129,7 @@ void ProgressPoller::PollOnce() {
   std::erase_if(trainings, [](const auto& one) {
     return one->phase != api::ToString(api::Phase::kTraining) || one->has_program || !one->is_ours;
   });
-  ForgetAllBut(trainings);
+  KeepOnly(trainings);
   // Several at a time: a trainer that does not respond takes its timeout, but does not delay all others.
   std::atomic<size_t> next{0};
   const auto work = [&] {
@@ -146,7 +146,7 @@ void ProgressPoller::PollOnce() {
   try {
     for (size_t i = 1; i < num_threads; ++i) threads.emplace_back(work);
   } catch (const std::system_error& error) {  // no more threads: those that exist and this one poll all jobs
-    telemetry::Log(telemetry::Level::kWarning, "progress is asked for by fewer threads", {{"error", error.what()}});
+    telemetry::Log(telemetry::Level::kWarning, "progress is polled by fewer threads", {{"error", error.what()}});
   }
   work();
 }
@@ -155,7 +155,7 @@ void ProgressPoller::Poll(const TrainingRecord& training) {
   const std::shared_ptr<const kube::Pod> pod = RankZero(caches_, training);
   if (pod == nullptr) return;
   metrics_.progress_polls.Add();
-  const Result<std::string> body = fetch_(pod->ip, Deadline::After(options_.question_timeout));
+  const Result<std::string> body = fetch_(pod->ip, Deadline::After(options_.request_timeout));
   const Result<api::Progress> progress =
       body.ok() ? ParseProgress(*body, training, wall_clock_()) : Result<api::Progress>(body.status());
   if (!progress.ok()) {
@@ -184,13 +184,14 @@ bool ProgressPoller::MayWrite(const TrainingRecord& training, const api::Progres
   MutexLock lock(&mutex_);
   const auto found = written_.find(training.meta.key);
   if (found != written_.end() && found->second.uid == training.meta.uid) {
-    if (now - found->second.at < options_.write_interval || SayTheSame(found->second.progress, progress)) return false;
+    if (now - found->second.at < options_.write_interval || EqualExceptTime(found->second.progress, progress))
+      return false;
   }
   written_[training.meta.key] = {training.meta.uid, progress, now};
   return true;
 }
 
-void ProgressPoller::ForgetAllBut(const std::vector<std::shared_ptr<const TrainingRecord>>& trainings) {
+void ProgressPoller::KeepOnly(const std::vector<std::shared_ptr<const TrainingRecord>>& trainings) {
   MutexLock lock(&mutex_);
   std::map<kube::ObjectKey, Written> kept;
   for (const auto& training : trainings) {

@@ -16,7 +16,7 @@ namespace espalier::ctl::controller {
 struct ProgressOptions {
   std::chrono::seconds interval{10};        // between two polls of a job
   std::chrono::seconds write_interval{15};  // the shortest time between two writes for a job
-  std::chrono::milliseconds question_timeout{2000};
+  std::chrono::milliseconds request_timeout{2000};
   int num_threads = 4;
 };
 
@@ -37,7 +37,7 @@ class ProgressPoller {
   ~ProgressPoller();
 
   void Start();
-  void Stop();  // returns after at most question_timeout and the writes in progress
+  void Stop();  // returns after at most request_timeout and the writes in progress
   // Polls every job in phase Training once. Returns when each has answered or failed.
   void PollOnce();
 
@@ -50,7 +50,7 @@ class ProgressPoller {
   void Poll(const TrainingRecord& training);
   bool MayWrite(const TrainingRecord& training, const api::Progress& progress);
   void ForgetWrite(const kube::ObjectKey& job);
-  void ForgetAllBut(const std::vector<std::shared_ptr<const TrainingRecord>>& trainings);
+  void KeepOnly(const std::vector<std::shared_ptr<const TrainingRecord>>& trainings);
 
   client::ApiClient& client_;
   const Caches& caches_;

@@ -155,7 +155,7 @@ Status ToStatus(const ApiError& error) {
   return Status(ToStatusCode(error), std::move(message));
 }
 
-bool IsOfAWebhookOutOfReach(const Status& status) {
+bool IsWebhookUnreachable(const Status& status) {
   return status.code() == StatusCode::kUnavailable &&
          status.message().find("failed calling webhook") != std::string::npos;
 }

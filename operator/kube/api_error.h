@@ -43,6 +43,6 @@ Status ToStatus(const ApiError& error);
 
 // Returns true for the kUnavailable of a write whose admission webhook does not respond. The error may last until the
 // webhook is repaired, so the operator reports it to the user.
-bool IsOfAWebhookOutOfReach(const Status& status);
+bool IsWebhookUnreachable(const Status& status);
 
 }  // namespace espalier::ctl::kube

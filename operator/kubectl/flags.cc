@@ -132,8 +132,8 @@ CLI::App* AddStatus(CLI::App* app, Command* chosen) {
   AddOutputFlag(command, &flags->as_json);
   watching->excludes(command->get_option("--output"));
   command->callback([=] {
-    *chosen = [flags, watch](const Surroundings& around) {
-      return *watch ? WatchStatus(flags->name, around) : ShowStatus(*flags, around);
+    *chosen = [flags, watch](const CommandContext& context) {
+      return *watch ? WatchStatus(flags->name, context) : ShowStatus(*flags, context);
     };
   });
   return command;
@@ -155,7 +155,7 @@ CLI::App* AddLogs(CLI::App* app, Command* chosen) {
   command->add_option("--max-pods", flags->max_pods, "At most so many at once")
       ->check(CLI::Range(size_t{1}, size_t{1024}))
       ->capture_default_str();
-  command->callback([=] { *chosen = [flags](const Surroundings& around) { return PrintLogs(*flags, around); }; });
+  command->callback([=] { *chosen = [flags](const CommandContext& context) { return PrintLogs(*flags, context); }; });
   return command;
 }
 
@@ -164,7 +164,7 @@ CLI::App* AddDescribe(CLI::App* app, Command* chosen) {
   command->footer(kDescribeFooter);
   auto name = std::make_shared<std::string>();
   command->add_option("name", *name, "A DistTraining")->required();
-  command->callback([=] { *chosen = [name](const Surroundings& around) { return Describe(*name, around); }; });
+  command->callback([=] { *chosen = [name](const CommandContext& context) { return Describe(*name, context); }; });
   return command;
 }
 
@@ -186,19 +186,20 @@ CLI::App* AddFetch(CLI::App* app, Command* chosen) {
                     "With the credentials in the job's Secret, which you must be allowed to read");
   command->add_flag("-q,--quiet", flags->quiet, "No progress");
   AddOutputFlag(command, &flags->as_json);
-  command->callback([=] { *chosen = [flags](const Surroundings& around) { return Fetch(*flags, around); }; });
+  command->callback([=] { *chosen = [flags](const CommandContext& context) { return Fetch(*flags, context); }; });
   return command;
 }
 
 CLI::App* AddSuspendCommand(CLI::App* app, SuspendAction action, Command* chosen) {
   CLI::App* command = action == SuspendAction::kSuspend
                           ? app->add_subcommand("suspend", "Let a job write a checkpoint and give its pods back")
-                          : app->add_subcommand("resume", "Let a suspended job go on");
+                          : app->add_subcommand("resume", "Resume a suspended job");
   command->footer(kSuspendFooter);
   auto name = std::make_shared<std::string>();
   command->add_option("name", *name, "A DistTraining")->required();
-  command->callback(
-      [=] { *chosen = [action, name](const Surroundings& around) { return SuspendOrResume(action, *name, around); }; });
+  command->callback([=] {
+    *chosen = [action, name](const CommandContext& context) { return SuspendOrResume(action, *name, context); };
+  });
   return command;
 }
 

@@ -20,7 +20,7 @@ struct ClusterFlags {
   std::chrono::nanoseconds request_timeout{0};  // of each request; 0: the program's default
 };
 
-using Command = std::function<Result<int>(const Surroundings&)>;
+using Command = std::function<Result<int>(const CommandContext&)>;
 
 // Declares all subcommands. Parsing stores the given one in *chosen. `cluster` and `chosen` must outlive the parsing
 // and the command.

@@ -17,7 +17,7 @@ namespace espalier::ctl::kubectl {
 namespace {
 
 constexpr const char* kDescription =
-    "Shows how Espalier's jobs are doing on a Kubernetes cluster, why they fail, and fetches what they leave.\n\n"
+    "Shows the state of Espalier's jobs on a Kubernetes cluster, explains failures, and fetches results.\n\n"
     "A first look:\n"
     "  kubectl espalier status\n"
     "  kubectl espalier status cora --watch\n"
@@ -27,7 +27,7 @@ constexpr const char* kDescription =
 constexpr size_t kMaxLineBytes = 1 << 20;
 constexpr size_t kReadAheadBytes = 256 << 10;
 
-void PrintToPeople(const std::string& line) {
+void PrintToUser(const std::string& line) {
   const std::string printable = text::Printable(line, text::Spacing::kKeepLinesTabs);
   std::fprintf(stderr, "%s\n", printable.c_str());
 }
@@ -79,18 +79,18 @@ Result<int> Run(const ClusterFlags& flags, const Command& command, const Environ
       return;
     }
   });
-  const Surroundings around{
+  const CommandContext context{
       .api = api,
       .transport = *transport,
       .name_space = SelectNamespace(flags, connection),
       .environment = environment,
       .out = text::StandardOutput(FindValue(environment, "TERM")),
-      .note = PrintToPeople,
+      .note = PrintToUser,
       .wall_now = kube::SystemTime,
       .pause = [&](std::chrono::nanoseconds time) { return !signal.WaitUntil(Deadline::After(time)); },
       .stop = stop.get_token(),
   };
-  return command(around);
+  return command(context);
 }
 
 int Main(int argc, char** argv) {
@@ -102,7 +102,7 @@ int Main(int argc, char** argv) {
   AddCommands(&app, &flags, &chosen);
   const std::string unknown = terminal::UnknownCommand(app, "kubectl espalier", argc, argv);
   if (!unknown.empty()) {
-    PrintToPeople("kubectl espalier: " + unknown);
+    PrintToUser("kubectl espalier: " + unknown);
     return static_cast<int>(ExitCode::kBadDocument);
   }
   try {
@@ -115,7 +115,7 @@ int Main(int argc, char** argv) {
   telemetry::StopSignal::Install().ExitOnSecond(static_cast<int>(ExitCode::kAskedToStop));
   const Result<int> ended = ready.ok() ? Run(flags, chosen, environment) : Result<int>(std::move(ready));
   if (ended.ok()) return *ended;
-  if (ended.status().code() != StatusCode::kCancelled) PrintToPeople("kubectl espalier: " + ended.status().message());
+  if (ended.status().code() != StatusCode::kCancelled) PrintToUser("kubectl espalier: " + ended.status().message());
   return static_cast<int>(ToExitCode(ended.status().code()));
 }
 

@@ -147,7 +147,7 @@ Status CheckAllowed(const char* flag, const std::vector<std::string>& words) {
   for (const std::string& word : words) {
     if (word.empty()) return InvalidArgument(std::string(flag) + ": one of the names is empty");
     if (word == kNothing && words.size() > 1) {
-      return InvalidArgument(std::string(flag) + ": '-' means none and stands alone");
+      return InvalidArgument(std::string(flag) + ": '-' means none and must be the only name");
     }
   }
   return Status();

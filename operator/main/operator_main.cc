@@ -45,7 +45,7 @@ Result<ExitCode> Run(const OperatorFlags& flags, const CLI::App& app, const Envi
   ASSIGN_OR_RETURN(const std::unique_ptr<client::HttpTransport> transport,
                    client::MakeCpprestTransport(connection, {.user_agent = "espalier-operator/" ESPALIER_VERSION}));
   const std::string own_namespace = connection.name_space.empty() ? "default" : connection.name_space;
-  const OperatorSurroundings around{
+  const OperatorContext context{
       .transport = *transport,
       .admin = *admin,
       .metrics = metrics,
@@ -58,11 +58,11 @@ Result<ExitCode> Run(const OperatorFlags& flags, const CLI::App& app, const Envi
   };
   telemetry::LogConfiguration(app,
                               {{"server", connection.host},
-                               {"namespace", around.watched_namespace.empty() ? "(all)" : around.watched_namespace},
+                               {"namespace", context.watched_namespace.empty() ? "(all)" : context.watched_namespace},
                                {"leader_elect", flags.leader_elect},
-                               {"lease_namespace", around.lease_namespace},
-                               {"identity", around.identity}});
-  return RunOperator(flags, around);
+                               {"lease_namespace", context.lease_namespace},
+                               {"identity", context.identity}});
+  return RunOperator(flags, context);
 }
 
 int Main(int argc, char** argv) {

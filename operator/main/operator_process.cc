@@ -1,6 +1,6 @@
 // Three API clients share one transport: one for the lease, which waits for no rate limit, one for reconciles, and one
 // for events, which must still write the last events after the reconcile client was stopped. All but the lease client
-// send through LeadersTransport. After SIGTERM the lease is released only if all reconciles have ended; otherwise it is
+// send through LeaderTransport. After SIGTERM the lease is released only if all reconciles have ended; otherwise it is
 // left to expire, because this process might still write.
 #include "operator/main/operator_process.h"
 
@@ -13,7 +13,7 @@
 
 #include "operator/client/api_client.h"
 #include "operator/controller/controller.h"
-#include "operator/main/leaders_transport.h"
+#include "operator/main/leader_transport.h"
 #include "operator/runtime/event_recorder.h"
 #include "operator/runtime/leader_election.h"
 #include "services/telemetry/log.h"
@@ -38,10 +38,10 @@ client::ApiClientOptions MakeClientOptions(const OperatorFlags& flags) {
   return options;
 }
 
-runtime::LeaderElectionOptions MakeElectionOptions(const OperatorFlags& flags, const OperatorSurroundings& around) {
+runtime::LeaderElectionOptions MakeElectionOptions(const OperatorFlags& flags, const OperatorContext& context) {
   runtime::LeaderElectionOptions options;
-  options.lease = {around.lease_namespace, flags.lease_name};
-  options.identity = around.identity;
+  options.lease = {context.lease_namespace, flags.lease_name};
+  options.identity = context.identity;
   options.lease_duration = std::chrono::seconds(flags.lease_seconds);
   options.renew_deadline = std::chrono::seconds(flags.lease_renew_seconds);
   options.retry_period = std::chrono::seconds(flags.lease_retry_seconds);
@@ -57,73 +57,73 @@ client::ApiClientOptions MakeEventClientOptions(const OperatorFlags& flags) {
 }
 
 // Lease requests have no rate limit.
-client::ApiClientOptions MakeLeaseClientOptions(const OperatorFlags& flags, const OperatorSurroundings& around) {
+client::ApiClientOptions MakeLeaseClientOptions(const OperatorFlags& flags, const OperatorContext& context) {
   client::ApiClientOptions options;
   options.qps = 0;
-  options.call_timeout = runtime::LeaseCallTimeout(MakeElectionOptions(flags, around));
+  options.call_timeout = runtime::LeaseCallTimeout(MakeElectionOptions(flags, context));
   return options;
 }
 
-controller::ControllerOptions MakeControllerOptions(const OperatorFlags& flags, const OperatorSurroundings& around) {
+controller::ControllerOptions MakeControllerOptions(const OperatorFlags& flags, const OperatorContext& context) {
   controller::ControllerOptions options;
-  options.name_space = around.watched_namespace;
+  options.name_space = context.watched_namespace;
   options.defaults = {
       flags.core_image, flags.trainer_image, flags.cluster_domain, {flags.image_pull_policy, flags.image_pull_secrets}};
-  options.defaults.job_defaults = around.job_defaults;
+  options.defaults.job_defaults = context.job_defaults;
   options.pod_policy = PodPolicyFrom(flags);
   options.kueue = flags.kueue;
   options.num_workers = flags.workers;
-  options.seed = std::hash<std::string>()(around.identity);
+  options.seed = std::hash<std::string>()(context.identity);
   return options;
 }
 
 class Operator {
  public:
-  Operator(const OperatorFlags& flags, const OperatorSurroundings& around)
+  Operator(const OperatorFlags& flags, const OperatorContext& context)
       : flags_(flags),
-        around_(around),
-        client_metrics_(around.metrics),
-        lease_client_(around.transport, MakeLeaseClientOptions(flags, around), client_metrics_),
-        transport_(around.transport, [this] { return !elector_ || elector_->is_leader(); }),
+        context_(context),
+        client_metrics_(context.metrics),
+        lease_client_(context.transport, MakeLeaseClientOptions(flags, context), client_metrics_),
+        transport_(context.transport, [this] { return !elector_ || elector_->is_leader(); }),
         client_(transport_, MakeClientOptions(flags), client_metrics_),
         event_client_(transport_, MakeEventClientOptions(flags), client_metrics_),
-        events_(event_client_, "espalier.io/operator", around.identity, around.metrics),
-        controller_(client_, events_, MakeControllerOptions(flags, around), around.metrics) {
+        events_(event_client_, "espalier.io/operator", context.identity, context.metrics),
+        controller_(client_, events_, MakeControllerOptions(flags, context), context.metrics) {
     if (flags.leader_elect) {
-      elector_ = std::make_unique<runtime::LeaderElector>(lease_client_, MakeElectionOptions(flags, around),
-                                                          around.lease_lost, around.metrics);
+      elector_ = std::make_unique<runtime::LeaderElector>(lease_client_, MakeElectionOptions(flags, context),
+                                                          context.lease_lost, context.metrics);
     }
-    around.admin.SetLivenessCheck([this] { return WhyNotAlive(); });
-    around.admin.SetStatusProvider([this] { return StatusJson(); });
+    context.admin.SetLivenessCheck([this] { return LivenessError(); });
+    context.admin.SetStatusProvider([this] { return StatusJson(); });
   }
 
   ~Operator() {
-    around_.admin.SetLivenessCheck(nullptr);
-    around_.admin.SetStatusProvider(nullptr);
+    context_.admin.SetLivenessCheck(nullptr);
+    context_.admin.SetStatusProvider(nullptr);
   }
 
   Result<ExitCode> Run() {
     controller_.StartCaches();
     RETURN_IF_ERROR(FillCaches());
-    around_.admin.SetReady();
+    context_.admin.SetReady();
     if (Lead()) {
       events_.Start();
       controller_.StartWorkers();
       Log(Level::kInfo, "reconciling", {{"workers", flags_.workers}});
     }
-    around_.stop.Wait();
+    context_.stop.Wait();
     return Stop();
   }
 
  private:
-  std::string WhyNotAlive() const {
+  std::string LivenessError() const {
     if (!elector_ || elector_->IsHealthy(kLivenessGrace)) return "";
     return "the lease is held and has not been renewed";
   }
 
   std::string StatusJson() const {
-    kube::Json status = {{"identity", around_.identity},
-                         {"namespace", around_.watched_namespace},
+    kube::Json status = {{"identity", context_.identity},
+                         {"namespace", context_.watched_namespace},
                          {"distTrainings", controller_.caches().trainings.size()},
                          {"leader", elector_ ? elector_->is_leader() : true}};
     if (elector_) status["leaseHolder"] = elector_->holder();
@@ -132,30 +132,30 @@ class Operator {
 
   // Returns OK also if a stop is requested meanwhile.
   Status FillCaches() {
-    const Deadline deadline = Deadline::After(around_.cache_sync_timeout);
+    const Deadline deadline = Deadline::After(context_.cache_sync_timeout);
     while (true) {
       const Status filled = controller_.WaitForCaches(deadline.AtMost(kLook));
-      if (filled.ok() || around_.stop.requested()) return Status();
+      if (filled.ok() || context_.stop.requested()) return Status();
       if (deadline.HasPassed()) return filled;
     }
   }
 
   // Blocks until this process leads. Returns false if a stop is requested first.
   bool Lead() {
-    if (around_.stop.requested()) return false;
+    if (context_.stop.requested()) return false;
     if (!elector_) return true;
     elector_->Start();
-    Log(Level::kInfo, "waiting for the lease", {{"lease", flags_.lease_name}, {"identity", around_.identity}});
-    while (!around_.stop.requested()) {
+    Log(Level::kInfo, "waiting for the lease", {{"lease", flags_.lease_name}, {"identity", context_.identity}});
+    while (!context_.stop.requested()) {
       if (elector_->WaitToLead(Deadline::After(kLook))) return true;
     }
     return false;
   }
 
   ExitCode Stop() {
-    around_.admin.SetNotReady("stopping");
+    context_.admin.SetNotReady("stopping");
     Log(Level::kInfo, "asked to stop",
-        {{"signal", around_.stop.signal_number()}, {"drain_seconds", flags_.drain_seconds}});
+        {{"signal", context_.stop.signal_number()}, {"drain_seconds", flags_.drain_seconds}});
     const bool drained = controller_.Drain(Deadline::After(std::chrono::seconds(flags_.drain_seconds)));
     // Requests still in progress, by the caches or by a slow reconcile, are no longer needed.
     client_.Stop();
@@ -163,7 +163,7 @@ class Operator {
     events_.Stop(Deadline::After(kLastEvents));
     if (!drained) {
       // No other process may lead while this one might still write: the lease is left to expire.
-      Log(Level::kWarning, "reconciles under way did not end in time; the lease is left to run out");
+      Log(Level::kWarning, "running reconciles did not end in time; the lease is not released and expires");
     } else if (elector_) {
       elector_->StopAndRelease();
     }
@@ -172,11 +172,11 @@ class Operator {
   }
 
   const OperatorFlags& flags_;
-  const OperatorSurroundings& around_;
+  const OperatorContext& context_;
   client::ClientMetrics client_metrics_;
   client::ApiClient lease_client_;
   std::unique_ptr<runtime::LeaderElector> elector_;
-  LeadersTransport transport_;  // calls elector_
+  LeaderTransport transport_;  // calls elector_
   client::ApiClient client_;
   client::ApiClient event_client_;
   runtime::EventRecorder events_;
@@ -185,8 +185,8 @@ class Operator {
 
 }  // namespace
 
-Result<ExitCode> RunOperator(const OperatorFlags& flags, const OperatorSurroundings& around) {
-  return Operator(flags, around).Run();
+Result<ExitCode> RunOperator(const OperatorFlags& flags, const OperatorContext& context) {
+  return Operator(flags, context).Run();
 }
 
 std::string MakeIdentity(const EnvironmentMap& environment) {

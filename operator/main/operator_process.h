@@ -21,7 +21,7 @@
 namespace espalier::ctl::process {
 
 // Everything that the process needs besides its flags. All of it must outlive Run.
-struct OperatorSurroundings {
+struct OperatorContext {
   client::HttpTransport& transport;
   telemetry::AdminServer& admin;
   telemetry::MetricRegistry& metrics;
@@ -36,7 +36,7 @@ struct OperatorSurroundings {
 
 // Runs the operator until a stop is requested and returns kAskedToStop. Returns DeadlineExceeded, naming the missing
 // kinds, if the caches are not filled in time.
-Result<ExitCode> RunOperator(const OperatorFlags& flags, const OperatorSurroundings& around);
+Result<ExitCode> RunOperator(const OperatorFlags& flags, const OperatorContext& context);
 
 // Returns an identity that is unique per process: "<pod or host>_<16 hexadecimal digits>".
 std::string MakeIdentity(const EnvironmentMap& environment);

@@ -23,7 +23,7 @@ bool WasAccepted(const api::Status& status) {
   return accepted != nullptr && accepted->status == ConditionStatus::kTrue;
 }
 
-bool WasAcceptedAsItIs(const api::DistTraining& training) {
+bool WasCurrentSpecAccepted(const api::DistTraining& training) {
   return WasAccepted(training.status) &&
          api::FindCondition(training.status, api::kAccepted)->observed_generation == training.meta.generation;
 }
@@ -123,7 +123,7 @@ const char* ToReason(Refusal refusal) {
 
 bool IsAccepted(const api::DistTraining& training, const Observed& seen) {
   if (!training.spec) return false;
-  return WasAcceptedAsItIs(training) || (HasDryRun(training, seen) && !IsRefused(training, *seen.dry_run));
+  return WasCurrentSpecAccepted(training) || (HasDryRun(training, seen) && !IsRefused(training, *seen.dry_run));
 }
 
 bool AreTemplatesRefused(const api::DistTraining& training, const Observed& seen) {
@@ -137,7 +137,7 @@ bool Accept(PlanBuilder& builder) {
     builder.SetCondition(api::kAccepted, ConditionStatus::kFalse, kInvalidSpec, training.violations);
     return false;
   }
-  if (WasAcceptedAsItIs(training)) return true;
+  if (WasCurrentSpecAccepted(training)) return true;
 
   const bool has_begun = builder.status().started_at.has_value();
   if (!HasDryRun(training, builder.seen())) {

@@ -5,8 +5,8 @@
 
 namespace espalier::ctl::plan {
 
-// Checks the spec and plans the dry run of the roles' templates if it is due. Returns false if nothing more is to be
-// planned for now.
+// Checks the spec and plans the dry run of the roles' templates if it is due. Returns false if no further
+// changes may be planned for now.
 bool Accept(PlanBuilder& builder);
 // Returns whether this generation is accepted already, or is about to be because its dry run was not refused.
 bool IsAccepted(const api::DistTraining& training, const Observed& seen);

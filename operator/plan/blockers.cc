@@ -58,7 +58,7 @@ std::optional<Blocker> FindPodBlocker(const kube::Pod& pod, const Observed& seen
 }
 
 // Returns whether the role's pods have volumes that the operator does not make.
-bool HasVolumesOfTheUsers(const api::Spec& spec, Role role) {
+bool HasUserVolumes(const api::Spec& spec, Role role) {
   return spec.tls == api::TlsMode::kSecretRef ||
          !kube::ListAt(spec.role(role).pod_template, {"spec", "volumes"}).empty();
 }
@@ -67,7 +67,7 @@ std::vector<const kube::Pod*> PodsWithoutContainers(const api::DistTraining& tra
   std::vector<const kube::Pod*> waiting;
   for (const Role role : api::kRoles) {
     const std::vector<const kube::Pod*>& pods = world.pods(role);
-    if (!training.spec || !HasVolumesOfTheUsers(*training.spec, role)) continue;
+    if (!training.spec || !HasUserVolumes(*training.spec, role)) continue;
     const auto found =
         std::find_if(pods.begin(), pods.end(), [](const kube::Pod* pod) { return WaitsForItsContainers(*pod); });
     if (found != pods.end()) waiting.push_back(*found);
@@ -232,7 +232,7 @@ std::vector<std::string> SuspendedJobs(const api::DistTraining& training, const 
   return jobs;
 }
 
-bool IsInTheWay(const std::string& reason) {
+bool IsFixablePodBlocker(const std::string& reason) {
   return reason == kJobSuspended || reason == kSecretMissing || reason == kSecretKeyMissing || reason == kNameTaken ||
          reason == kRefused || reason == kFailedCreate || reason == kUnschedulable || reason == kFailedMount ||
          reason == kImagePull || reason == kContainerConfig || reason == kContainerCreation;

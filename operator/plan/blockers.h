@@ -24,7 +24,7 @@ bool WaitsForItsContainers(const kube::Pod& pod);
 // Returns the names of current Jobs that another writer has suspended.
 std::vector<std::string> SuspendedJobs(const api::DistTraining& training, const World& world);
 // Returns whether `reason` is that of a pod that cannot start and can be fixed from outside.
-bool IsInTheWay(const std::string& reason);
+bool IsFixablePodBlocker(const std::string& reason);
 // Sets or clears status.last_error according to the blockers that were found.
 void WriteLastError(PlanBuilder& builder);
 

@@ -59,7 +59,7 @@ bool WasReadyWhenEvicted(const kube::Pod& pod) {
 
 // The pod's grace period comes first: trainers may need minutes to save. But if the pod was evicted because its node is
 // unreachable, no kubelet uses that time.
-kube::WallTime ShouldBeGoneBy(const kube::Pod& pod) {
+kube::WallTime DeletionDeadline(const kube::Pod& pod) {
   const kube::WallTime asked = *pod.meta.deletion_requested_at;
   const bool is_of_a_dead_node = pod.disruption_reason == "DeletionByTaintManager" && !WasReadyWhenEvicted(pod);
   return is_of_a_dead_node ? asked : asked + pod.meta.deletion_grace;
@@ -122,7 +122,7 @@ void CleanUp(PlanBuilder& builder) {
 
 std::optional<kube::WallTime> ForceDeleteAt(const PlanBuilder& builder, const kube::Pod& pod) {
   if (!pod.meta.deletion_requested_at) return std::nullopt;
-  return ShouldBeGoneBy(pod) + builder.run_policy().force_delete_after;
+  return DeletionDeadline(pod) + builder.run_policy().force_delete_after;
 }
 
 // The grace period, which may be minutes, is for the program's checkpoint. After the program has ended, other

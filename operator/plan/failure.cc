@@ -42,7 +42,7 @@ Failure Of(FailureRule rule, std::string reason) {
 // Returns whether the container's end was not observed and it no longer exists. The kubelet reports the same of a
 // container that never ran because its pod was deleted before (only one that did run has a last state), and if it ended
 // the pod itself (the pod then has a reason).
-bool WentWithItsNode(const kube::Pod& pod, const kube::ContainerState& container, const kube::ContainerEnd& end) {
+bool WasLostWithNode(const kube::Pod& pod, const kube::ContainerState& container, const kube::ContainerEnd& end) {
   if (end.reason == kEndUnknown) return end.exit_code == kExitCodeUnknown;
   if (end.reason != kStatusUnknown) return false;
   const bool has_run = container.last_ended && container.last_ended->reason == kStatusUnknown;
@@ -51,7 +51,7 @@ bool WentWithItsNode(const kube::Pod& pod, const kube::ContainerState& container
 
 Failure Classify(const kube::Pod& pod, const kube::ContainerState& container, const kube::ContainerEnd& end) {
   if (end.reason == kOutOfMemory) return Of(kByMemory, kOutOfMemory);
-  if (WentWithItsNode(pod, container, end)) return Of(kByDisruption, kNodeLost);
+  if (WasLostWithNode(pod, container, end)) return Of(kByDisruption, kNodeLost);
   const FailureRule rule = RuleForEnd(end.exit_code, end.signal);
   if (rule.rank == CauseRank::kSignal) return Of(rule, kSignal);
   if (!IsProgramContainer(pod, container)) {
@@ -66,13 +66,13 @@ Failure Classify(const kube::Pod& pod, const kube::ContainerState& container, co
 }
 
 // Returns whether the container runtime reports that it could not start the program.
-bool IsOfTheRuntime(const kube::ContainerEnd& end) {
+bool IsRuntimeError(const kube::ContainerEnd& end) {
   return end.reason == "StartError" || end.reason == "ContainerCannotRun";
 }
 
 std::string SelectMessage(const kube::ContainerEnd& end) {
   if (const auto said = ParseTermination(end.message); said && !said->message.empty()) return said->message;
-  if (IsOfTheRuntime(end)) return end.reason + ": " + end.message;
+  if (IsRuntimeError(end)) return end.reason + ": " + end.message;
   if (end.reason == kOutOfMemory) return "the container used more memory than its limit";
   if (end.signal != 0) return "killed by signal " + std::to_string(end.signal);
   if (end.exit_code > kSignalBase) return "killed by signal " + std::to_string(end.exit_code - kSignalBase);
@@ -106,7 +106,7 @@ Failure OfPod(FailureRule rule, const char* reason, std::string message, const k
   return failure;
 }
 
-Failure ToldToEnd(const kube::Pod& pod) {
+Failure FailureAfterDeletionRequest(const kube::Pod& pod) {
   return OfPod(kByDeletion, telemetry::TerminationReason(ExitCode::kAskedToStop), "the pod was deleted", pod);
 }
 
@@ -130,12 +130,12 @@ std::optional<Failure> FailureByAnotherContainer(const kube::Pod& pod) {
     failure.pod = pod.meta.key.name;
     return failure;
   }
-  return deleted_at ? std::optional(ToldToEnd(pod)) : std::nullopt;
+  return deleted_at ? std::optional(FailureAfterDeletionRequest(pod)) : std::nullopt;
 }
 
 // Returns whether a container failed before the pod's deletion was requested, by at least a whole second, because times
 // in Kubernetes have no fractions. False if the kubelet did not see the end.
-bool EndedBeforeItsDeletion(const kube::Pod& pod) {
+bool FailedBeforeDeletionRequest(const kube::Pod& pod) {
   if (!pod.meta.deletion_requested_at) return true;
   const bool has_program = std::any_of(
       pod.containers.begin(), pod.containers.end(),
@@ -186,29 +186,30 @@ std::optional<Failure> FindFailure(const kube::Pod& pod) {
 
   std::optional<Failure> failure = StrongestContainer(pod);
   const bool sigterm_causes_it = !failure || (failure->rank < CauseRank::kMemory && failure->reason != kNodeLost);
-  if (sigterm_causes_it && !EndedBeforeItsDeletion(pod)) {
-    return ToldToEnd(pod);
+  if (sigterm_causes_it && !FailedBeforeDeletionRequest(pod)) {
+    return FailureAfterDeletionRequest(pod);
   }
   if (failure) return failure;
   return OfPod(kByError, kPodRejected, pod.message.empty() ? pod.reason : pod.message, pod);
 }
 
-std::optional<Failure> StrongestFailure(std::span<const kube::Pod* const> pods, BadInputOnTheWayOut bad_input) {
+std::optional<Failure> StrongestFailure(std::span<const kube::Pod* const> pods, BadInputDuringDeletion bad_input) {
   std::optional<Failure> strongest;
   for (const kube::Pod* pod : pods) {
     std::optional<Failure> failure = FindFailure(*pod);
     const bool is_bad_input = failure && failure->retry == Retry::kNever;
-    if (is_bad_input && bad_input == BadInputOnTheWayOut::kIsAConsequence && !EndedBeforeItsDeletion(*pod)) {
-      failure = ToldToEnd(*pod);
+    if (is_bad_input && bad_input == BadInputDuringDeletion::kIsSecondary && !FailedBeforeDeletionRequest(*pod)) {
+      failure = FailureAfterDeletionRequest(*pod);
     }
     if (!failure) failure = FailureByAnotherContainer(*pod);
-    if (!failure && pod->meta.deletion_requested_at && !ProgramHasEnded(*pod)) failure = ToldToEnd(*pod);
+    if (!failure && pod->meta.deletion_requested_at && !ProgramHasEnded(*pod))
+      failure = FailureAfterDeletionRequest(*pod);
     if (IsStronger(failure, strongest)) strongest = failure;
   }
   return strongest;
 }
 
-std::optional<Failure> HopelessFailure(std::span<const kube::Pod* const> pods) {
+std::optional<Failure> FindPermanentFailure(std::span<const kube::Pod* const> pods) {
   for (const kube::Pod* pod : pods) {
     for (const kube::ContainerState& container : pod->containers) {
       if (IsHopeless(*pod, container, container.ended)) return FindFailure(*pod, container, *container.ended);
@@ -218,7 +219,7 @@ std::optional<Failure> HopelessFailure(std::span<const kube::Pod* const> pods) {
   return std::nullopt;
 }
 
-bool IsAConsequence(const Failure& failure) { return failure.rank <= CauseRank::kPeer; }
+bool IsSecondary(const Failure& failure) { return failure.rank <= CauseRank::kPeer; }
 
 bool IsAboutCertificates(const std::string& reason, const std::string& message) {
   if (reason != ToReason(ExitCode::kBadCredentials)) return false;
@@ -232,7 +233,7 @@ std::optional<Failure> PickStronger(std::optional<Failure> a, std::optional<Fail
   return a;
 }
 
-Failure FailureOfAGonePod(const std::string& reason) {
+Failure FailureOfDeletedPod(const std::string& reason) {
   const auto of = [&reason](FailureRule rule, const char* message) {
     Failure failure = Of(rule, reason);
     failure.message = message;

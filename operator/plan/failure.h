@@ -49,15 +49,15 @@ std::optional<Failure> FindFailure(const kube::Pod& pod);
 
 // How to count a pod that ended with 64 or 65 after its deletion was requested. A user's program may find files or
 // peers gone while it ends, such as its peers' tensors (docs/programs.md); a real error in its input will occur again.
-enum class BadInputOnTheWayOut { kIsBelieved, kIsAConsequence };
-std::optional<Failure> StrongestFailure(std::span<const kube::Pod* const> pods, BadInputOnTheWayOut bad_input);
+enum class BadInputDuringDeletion { kIsTrusted, kIsSecondary };
+std::optional<Failure> StrongestFailure(std::span<const kube::Pod* const> pods, BadInputDuringDeletion bad_input);
 // Returns the failure of a pod that ended with 64 or 65, now or before its last restart, and that the kubelet would
 // restart forever; nullopt: there is none.
-std::optional<Failure> HopelessFailure(std::span<const kube::Pod* const> pods);
+std::optional<Failure> FindPermanentFailure(std::span<const kube::Pod* const> pods);
 
 // Returns whether the failure is only a consequence: the pod lost a peer or was asked to end. The pod that failed first
 // may give a cause.
-bool IsAConsequence(const Failure& failure);
+bool IsSecondary(const Failure& failure);
 
 // Returns whether the failure is 77 and its message is about certificates, the process's own or a peer's, and not about
 // credentials of an object store.
@@ -66,7 +66,7 @@ bool IsAboutCertificates(const std::string& reason, const std::string& message);
 
 std::optional<Failure> PickStronger(std::optional<Failure> a, std::optional<Failure> b);
 // Returns the failure of a pod that no longer exists, from the remembered `reason`, which was none of kNever.
-Failure FailureOfAGonePod(const std::string& reason);
+Failure FailureOfDeletedPod(const std::string& reason);
 
 bool HasEnded(const kube::Pod& pod);  // phase Succeeded or Failed
 

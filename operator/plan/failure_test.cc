@@ -53,7 +53,7 @@ kube::Pod Disrupted(kube::Pod pod) {
 std::string StrongestOf(const std::vector<kube::Pod>& pods) {
   std::vector<const kube::Pod*> pointers;
   for (const kube::Pod& pod : pods) pointers.push_back(&pod);
-  const std::optional<Failure> failure = StrongestFailure(pointers, BadInputOnTheWayOut::kIsBelieved);
+  const std::optional<Failure> failure = StrongestFailure(pointers, BadInputDuringDeletion::kIsTrusted);
   return failure ? failure->reason : "none";
 }
 
@@ -118,7 +118,7 @@ TEST(FailureTest, WhatIsRememberedOfAPodCountsAsThePodDid) {
   for (const kube::Pod& pod : pods) {
     const std::optional<Failure> seen = FindFailure(pod);
     ASSERT_TRUE(seen.has_value());
-    const Failure remembered = FailureOfAGonePod(seen->reason);
+    const Failure remembered = FailureOfDeletedPod(seen->reason);
     EXPECT_EQ(remembered.rank, seen->rank) << seen->reason;
     EXPECT_EQ(remembered.retry, seen->retry) << seen->reason;
     EXPECT_EQ(remembered.reason, seen->reason);
@@ -135,7 +135,7 @@ TEST(FailureTest, BadInputOfAProgramThatWasToldToEndIsAConsequence) {
   const kube::Pod by_itself = Deleted(PodThatEnded(65), kNoon + std::chrono::seconds(5));
   const auto of_programs = [](const kube::Pod& a, const kube::Pod& b) {
     const std::vector<const kube::Pod*> pods = {&a, &b};
-    return StrongestFailure(pods, BadInputOnTheWayOut::kIsAConsequence)->reason;
+    return StrongestFailure(pods, BadInputDuringDeletion::kIsSecondary)->reason;
   };
   EXPECT_EQ(of_programs(crashed, deleted), kSignal);
   EXPECT_EQ(of_programs(deleted, deleted), "Stopped");
@@ -263,7 +263,7 @@ TEST(FailureTest, ASidecarThatEndsBecauseItsPodDoesIsNoFailureOfIts) {
   pod.containers[1].name = "istio-proxy";
   const auto failure_of = [](const kube::Pod& one) {
     const std::vector<const kube::Pod*> pods{&one};
-    return *StrongestFailure(pods, BadInputOnTheWayOut::kIsBelieved);
+    return *StrongestFailure(pods, BadInputDuringDeletion::kIsTrusted);
   };
   const kube::Pod evicted = Deleted(Disrupted(pod));
   EXPECT_EQ(failure_of(evicted).reason, kDisrupted);
@@ -309,12 +309,12 @@ TEST(FailureTest, OnlyTheProgramsOwnExitCodesSayThatNothingHelps) {
   pod.meta.labels[resources::kComponentLabel] = "trainer";  // sidecars of a trainer pod may have that name
   EXPECT_EQ(FindFailure(pod)->retry, Retry::kCounted);
   const std::vector<const kube::Pod*> pods{&pod};
-  EXPECT_FALSE(HopelessFailure(pods).has_value());
+  EXPECT_FALSE(FindPermanentFailure(pods).has_value());
   pod.containers[0].name = "trainer";
   EXPECT_EQ(FindFailure(pod)->retry, Retry::kNever);
   pod.containers[0].name = "fetch-data";
   EXPECT_EQ(FindFailure(pod)->retry, Retry::kCounted);
-  EXPECT_FALSE(HopelessFailure(pods).has_value());
+  EXPECT_FALSE(FindPermanentFailure(pods).has_value());
 }
 
 TEST(FailureTest, EachServerOfAPodMayBeTheHopelessOne) {
@@ -323,8 +323,8 @@ TEST(FailureTest, EachServerOfAPodMayBeTheHopelessOne) {
   pod.containers = {{.name = "server"}, {.name = "server-1"}};
   pod.containers[1].last_ended = kube::ContainerEnd{.exit_code = 65};
   const std::vector<const kube::Pod*> pods{&pod};
-  ASSERT_TRUE(HopelessFailure(pods).has_value());
-  EXPECT_EQ(HopelessFailure(pods)->reason, "BadInput");
+  ASSERT_TRUE(FindPermanentFailure(pods).has_value());
+  EXPECT_EQ(FindPermanentFailure(pods)->reason, "BadInput");
 }
 
 TEST(FailureTest, ARestartedContainerThatCannotSucceedIsHopeless) {
@@ -332,14 +332,14 @@ TEST(FailureTest, ARestartedContainerThatCannotSucceedIsHopeless) {
   pod.phase = kube::PodPhase::kRunning;
   pod.containers.push_back({.name = "trainer"});
   const std::vector<const kube::Pod*> pods{&pod};
-  EXPECT_FALSE(HopelessFailure(pods).has_value());
+  EXPECT_FALSE(FindPermanentFailure(pods).has_value());
   pod.containers[0].last_ended = kube::ContainerEnd{.exit_code = 74};
-  EXPECT_FALSE(HopelessFailure(pods).has_value());
+  EXPECT_FALSE(FindPermanentFailure(pods).has_value());
   pod.containers[0].last_ended = kube::ContainerEnd{.exit_code = 65};
-  ASSERT_TRUE(HopelessFailure(pods).has_value());
-  EXPECT_EQ(HopelessFailure(pods)->reason, "BadInput");
+  ASSERT_TRUE(FindPermanentFailure(pods).has_value());
+  EXPECT_EQ(FindPermanentFailure(pods)->reason, "BadInput");
   pod.containers[0].last_ended = kube::ContainerEnd{.exit_code = 65, .signal = 0, .reason = kOutOfMemory};
-  EXPECT_FALSE(HopelessFailure(pods).has_value());
+  EXPECT_FALSE(FindPermanentFailure(pods).has_value());
 }
 
 }  // namespace

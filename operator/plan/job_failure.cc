@@ -78,7 +78,7 @@ std::optional<Failure> ReadStrongestCause(const api::Status& status, const kube:
   if (restarting == nullptr || restarting->reason != kCollecting) return std::nullopt;
   const std::string prefix = CollectingText(job) + kSeenSoFar;
   if (restarting->message.rfind(prefix, 0) != 0) return std::nullopt;
-  return FailureOfAGonePod(restarting->message.substr(prefix.size()));
+  return FailureOfDeletedPod(restarting->message.substr(prefix.size()));
 }
 
 // Sets Restarting as a new condition, so that its transition time is that of this restart, not of an earlier one.
@@ -105,7 +105,7 @@ Failure UnexplainedFailure(const kube::Job& job) {
 
 }  // namespace
 
-std::optional<Failure> SettledFailure(PlanBuilder& builder, const JobRun& run, BadInputOnTheWayOut bad_input) {
+std::optional<Failure> SettledFailure(PlanBuilder& builder, const JobRun& run, BadInputDuringDeletion bad_input) {
   if (run.job == nullptr || run.job->meta.deletion_requested_at) return std::nullopt;
   if (!IsFailing(run)) return std::nullopt;
   std::optional<Failure> strongest =
@@ -123,7 +123,7 @@ std::optional<Failure> SettledFailure(PlanBuilder& builder, const JobRun& run, B
     builder.RequeueAt(*since + kCollect);
     return std::nullopt;
   }
-  if (!strongest || IsAConsequence(*strongest)) {
+  if (!strongest || IsSecondary(*strongest)) {
     if (AnyIsGivenUp(builder, run)) return NodeLostFailure(*run.job);
     const kube::WallTime longest = *since + kLongestSilence;
     if (HasSilentPods(run) && builder.now() < longest) {
@@ -160,7 +160,7 @@ std::vector<std::string> VanishedJobs(const api::DistTraining& training, const W
   return jobs;
 }
 
-bool IsGone(const PlanBuilder& builder, const std::string& job) {
+bool IsConfirmedDeleted(const PlanBuilder& builder, const std::string& job) {
   const std::vector<std::string>& gone = builder.seen().confirmed_gone;
   return std::find(gone.begin(), gone.end(), job) != gone.end();
 }

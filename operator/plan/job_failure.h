@@ -16,14 +16,14 @@ inline constexpr std::chrono::minutes kLongestSilence{10};
 // kLongestSilence. Returns nullopt while causes are being collected, and if the Job does not fail. `bad_input`
 // determines whether exit code 64 or 65 of a pod whose deletion had been requested is the cause of the failure or a
 // consequence (failure.h).
-std::optional<Failure> SettledFailure(PlanBuilder& builder, const JobRun& run, BadInputOnTheWayOut bad_input);
+std::optional<Failure> SettledFailure(PlanBuilder& builder, const JobRun& run, BadInputDuringDeletion bad_input);
 // Returns the names of the current Jobs that have ended or are failing but have no pod in the cache. Either the pods
 // were deleted, and their termination messages are lost, or the cache is stale.
 std::vector<std::string> EndedWithoutPods(const api::DistTraining& training, const World& world);
 // Returns the names of Jobs that were seen before and that the caches do not show: the caches may be stale.
 std::vector<std::string> VanishedJobs(const api::DistTraining& training, const World& world);
 // Returns whether the API server has answered that `job`, one of VanishedJobs, does not exist.
-bool IsGone(const PlanBuilder& builder, const std::string& job);
+bool IsConfirmedDeleted(const PlanBuilder& builder, const std::string& job);
 // Fails the job if the failure must not be retried. Otherwise counts the failure, unless it is exempt
 // (Retry::kNotCounted), and fails the job if backoffLimit is exceeded. Returns whether another attempt may follow.
 bool MayRetry(PlanBuilder& builder, api::Role role, const Failure& failure);

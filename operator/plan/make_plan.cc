@@ -25,7 +25,7 @@ namespace {
 // A job of another controller is not touched. For a job that is being deleted nothing is created: owner references
 // delete its children.
 bool IsOurTask(const api::DistTraining& training) {
-  return api::IsInOurCharge(training.raw_spec) && !training.meta.deletion_requested_at;
+  return api::IsManagedByEspalier(training.raw_spec) && !training.meta.deletion_requested_at;
 }
 
 // A foreground deletion waits for the job's pods, so pods on lost nodes must still be deleted by force.
@@ -83,7 +83,7 @@ void Go(PlanBuilder& builder) {
 }  // namespace
 
 Plan MakePlan(const api::DistTraining& training, const Observed& seen, const Defaults& defaults, kube::WallTime now) {
-  if (!api::IsInOurCharge(training.raw_spec)) {
+  if (!api::IsManagedByEspalier(training.raw_spec)) {
     return {.status = training.status, .actions = {}, .events = {}, .requeue_after = {}};
   }
   if (training.meta.deletion_requested_at) return PlanForADeletedJob(training, seen, defaults, now);

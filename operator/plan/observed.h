@@ -59,7 +59,7 @@ struct Observed {
   // Objects of other owners, without the job's label, whose name is the name of one of this job's children. The caches
   // do not contain them. The operator discovers such an object when it applies the child (ApplyChild::uid), and reads
   // the object from the API server before each plan. The plan waits until the name is free.
-  std::vector<Child> in_the_way;
+  std::vector<Child> conflicting_objects;
   // The API server's refusal of the last action, if a retry alone does not resolve it (403: a quota on objects, a
   // missing permission; 422; an unreachable admission webhook). The refusal is shown to users. The next plan
   // nevertheless contains the action again.

@@ -61,7 +61,7 @@ bool DecideOutcome(PlanBuilder& builder) {
   if (std::any_of(runs.begin(), runs.end(), is_about_to_be_complete)) return true;
   // The kubelet would restart them forever, and the same input gives the same error.
   for (const Role role : {Role::kServer, Role::kSampler}) {
-    const std::optional<Failure> failure = HopelessFailure(builder.world().pods(role));
+    const std::optional<Failure> failure = FindPermanentFailure(builder.world().pods(role));
     if (!failure) continue;
     builder.status().last_error = ToLastError(*failure, api::ToString(role));
     Fail(builder, failure->reason, failure->message);

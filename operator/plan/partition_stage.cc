@@ -37,7 +37,7 @@ struct Said {
   bool ended = false;
   std::optional<telemetry::TerminationMessage::Partition> partition;
 };
-Said WhatWasSaid(const JobRun& run) {
+Said ReadPartitionerMessages(const JobRun& run) {
   Said said;
   for (const kube::Pod* pod : run.pods) {
     if (!ProgramHasSucceeded(*pod)) continue;
@@ -80,7 +80,7 @@ void FixScript(PlanBuilder& builder, const JobRun& run) {
 }
 
 void ReadResult(PlanBuilder& builder, const JobRun& run) {
-  const Said said = WhatWasSaid(run);
+  const Said said = ReadPartitionerMessages(run);
   if (said.partition && FindScript(builder) != nullptr && !builder.status().script) {
     Failure failure;
     failure.reason = kResultLost;
@@ -118,11 +118,11 @@ void FollowAttempt(PlanBuilder& builder) {
     // A new attempt has a new name: several partitioners would otherwise find files that the earlier group left,
     // including its heartbeats.
     const std::string job = resources::PartitionJobName(builder.name(), attempt);
-    if (IsGone(builder, job)) NextAttempt(builder, kJobDeleted, "Job " + job + " was deleted");
+    if (IsConfirmedDeleted(builder, job)) NextAttempt(builder, kJobDeleted, "Job " + job + " was deleted");
     return;
   }
   if (run.job->complete || HasSucceededDespiteOthers(run)) return ReadResult(builder, run);
-  const std::optional<Failure> failure = SettledFailure(builder, run, BadInputOnTheWayOut::kIsBelieved);
+  const std::optional<Failure> failure = SettledFailure(builder, run, BadInputDuringDeletion::kIsTrusted);
   if (failure) return FailAttempt(builder, *failure);
   if (CountReady(run) > 0 && !IsFailing(run)) EndRestart(builder, "the partitioner runs again");
 }

@@ -32,7 +32,8 @@ struct ApplyChild {
   kube::Json object;
   // The uid of the child to change. It is in `object` as well (metadata.uid), so that a child that was deleted and
   // created again by another writer is not taken over. Empty: the caches show no such child. Apply then makes sure that
-  // no object of another owner has the name; such an object is reported in Observed::in_the_way and not changed.
+  // no object of another owner has the name; such an object is reported in Observed::conflicting_objects and not
+  // changed.
   std::string uid = {};
 };
 // Create the Secret of the certificate authority, or of one role's certificate, or replace it. Apply generates the

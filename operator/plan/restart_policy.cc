@@ -11,7 +11,7 @@
 namespace espalier::ctl::plan {
 namespace {
 
-bool IsOnPurpose(std::string_view reason) { return reason.empty() || reason == kResumed || reason == kScaled; }
+bool IsIntended(std::string_view reason) { return reason.empty() || reason == kResumed || reason == kScaled; }
 
 }  // namespace
 
@@ -20,11 +20,11 @@ bool IsCountedRestart(const std::string& reason) {
   const bool is_not_counted = reason == kStopped || reason == kStoppedSoon || reason == kDisrupted ||
                               reason == kNodeLost || reason == kServerLost || reason == kHeldBack ||
                               reason == kCertificatesReplaced || reason == kJobDeleted;
-  return !IsOnPurpose(reason) && !is_not_counted;
+  return !IsIntended(reason) && !is_not_counted;
 }
 
 std::optional<kube::WallTime> EarliestStart(const api::Status& status, kube::WallTime now) {
-  if (IsOnPurpose(status.restart_reason)) return std::nullopt;
+  if (IsIntended(status.restart_reason)) return std::nullopt;
   const api::Condition* restarting = api::FindCondition(status, api::kRestarting);
   if (restarting == nullptr || restarting->status != api::ConditionStatus::kTrue) return std::nullopt;
   const bool counted = IsCountedRestart(status.restart_reason);

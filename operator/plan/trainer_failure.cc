@@ -53,7 +53,7 @@ bool HasTrained(const api::Status& status, const kube::Job& job) {
   return status.progress && status.progress->last_updated >= job.meta.created_at && status.progress->percent > 0;
 }
 
-Failure MissedSomething(const PlanBuilder& builder, const kube::Job& job, Failure failure) {
+Failure MarkUncountedFailure(const PlanBuilder& builder, const kube::Job& job, Failure failure) {
   const api::Status& before = builder.training().status;
   // The pods that the obstacle kept from starting are deleted before the Job is seen to fail: only the stored status
   // still names it.
@@ -72,7 +72,7 @@ Failure MissedSomething(const PlanBuilder& builder, const kube::Job& job, Failur
 std::optional<Obstacle> ObstacleSeen(const api::Status& status, const std::string& job) {
   const api::Condition* const condition = api::FindCondition(status, api::kTrainersReady);
   if (condition == nullptr || condition->status == api::ConditionStatus::kTrue) return std::nullopt;
-  if (IsInTheWay(condition->reason)) return Obstacle{condition->reason, condition->message};
+  if (IsFixablePodBlocker(condition->reason)) return Obstacle{condition->reason, condition->message};
   const std::string prefix = "Job " + job + kObstacleBefore;
   if (condition->message.rfind(prefix, 0) != 0) return std::nullopt;
   const size_t reason_end = condition->message.find(kReasonEnd, prefix.size());
@@ -95,7 +95,7 @@ Failure AsItCounts(const PlanBuilder& builder, const kube::Job& job, Failure fai
   if (IsAboutCertificates(failure) && CertificatesAreReplaced(builder, job)) {
     return NotCounted(std::move(failure), kCertificatesReplaced, "the operator has replaced the job's certificates");
   }
-  if (failure.reason == kMissedSomething) return MissedSomething(builder, job, std::move(failure));
+  if (failure.reason == kMissedSomething) return MarkUncountedFailure(builder, job, std::move(failure));
   return failure;
 }
 

@@ -50,14 +50,14 @@ void FollowIncarnation(PlanBuilder& builder) {
   const api::Status& status = builder.status();
   const JobRun& run = builder.world().trainer_run(status.incarnation);
   const std::string job = resources::TrainerJobName(builder.name(), status.incarnation);
-  const BadInputOnTheWayOut bad_input =
-      RunsAProgram(builder) ? BadInputOnTheWayOut::kIsAConsequence : BadInputOnTheWayOut::kIsBelieved;
+  const BadInputDuringDeletion bad_input =
+      RunsAProgram(builder) ? BadInputDuringDeletion::kIsSecondary : BadInputDuringDeletion::kIsTrusted;
   if (const std::optional<Failure> settled = SettledFailure(builder, run, bad_input)) {
     const Failure failure = AsItCounts(builder, *run.job, *settled);
     if (MayRetry(builder, Role::kTrainer, failure)) BeginIncarnation(builder, failure.reason, failure.message);
     return;
   }
-  if (run.job == nullptr && IsGone(builder, job)) {
+  if (run.job == nullptr && IsConfirmedDeleted(builder, job)) {
     return BeginIncarnation(builder, kJobDeleted, "Job " + job + " was deleted");
   }
   // A running group is not ended for a size that might be refused.

@@ -43,7 +43,7 @@ Json PodTemplate(const Context& context, Role role) {
 }
 
 // The Workload exists before the first attempt and incarnation, and outlives them.
-Context BeforeTheFirstPod(const Context& context) {
+Context WithoutAttempt(const Context& context) {
   Context first = context;
   first.placements.clear();
   first.status.partition_attempt = std::max<int64_t>(1, first.status.partition_attempt);
@@ -53,7 +53,7 @@ Context BeforeTheFirstPod(const Context& context) {
 }
 
 Inputs InputsOfPodSets(const Context& given) {
-  const Context context = BeforeTheFirstPod(given);
+  const Context context = WithoutAttempt(given);
   Inputs inputs;
   for (const Role role : api::kRoles) {
     const int64_t count = CountPods(*context.training.spec, role);
@@ -70,7 +70,7 @@ std::string InputsOfQueuedWorkload(const Context& context) { return InputsOfPodS
 
 Json QueuedWorkload(const Context& given, std::optional<int64_t> priority) {
   const api::DistTraining& training = given.training;
-  const Context context = BeforeTheFirstPod(given);
+  const Context context = WithoutAttempt(given);
   Json sets = Json::array();
   for (const Role role : api::kRoles) {
     const int64_t count = CountPods(*training.spec, role);

@@ -12,7 +12,7 @@ constexpr api::Role kServerRole = api::Role::kServer;
 constexpr std::chrono::seconds kServerGrace{30};  // running calls have 10 s to end (--drain-seconds)
 
 // Prefers different nodes for the servers of one partition.
-Json AwayFromTwins(const Context& context) {
+Json ReplicaAntiAffinity(const Context& context) {
   const Json twins = {{"labelSelector", {{"matchLabels", MakeSelector(context.training, kServerRole)}}},
                       {"matchLabelKeys", Json::array({"apps.kubernetes.io/pod-index"})},
                       {"topologyKey", "kubernetes.io/hostname"}};
@@ -64,7 +64,7 @@ Json ServerSet(const Context& context, int64_t replica, bool scaled_to_zero) {
       .Variable("ESPALIER_PARTITIONS", PartitionsUri(context))
       .VariableOfPod("ESPALIER_PARTITION", "metadata.labels['apps.kubernetes.io/pod-index']")
       .Label(kReplicaLabel, group)
-      .Field("affinity", AwayFromTwins(context))
+      .Field("affinity", ReplicaAntiAffinity(context))
       .Field("restartPolicy", "Always")
       .GracePeriod(kServerGrace);
   if (const std::string plugins = ListPlugins(context); !plugins.empty()) pod.Variable("ESPALIER_PLUGINS", plugins);

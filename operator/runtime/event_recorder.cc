@@ -50,7 +50,7 @@ bool EventRecorder::WriteNext(EventBook::Due due) {
     book_.OnWritten(*write, clock_.Now());
   } else if (!book_.OnFailed(*write, status, clock_.Now())) {
     metrics_.abandoned.Add();
-    Log(Level::kWarning, "event given up", {{"event", kube::ToString(write->key)}, {"error", status}});
+    Log(Level::kWarning, "event not written", {{"event", kube::ToString(write->key)}, {"error", status}});
   }
   return true;
 }

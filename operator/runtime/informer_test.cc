@@ -32,7 +32,7 @@ class InformerTest : public testing::Test {
     const auto object = server.Find(kube::kConfigMaps, ThingKey(name));
     return object ? kube::StringAt(*object, {"metadata", "uid"}) : "";
   }
-  bool AwaitAdded(const std::string& name) { return things.AwaitTold(name + " ->" + UidOf(name)); }
+  bool AwaitAdded(const std::string& name) { return things.AwaitChange(name + " ->" + UidOf(name)); }
 
   static InformerOptions Options() {
     InformerOptions options;
@@ -59,7 +59,7 @@ TEST_F(InformerTest, FollowsTheServer) {
   EXPECT_TRUE(AwaitAdded("b"));
   const std::string uid = UidOf("a");
   ASSERT_TRUE(server.Remove(kube::kConfigMaps, ThingKey("a")).ok());
-  EXPECT_TRUE(things.AwaitTold("a " + uid + ">-"));
+  EXPECT_TRUE(things.AwaitChange("a " + uid + ">-"));
   EXPECT_EQ(informer.last_error(), "");
 }
 
@@ -101,7 +101,7 @@ TEST_F(InformerTest, SeesWhatHappenedWhileItsHistoryWasForgotten) {
   server.MuteWatches(false);
 
   EXPECT_TRUE(AwaitAdded("b"));
-  EXPECT_TRUE(things.AwaitTold("a " + uid + ">-"));
+  EXPECT_TRUE(things.AwaitChange("a " + uid + ">-"));
 }
 
 TEST_F(InformerTest, WaitForSyncEndsAtItsDeadlineAndSaysWhy) {

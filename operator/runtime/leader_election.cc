@@ -114,7 +114,7 @@ Status LeaderElector::Try() {
   Result<kube::Json> lease = client_.Get(kube::kLeases, options_.lease);
   if (lease.status().code() == StatusCode::kNotFound) {
     // The Lease was deleted, which its holder may not have noticed yet: wait until the last term seen has ended.
-    const bool is_free = !known.ok() || MayBeTaken(*known);
+    const bool is_free = !known.ok() || IsAvailable(*known);
     return is_free ? Create() : Status();
   }
   if (!lease.ok()) return std::move(lease).status();
@@ -122,7 +122,7 @@ Status LeaderElector::Try() {
   object_ = *std::move(lease);
   Observe(record);
   if (!record.holder.empty() && record.holder != options_.identity) Lose("another process holds the lease");
-  if (!MayBeTaken(record)) return Status();
+  if (!IsAvailable(record)) return Status();
   const Status status = Write(OwnRecord(record));
   // kAborted: another process has taken it first.
   return status.code() == StatusCode::kAborted ? Status() : status;
@@ -174,7 +174,7 @@ void LeaderElector::Adopt(kube::Json object, const LeaseRecord& record, SteadyTi
   Log(Level::kInfo, "leading", {{"lease", kube::ToString(options_.lease)}, {"identity", options_.identity}});
 }
 
-bool LeaderElector::MayBeTaken(const LeaseRecord& record) const {
+bool LeaderElector::IsAvailable(const LeaseRecord& record) const {
   MutexLock lock(&mutex_);
   if (is_stopping_ || (role_ != Role::kFollower && role_ != Role::kLeader)) return false;
   if (record.holder.empty() || record.holder == options_.identity) return true;

@@ -86,7 +86,7 @@ class LeaderElector {
   Status Write(LeaseRecord record);
   void Observe(const LeaseRecord& record);
   void Adopt(kube::Json object, const LeaseRecord& record, SteadyTime asked_at);
-  bool MayBeTaken(const LeaseRecord& record) const;
+  bool IsAvailable(const LeaseRecord& record) const;
   LeaseRecord OwnRecord(const LeaseRecord& before) const;
   void Lose(const char* why);
   void Release();

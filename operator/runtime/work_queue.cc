@@ -25,7 +25,7 @@ WorkQueue::WorkQueue(WorkQueueOptions options, telemetry::MetricRegistry& metric
       metrics_(metrics, options_.name),
       bucket_(options_.qps, options_.burst, clock),
       jitter_(std::hash<std::string>()(options_.name), 0),
-      measuring_(metrics.BeforeSerialize([this] { MeasureWorkUnderWay(); })) {}
+      measuring_(metrics.BeforeSerialize([this] { MeasureRunningWork(); })) {}
 
 void WorkQueue::Add(const Key& key) {
   MutexLock lock(&mutex_);
@@ -145,7 +145,7 @@ size_t WorkQueue::depth() const {
   return ready_.size();
 }
 
-void WorkQueue::MeasureWorkUnderWay() {
+void WorkQueue::MeasureRunningWork() {
   MutexLock lock(&mutex_);
   const SteadyTime now = clock_.Now();
   double sum = 0;

@@ -58,7 +58,7 @@ class WorkQueue {
   void MakeReady(const Key& key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AddDue() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Key TakeReady() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void MeasureWorkUnderWay();
+  void MeasureRunningWork();
 
   const WorkQueueOptions options_;
   Clock& clock_;

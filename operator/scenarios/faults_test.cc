@@ -133,7 +133,7 @@ TEST_P(FlakyServerTest, TheWorldEndsTheSame) {
   OperatorWorld world;
   world.cluster.SetProgram(CrashOnce);
   // Watches are another matter: their faults wait in real time, and are those of reflector and list_watch.
-  world.op->transport().SetDay({.percent_of_calls = 20, .seed = static_cast<uint32_t>(GetParam())});
+  world.op->transport().SetFaultOptions({.percent_of_calls = 20, .seed = static_cast<uint32_t>(GetParam())});
   world.Create("cora");
   EXPECT_EQ(EndingOf(world), undisturbed);
   EXPECT_GT(world.op->transport().num_faults(), 0);  // how many depends on how many requests there are

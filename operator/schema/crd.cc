@@ -78,7 +78,7 @@ OrderedJson Crd() {
 
 std::string CrdYaml() {
   return "# Made by espalier-crd from services/job/fields/field_table*.cc, services/job/rules/document_rules*.cc and\n"
-         "# operator/schema: change those, and write it anew with `espalier-crd > crds/disttrainings.yaml`.\n" +
+         "# operator/schema: change those, and regenerate it with `espalier-crd > crds/disttrainings.yaml`.\n" +
          ToYaml(Crd());
 }
 

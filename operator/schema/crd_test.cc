@@ -15,7 +15,7 @@ constexpr char kCheckedIn[] = "crds/disttrainings.yaml";
 OrderedJson Version() { return Crd()["spec"]["versions"][0]; }
 
 TEST(CrdTest, TheCheckedInFileIsWhatTheProgramPrints) {
-  EXPECT_EQ(ReadFileOrFail(kCheckedIn), CrdYaml()) << "write it anew: espalier-crd > " << kCheckedIn;
+  EXPECT_EQ(ReadFileOrFail(kCheckedIn), CrdYaml()) << "regenerate it: espalier-crd > " << kCheckedIn;
 }
 
 TEST(CrdTest, TheFileSaysWhatWasMeant) {

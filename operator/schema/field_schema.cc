@@ -121,7 +121,7 @@ OrderedJson MakeSchema(const FieldSpec& field) {
 }
 
 // Returns true for the fields that the API server defines (apiVersion, kind, metadata). Their schema is in Header().
-bool IsOfTheHeader(const std::string& path) { return !path.starts_with("spec"); }
+bool IsHeaderField(const std::string& path) { return !path.starts_with("spec"); }
 
 OrderedJson Header() {
   return {{"type", "object"},
@@ -161,7 +161,7 @@ void AddDefaultsOfObjects(OrderedJson* schema) {
 OrderedJson DocumentSchema() {
   OrderedJson document = Header();
   for (const FieldSpec& field : job::FieldTable()) {
-    if (!IsOfTheHeader(field.path)) Insert(field, &document);
+    if (!IsHeaderField(field.path)) Insert(field, &document);
   }
   AddDefaultsOfObjects(&document);
   return document;

@@ -56,7 +56,7 @@ std::string HasImage(const std::string& object, const std::string& role) {
 // checkpoints of another version. A default image that the operator has resolved once stays.
 Rule KeepsAnImage(const std::string& role) {
   return {"", "!" + std::string(kAccepted) + " || !" + HasImage("oldSelf", role) + " || " + HasImage("self", role),
-          "cannot be left out again: name the image that the job is to go on with", "spec." + role + ".image",
+          "cannot be removed: name the image with which the job is to resume", "spec." + role + ".image",
           "FieldValueForbidden"};
 }
 

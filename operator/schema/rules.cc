@@ -25,7 +25,7 @@ Rule PrefixRule(const job::FieldSpec& field) {
           "!self.matches('^[sS]3[aA]?://') || self.indexOf('/', 6) < 0 || size(self) - self.indexOf('/', 6) <= " +
               std::to_string(field.max_prefix + 1),
           "the prefix of an s3:// URI has at most " + std::to_string(field.max_prefix) + " bytes: keys have at most " +
-              std::to_string(job::kMaxKeyBytes) + ", and what is kept under it needs the rest",
+              std::to_string(job::kMaxKeyBytes) + ", and the names of files below the prefix need the rest",
           ""};
 }
 

@@ -66,7 +66,7 @@ OrderedJson Progress() {
   return Object("how far training is, as its first trainer tells from time to time",
                 {{"epoch", Count("epochs done")},
                  {"percent", Number("of all epochs")},
-                 {"etaSeconds", Count("until the last epoch ends, if all goes on like this")},
+                 {"etaSeconds", Count("estimated time until the last epoch ends, at the current rate")},
                  {"phase", Text("phase of the first trainer: Training, Evaluating, Embedding or Writing; absent before "
                                 "the first step and after the end",
                                 api::kMaxProgressPhaseBytes)},

@@ -19,7 +19,7 @@ bool IsPlain(const std::string& text) {
     return false;
   }
   return std::all_of(text.begin(), text.end(), IsPlainCharacter) && !job::ReadsAsNull(text) &&
-         job::OtherReadingOfText(text) == nullptr;
+         job::OtherTypeOfScalar(text) == nullptr;
 }
 
 std::string Quoted(const std::string& text) {

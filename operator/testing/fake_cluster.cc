@@ -38,7 +38,7 @@ bool IsOwnedBy(const Json& object, const std::string& uid) {
   return false;
 }
 
-bool IsGoing(const Json& object) { return kube::Find(object, {"metadata", "deletionTimestamp"}) != nullptr; }
+bool IsTerminating(const Json& object) { return kube::Find(object, {"metadata", "deletionTimestamp"}) != nullptr; }
 
 FakeCluster::FakeCluster(client::FakeApiServer& server, WallClock now, int num_nodes)
     : server_(server), now_(std::move(now)), transport_(server.Connect("kube-controller-manager")) {
@@ -56,7 +56,7 @@ void FakeCluster::FailNode(const std::string& node) { failed_nodes_.insert(node)
 
 void FakeCluster::EvictFromFailedNodes() {
   for (const Json& pod : server_.All(kube::kPods)) {
-    if (failed_nodes_.count(kube::StringAt(pod, {"spec", "nodeName"})) == 0 || IsGoing(pod)) continue;
+    if (failed_nodes_.count(kube::StringAt(pod, {"spec", "nodeName"})) == 0 || IsTerminating(pod)) continue;
     Json status = pod.value("status", Json::object());
     status["conditions"] = Json::array({{{"type", "Ready"}, {"status", "Unknown"}},
                                         {{"type", "DisruptionTarget"},

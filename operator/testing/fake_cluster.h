@@ -105,6 +105,6 @@ class FakeCluster {
 
 // Helpers of the controllers.
 bool IsOwnedBy(const kube::Json& object, const std::string& uid);
-bool IsGoing(const kube::Json& object);  // has a deletionTimestamp
+bool IsTerminating(const kube::Json& object);  // has a deletionTimestamp
 
 }  // namespace espalier::ctl::cluster

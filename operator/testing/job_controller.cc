@@ -20,7 +20,7 @@ bool HasCondition(const Json& object, const std::string& type) {
   return false;
 }
 
-bool IsReady(const Json& pod) { return HasCondition(pod, "Ready") && !IsGoing(pod); }
+bool IsReady(const Json& pod) { return HasCondition(pod, "Ready") && !IsTerminating(pod); }
 
 Json Condition(const std::string& type, const std::string& reason, const std::string& message, kube::WallTime now) {
   return {{"type", type},
@@ -33,7 +33,7 @@ Json Condition(const std::string& type, const std::string& reason, const std::st
 }  // namespace
 
 void JobController::Sync(const Json& job, const Pods& pods) {
-  if (IsGoing(job) || HasCondition(job, "Complete") || HasCondition(job, "Failed")) return;
+  if (IsTerminating(job) || HasCondition(job, "Complete") || HasCondition(job, "Failed")) return;
   const kube::WallTime now = cluster_.now_();
   Json status = job.value("status", Json::object());
   Json conditions = kube::ListAt(status, {"conditions"});
@@ -46,9 +46,9 @@ void JobController::Sync(const Json& job, const Pods& pods) {
   for (const Json& pod : pods) {
     if (PhaseOf(pod) == "Succeeded") done.insert(kube::StringAt(pod, {"metadata", "labels", kIndex}));
     const bool counts_as_failed =
-        PhaseOf(pod) == "Failed" || (IsGoing(pod) && !suspended && PhaseOf(pod) != "Succeeded");
+        PhaseOf(pod) == "Failed" || (IsTerminating(pod) && !suspended && PhaseOf(pod) != "Succeeded");
     if (counts_as_failed) ++failed;
-    if (!HasEnded(pod) && !IsGoing(pod)) ++active;
+    if (!HasEnded(pod) && !IsTerminating(pod)) ++active;
     if (IsReady(pod) && !HasEnded(pod)) ++ready;
   }
   bool failing = HasCondition(job, "FailureTarget");
@@ -59,7 +59,7 @@ void JobController::Sync(const Json& job, const Pods& pods) {
   }
   if (failing || suspended) {
     for (const Json& pod : pods) {
-      if (!HasEnded(pod) && !IsGoing(pod)) cluster_.Delete(kube::kPods, pod);
+      if (!HasEnded(pod) && !IsTerminating(pod)) cluster_.Delete(kube::kPods, pod);
     }
   }
   bool all_have_ended = true;

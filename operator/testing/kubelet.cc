@@ -83,7 +83,7 @@ RunningPod ViewOf(const Json& pod) {
 void Kubelet::Sync(const Json& pod) {
   const std::string node = kube::StringAt(pod, {"spec", "nodeName"});
   if (cluster_.failed_nodes_.count(node) > 0) return;
-  if (IsGoing(pod)) {
+  if (IsTerminating(pod)) {
     const kube::ObjectKey key{kube::StringAt(pod, {"metadata", "namespace"}),
                               kube::StringAt(pod, {"metadata", "name"})};
     if (cluster_.server_.Remove(kube::kPods, key).ok()) ++cluster_.changes_;

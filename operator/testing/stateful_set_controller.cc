@@ -7,7 +7,7 @@ namespace espalier::ctl::cluster {
 using kube::Json;
 
 void StatefulSetController::Sync(const Json& set, const Pods& pods) {
-  if (IsGoing(set)) return;
+  if (IsTerminating(set)) return;
   const std::string name = kube::StringAt(set, {"metadata", "name"});
   const int64_t replicas = kube::IntegerAt(set, {"spec", "replicas"}).value_or(1);
   std::set<std::string> wanted;
@@ -18,7 +18,7 @@ void StatefulSetController::Sync(const Json& set, const Pods& pods) {
   for (const Json& pod : pods) {
     const std::string pod_name = kube::StringAt(pod, {"metadata", "name"});
     there.insert(pod_name);
-    if (IsGoing(pod)) continue;
+    if (IsTerminating(pod)) continue;
     const bool has_failed = kube::StringAt(pod, {"status", "phase"}) == "Failed";
     if (wanted.count(pod_name) == 0 || has_failed) {
       cluster_.Delete(kube::kPods, pod);

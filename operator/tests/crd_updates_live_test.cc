@@ -70,7 +70,7 @@ TEST_F(CrdUpdatesLiveTest, TheStatusOfAnAcceptedJobIsWrittenAgain) {
 TEST_F(CrdUpdatesLiveTest, ARoleThatNamesAnImageIsNotLeftOutAgain) {
   ExpectTaken(R"({"partitioner": {"image": "example.com/core:1"}, "runPolicy": {"suspend": true}})");
   Accept();
-  ExpectRefused(R"({"partitioner": null})", "spec.partitioner.image", "cannot be left out again");
+  ExpectRefused(R"({"partitioner": null})", "spec.partitioner.image", "cannot be removed");
   ExpectTaken(R"({"partitioner": {"image": "example.com/core:2", "nodeSelector": {"pool": "a"}}})");
 }
 
@@ -124,7 +124,7 @@ TEST_F(CrdUpdatesLiveTest, AnImageThatWasNamedIsReplacedButNotLeftOutAgain) {
   ExpectTaken(R"({"trainers": {"image": null}})");
   ExpectTaken(R"({"trainers": {"image": "example.com/trainer:1"}, "runPolicy": {"suspend": true}})");
   Accept();
-  ExpectRefused(R"({"trainers": {"image": null}})", "spec.trainers.image", "cannot be left out again");
+  ExpectRefused(R"({"trainers": {"image": null}})", "spec.trainers.image", "cannot be removed");
   ExpectTaken(R"({"trainers": {"image": "example.com/trainer:2"}})");
   ExpectTaken(R"({"servers": {"image": "example.com/core:2"}})");
 }

@@ -33,12 +33,12 @@ std::vector<Id> VectorOf(const IdArray& ids) {
   return {span.begin(), span.end()};
 }
 
-// A writable array of its own. BF16, which NumPy lacks, becomes float32.
+// Returns a writable copy as a NumPy array. BF16, which NumPy lacks, becomes float32.
 nanobind::object ToNumpy(const Tensor& tensor);
-// A writable array over the tensor's bytes, which it keeps. For a tensor in memory of its own that nothing else refers
-// to, as gathered rows of nodes and of DistTensors are.
+// Returns a writable array that shares the tensor's bytes and keeps them alive. Only for a tensor whose memory has no
+// other user, such as gathered rows of nodes and of DistTensors.
 nanobind::object ShareWithNumpy(const Tensor& tensor);
-// A copy of the array's values. Throws InvalidArgument for a dtype that the library lacks.
+// Returns a copy of the array's values. Throws InvalidArgument for an unsupported dtype.
 Tensor FromNumpy(const AnyArray& array);
 
 // A view of memory that `owner` keeps.

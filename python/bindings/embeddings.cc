@@ -53,10 +53,10 @@ using OptimizerNumbers = std::tuple<double, std::optional<double>, double, doubl
 
 constexpr uint64_t kInitialRowsAtOnce = 1 << 16;
 
-// Initial values from a function of Python, `rows(first, count)` -> float32 [count, size], of the rank that restores
-// them. The optimizer's state stays as it was created. An exception of the function becomes a Status for the other
-// ranks, and is kept for this one.
-class InitialRows final : public sampler::KeptRows {
+// Initial values from a Python function `rows(first, count)` -> float32 [count, size], which only the rank that
+// restores them calls. The optimizer's state keeps its initial values. An exception of the function becomes a Status on
+// the other ranks and is raised again on this one.
+class InitialRows final : public sampler::SavedLearnableRows {
  public:
   InitialRows(nb::object rows, uint64_t num_rows) : rows_(std::move(rows)), num_rows_(num_rows) {}
 
@@ -64,7 +64,7 @@ class InitialRows final : public sampler::KeptRows {
   Status CheckFits(const sampler::EmbeddingSpec&) const override { return Status(); }
   Result<bool> RestoreSome(sampler::EmbeddingStore& store, const sampler::EmbeddingSpec& spec,
                            Deadline deadline) override {
-    const uint64_t first = std::exchange(next_, 0);  // an error begins anew
+    const uint64_t first = std::exchange(next_, 0);  // after an error the next call starts at row 0
     const uint64_t count = std::min(kInitialRowsAtOnce, num_rows_ - first);
     if (count == 0) return false;
     ASSIGN_OR_RETURN(const Tensor values, Values(first, count, spec));
@@ -141,7 +141,8 @@ std::unique_ptr<EmbeddingTable> Create(const DistGraph& graph, ProcessGroup& gro
       }
       RETURN_IF_ERROR(collective::AgreeOn(opened, ranks, options.call_timeout));
     }
-    sampler::KeptRows* const kept = initial != nullptr ? static_cast<sampler::KeptRows*>(initial.get()) : saved.get();
+    sampler::SavedLearnableRows* const kept =
+        initial != nullptr ? static_cast<sampler::SavedLearnableRows*>(initial.get()) : saved.get();
     ASSIGN_OR_RETURN(std::unique_ptr<EmbeddingTable> table,
                      EmbeddingTable::Create(graph.embeddings(), ranks, options, kept));
     created.emplace(std::move(table));

@@ -31,17 +31,18 @@ namespace {
 using Attributes = std::map<std::string, std::string>;
 using Environment = std::map<std::string, std::string>;
 
-// Of a program that no job runs: those of jobs count from 1, and 0 would mean that nothing is committed.
+// Incarnation of a program that runs without a job. Incarnations of jobs start at 1, and 0 means that nothing is
+// committed.
 constexpr uint64_t kOnlyIncarnation = 1;
 
-// Of one rank. Writes some kinds of results below `results/<incarnation>/` and names them in the manifest, beside what
-// the same incarnation has committed before. Thread-compatible.
+// Writes results of one rank below `results/<incarnation>/` and adds them to the manifest, which keeps the other kinds
+// that this incarnation has committed before. Thread-compatible.
 class OutputsWriter {
  public:
   OutputsWriter(const OutputsWriter&) = delete;
   OutputsWriter& operator=(const OutputsWriter&) = delete;
 
-  // Takes what stands there of the kinds that are written anew out of the manifest.
+  // Removes the previous results of `kinds` from the manifest.
   static Result<std::unique_ptr<OutputsWriter>> Open(storage::StoreLocation to, uint64_t incarnation,
                                                      const std::vector<std::string>& kinds, Attributes attributes) {
     std::unique_ptr<OutputsWriter> writer(new OutputsWriter(std::move(to), incarnation, std::move(attributes)));

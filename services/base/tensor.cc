@@ -43,9 +43,9 @@ size_t ComputeSizeBytes(DType dtype, std::span<const int64_t> shape) {
 }
 
 // std::bad_alloc with the requested size in its message.
-class NoRoom : public std::bad_alloc {
+class AllocationError : public std::bad_alloc {
  public:
-  explicit NoRoom(size_t size_bytes) : text_("a tensor of " + std::to_string(size_bytes) + " bytes") {}
+  explicit AllocationError(size_t size_bytes) : text_("a tensor of " + std::to_string(size_bytes) + " bytes") {}
   const char* what() const noexcept override { return text_.c_str(); }
 
  private:
@@ -66,7 +66,7 @@ Tensor Tensor::Uninitialized(DType dtype, std::vector<int64_t> shape) {
 }
 
 Tensor Tensor::Own(void* memory, DType dtype, std::vector<int64_t> shape) {
-  if (memory == nullptr) throw NoRoom(ComputeSizeBytes(dtype, shape));
+  if (memory == nullptr) throw AllocationError(ComputeSizeBytes(dtype, shape));
   Tensor tensor = Wrap(dtype, std::move(shape), memory, std::shared_ptr<const void>(memory, std::free));
   tensor.writable_ = static_cast<std::byte*>(memory);
   return tensor;

@@ -130,7 +130,7 @@ Outcome List(const Place& place, const CheckpointFlags& flags) {
 std::string ToText(const CheckpointManifest& manifest) {
   std::string text = format::CheckpointFolderName(manifest.id) + " of job " + manifest.job_name + ", " +
                      TimeText(manifest.created_unix_seconds) + ", " + terminal::BytesText(manifest.size_bytes()) + "\n";
-  text += "  goes on with  epoch " + std::to_string(manifest.epoch) + " step " + std::to_string(manifest.next_step) +
+  text += "  resumes with  epoch " + std::to_string(manifest.epoch) + " step " + std::to_string(manifest.next_step) +
           " of " + std::to_string(manifest.num_epochs) + " epochs of " + std::to_string(manifest.steps_per_epoch) +
           " steps (" + ToString(manifest.end) + ")\n";
   if (manifest.loop.best_validation.has_value()) {
@@ -180,7 +180,7 @@ Outcome Verify(const Place& place, const CheckpointFlags& flags) {
     if (listing.state == CheckpointState::kComplete) {
       listing.problem = format::VerifyCheckpoint(*place.at.store, listing.folder);
       const StatusCode code = listing.problem.code();
-      if (!listing.problem.ok() && !format::IsOfTheCheckpoint(code)) return Fail(listing.problem);
+      if (!listing.problem.ok() && !format::IsCheckpointCorruption(code)) return Fail(listing.problem);
       if (!listing.problem.ok()) listing.state = CheckpointState::kCorrupt;
     }
     if (listing.state == CheckpointState::kCorrupt) {

@@ -103,7 +103,7 @@ TEST_F(CliTest, ImportLeavesOutSplitsOfTorchSave) {
   std::ofstream(root_ / "ogbl/split/time/train.pt") << "PK";
   const Ended imported = Espalier("import ogbl --format OGB -o graph");
   ASSERT_EQ(imported.code, 0) << imported.error;
-  EXPECT_THAT(imported.output, AllOf(HasSubstr("edges node:edge:node: 2"), HasSubstr("split 'time' is left out: "),
+  EXPECT_THAT(imported.output, AllOf(HasSubstr("edges node:edge:node: 2"), HasSubstr("split 'time' is omitted: "),
                                      HasSubstr("ogbl/split/time/train.pt is a file of torch.save")));
   const Ended other = Espalier("import ogbl --format NPY -o other");
   EXPECT_EQ(other.code, 65);

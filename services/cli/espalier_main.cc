@@ -42,11 +42,11 @@ std::optional<std::vector<std::string>> TakeProgram(int* argc, char** argv) {
 }
 
 int Main(int argc, char** argv) {
-  telemetry::EndByExitCodeWithoutMemory();
+  telemetry::InstallOutOfMemoryHandler();
   std::signal(SIGPIPE, SIG_IGN);  // writing to a closed pipe returns an error instead
   const std::optional<std::vector<std::string>> program = TakeProgram(&argc, argv);
   if (program.has_value() && program->empty()) {
-    PrintError("-- stands before a program of yours: expected -- PROGRAM [ARGUMENT...]");
+    PrintError("-- must be followed by your program: expected -- PROGRAM [ARGUMENT...]");
     return static_cast<int>(ExitCode::kBadDocument);
   }
   CLI::App app{kDescription, "espalier"};

@@ -56,7 +56,7 @@ void Declare(CLI::App* command, LaunchFlags* flags) {
       ->take_all()
       ->allow_extra_args(false);
   command->add_flag("--copy", launch.fleet.copy_partitions,
-                    "Copy each host its partitions; what is there is left alone");
+                    "Copy its partitions to each host; existing files are kept");
   command->add_option("--folder", launch.folders, "A folder that is copied to every host's workspace; repeatable")
       ->take_all()
       ->allow_extra_args(false);
@@ -83,7 +83,7 @@ Result<std::map<std::string, std::string>> ParseEnvironment(const std::vector<st
     const std::string name = setting.substr(0, equals);
     if (name.empty()) return InvalidArgument("--env " + setting + ": expected NAME=VALUE or NAME");
     if (equals == std::string::npos && !own.contains(name)) {
-      return InvalidArgument("--env " + name + ": this command's environment has none; expected NAME=VALUE");
+      return InvalidArgument("--env " + name + ": this command's environment does not contain it; expected NAME=VALUE");
     }
     const std::string& value = equals == std::string::npos ? own.at(name) : setting;
     if (!IsUtf8(name + value)) {

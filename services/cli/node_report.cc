@@ -56,7 +56,7 @@ std::string AsText(const Json& json, const std::string& indent) {
 
 }  // namespace
 
-Result<std::string> ReportNode(const PartitionPlace& place, const NodeQuestion& question) {
+Result<std::string> ReportNode(const PartitionPlace& place, const NodeLookup& question) {
   const graph::PartitionBook& book = place.manifest.book;
   ASSIGN_OR_RETURN(const NodeTypeId type, FindType(book.schema(), question.node_type));
   const std::string& type_name = book.schema().NodeTypeName(type);

@@ -8,7 +8,7 @@
 
 namespace espalier::cli {
 
-struct NodeQuestion {
+struct NodeLookup {
   std::string node_type;  // empty: the only node type of the graph
   uint64_t original_id = 0;
   bool json = false;
@@ -18,6 +18,6 @@ struct NodeQuestion {
 // Returns the partition and ids of the node, its number of in-edges of each edge type, and its columns. OutOfRange if
 // the graph has no such original id. Loads two partitions: the one whose directory contains the original id, and the
 // one that owns the node.
-Result<std::string> ReportNode(const PartitionPlace& place, const NodeQuestion& question);
+Result<std::string> ReportNode(const PartitionPlace& place, const NodeLookup& question);
 
 }  // namespace espalier::cli

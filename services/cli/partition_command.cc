@@ -25,7 +25,7 @@ constexpr const char* kPartitionFooter = R"(Examples:
   espalier partition graph --format NPY --count 4 --algorithm External --assignment parts --output partitions
   espalier partition chunks --format DGLChunked --count 4 --output partitions
 
-Partitions go to OUTPUT/<key>/, where the key is a hash of the graph and the options: what is there is not made again.)";
+Partitions go to OUTPUT/<key>/, where the key is a hash of the graph and the options: an existing partitioning is reused.)";
 
 constexpr auto kStopGrace = std::chrono::seconds(10);
 
@@ -54,7 +54,7 @@ void Declare(CLI::App* command, PartitionFlags* flags) {
                    "Folder of the graph; of triples also one file: path, file: or s3: URI")
       ->required();
   AddSourceFlags(command, &flags->source)->required();
-  command->add_option("-o,--output", flags->output, "Where partitionings lie: path, file: or s3: URI")->required();
+  command->add_option("-o,--output", flags->output, "Location of partitionings: path, file: or s3: URI")->required();
   command->add_option("-n,--count", flags->count, "Partitions")->check(CLI::Range(1, 4096))->capture_default_str();
   command->add_option("--algorithm", flags->algorithm, "METIS, Random, Streaming or External")
       ->transform(CLI::IsMember({"METIS", "Random", "Streaming", "External"}, CLI::ignore_case))
@@ -76,7 +76,7 @@ void Declare(CLI::App* command, PartitionFlags* flags) {
                    "Node columns that in-edges get a copy of, their source's: original_id (for LABOR), masks")
       ->delimiter(',');
   command->add_option("--seed", flags->seed, "Of everything random in the algorithm")->capture_default_str();
-  command->add_flag("--again", flags->again, "Make it even if an identical partitioning is there");
+  command->add_flag("--again", flags->again, "Partition even if an identical partitioning exists");
   command
       ->add_option("--export-mappings", flags->mappings_folder,
                    "Also write original -> partition and original -> global ids as .npy files into this folder")

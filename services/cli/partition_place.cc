@@ -18,7 +18,7 @@ constexpr uint64_t kBytesOfTheFormat = 256;  // enough for the field "format" an
 // Returns whether a listed manifest.json describes something other than a partitioning: the outputs of a run, one kind
 // of output, a checkpoint or saved tensors. Reads only its beginning, because the first field is "format". Returns
 // false for a file without that field, which may be the damaged manifest of a partitioning.
-Result<bool> IsOfSomethingElse(storage::ObjectStore& store, const storage::ObjectInfo& manifest) {
+Result<bool> IsOtherManifest(storage::ObjectStore& store, const storage::ObjectInfo& manifest) {
   if (manifest.size_bytes == 0) return false;
   const storage::ByteRange beginning{.offset = 0, .length = std::min(manifest.size_bytes, kBytesOfTheFormat)};
   ASSIGN_OR_RETURN(std::string text, store.GetRange(manifest.key, beginning));
@@ -36,7 +36,7 @@ Result<std::vector<std::string>> KeysBelow(storage::ObjectStore& store, const st
     const std::string rest = object.key.substr(below.size());
     const size_t slash = rest.find('/');
     if (slash == std::string::npos || rest.substr(slash + 1) != kManifest) continue;
-    ASSIGN_OR_RETURN(const bool is_of_something_else, IsOfSomethingElse(store, object));
+    ASSIGN_OR_RETURN(const bool is_of_something_else, IsOtherManifest(store, object));
     if (!is_of_something_else) keys.push_back(rest.substr(0, slash));
   }
   return keys;

@@ -45,7 +45,7 @@ void AddResumeFlags(CLI::App* command, RunFlags* flags) {
       command->add_flag("--resume", flags->run.resume, "Go on from the newest checkpoint of an interrupted run");
   command
       ->add_flag("--restart", flags->run.restart,
-                 "Begin anew: removes an interrupted run's checkpoints and another job's results, if any")
+                 "Start over: removes an interrupted run's checkpoints and another job's results, if any")
       ->excludes(resume);
 }
 

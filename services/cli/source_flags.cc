@@ -44,13 +44,13 @@ CLI::Option* AddSourceFlags(CLI::App* command, SourceFlags* flags) {
   command
       ->add_option("--label", flags->labels,
                    "Columns that hold labels: they may lack values (NaN), as label, labels, y and *-label may, and "
-                   "--normalize-features and --feature-dtype leave them as they are, as they do node-label: NAME or "
+                   "--normalize-features and --feature-dtype do not change them, nor node-label: NAME or "
                    "NAME,NAME")
       ->delimiter(',')
       ->allow_extra_args(false);
   command->add_option(
       "--hold-out", flags->held_out.split,
-      "Split of edges whose validation and test edges are left out of the graph (they stay in the split)");
+      "Split of edges whose validation and test edges are removed from the graph (they stay in the split)");
   command->add_option("--edge-type", flags->held_out.edge_type,
                       "--hold-out: whose split; by default every edge type's");
   command->add_option("--reverse-edge-type", flags->held_out.reverse_edge_type,

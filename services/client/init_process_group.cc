@@ -25,21 +25,21 @@ constexpr const char* kMeetingPlace = "espalier.meeting-place";
 constexpr int64_t kAddressBytes = 512;  // padded with zeros; a host name has at most 255
 
 // Owns the tensor with the address of rank 0; the destructor drops it.
-class MeetingPlace {
+class RendezvousTensor {
  public:
-  MeetingPlace(sampler::PartitionedTensors& tensors, sampler::TensorHandle row)
+  RendezvousTensor(sampler::PartitionedTensors& tensors, sampler::TensorHandle row)
       : tensors_(tensors), row_(std::move(row)) {}
-  ~MeetingPlace() {
+  ~RendezvousTensor() {
     if (row_.made_by_this) tensors_.DropLater(row_.id);
   }
-  MeetingPlace(const MeetingPlace&) = delete;
-  MeetingPlace& operator=(const MeetingPlace&) = delete;
+  RendezvousTensor(const RendezvousTensor&) = delete;
+  RendezvousTensor& operator=(const RendezvousTensor&) = delete;
 
   Status Say(const std::string& address, Deadline deadline) {
     Tensor row = Tensor::Zeros(DType::kU8, {1, kAddressBytes});
     std::memcpy(row.mutable_bytes(), address.data(), address.size());
     const GlobalRowId first(0);
-    return RestartWhereLost(tensors_.Write(row_, sampler::RowWrite::kAssign, {&first, 1}, row, deadline));
+    return NotFoundToUnavailable(tensors_.Write(row_, sampler::RowWrite::kAssign, {&first, 1}, row, deadline));
   }
 
  private:
@@ -48,7 +48,8 @@ class MeetingPlace {
 };
 
 // Publishes the address of rank 0. The tensor exists as long as the returned object.
-Result<std::unique_ptr<MeetingPlace>> Announce(const DistGraph& graph, const std::string& address, Deadline deadline) {
+Result<std::unique_ptr<RendezvousTensor>> Announce(const DistGraph& graph, const std::string& address,
+                                                   Deadline deadline) {
   if (address.size() >= static_cast<size_t>(kAddressBytes))
     return InvalidArgument("the address of rank 0, " + address + ", is too long: expected fewer than " +
                            std::to_string(kAddressBytes) + " bytes");
@@ -60,8 +61,8 @@ Result<std::unique_ptr<MeetingPlace>> Announce(const DistGraph& graph, const std
   spec.id.name = kMeetingPlace;
   spec.dtype = DType::kU8;
   spec.row_shape = {kAddressBytes};
-  ASSIGN_OR_RETURN(sampler::TensorHandle row, RestartWhereLost(tensors.Create(spec, deadline)));
-  auto place = std::make_unique<MeetingPlace>(tensors, std::move(row));
+  ASSIGN_OR_RETURN(sampler::TensorHandle row, NotFoundToUnavailable(tensors.Create(spec, deadline)));
+  auto place = std::make_unique<RendezvousTensor>(tensors, std::move(row));
   RETURN_IF_ERROR(place->Say(address, deadline));
   return place;
 }
@@ -123,7 +124,7 @@ Result<std::unique_ptr<collective::Collective>> InitProcessGroup(const DistGraph
     return ConnectRing(std::move(endpoint), address, deadline);
   }
   const std::string address = endpoint->address();
-  ASSIGN_OR_RETURN(const std::unique_ptr<MeetingPlace> place,
+  ASSIGN_OR_RETURN(const std::unique_ptr<RendezvousTensor> place,
                    Announce(graph, address, deadline).While("publishing the address of rank 0"));
   return ConnectRing(std::move(endpoint), address, deadline);
 }

@@ -1,6 +1,6 @@
 // AgreeOn gathers a fixed-size record of every rank's status. WorkInSteps calls it after each step and then broadcasts
-// whether another step follows. WorkAside calls WorkInSteps with a step that starts the thread if necessary and waits
-// for its end for a fraction of `longest_step`.
+// whether another step follows. RunOnSideThread calls WorkInSteps with a step that starts the thread if necessary and
+// waits for its end for a fraction of `longest_step`.
 #include "services/collective/agreement.h"
 
 #include <algorithm>
@@ -53,8 +53,8 @@ Status WorkInSteps(Rank root, const std::function<Result<bool>()>& step, Collect
   }
 }
 
-Status WorkAside(Rank root, const std::function<Status()>& work, Collective& collective,
-                 std::chrono::nanoseconds longest_step) {
+Status RunOnSideThread(Rank root, const std::function<Status()>& work, Collective& collective,
+                       std::chrono::nanoseconds longest_step) {
   std::future<Status> done;
   const Status worked = WorkInSteps(
       root,

@@ -25,7 +25,7 @@ Status WorkInSteps(Rank root, const std::function<Result<bool>()>& step, Collect
 // and meanwhile synchronizes with the other ranks. Every rank must call it. Returns an error as AgreeOn does; an
 // exception thrown by `work` becomes ResourceExhausted. `root` returns after `work` has ended: if the group fails
 // first, `root` abandons the group at once, so that the other ranks do not wait, and then waits for `work`.
-Status WorkAside(Rank root, const std::function<Status()>& work, Collective& collective,
-                 std::chrono::nanoseconds longest_step);
+Status RunOnSideThread(Rank root, const std::function<Status()>& work, Collective& collective,
+                       std::chrono::nanoseconds longest_step);
 
 }  // namespace espalier::collective

@@ -130,7 +130,7 @@ ExitCode ServiceProcess::ServeUntilStopped(const std::string& address, const std
 
 int ParseAndRun(CLI::App& app, int argc, char** argv, const ProcessOptions& options,
                 const std::function<Result<ExitCode>()>& run) {
-  telemetry::EndByExitCodeWithoutMemory();
+  telemetry::InstallOutOfMemoryHandler();
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -26,7 +26,7 @@ Status CheckEdgesAreOriginal(const SourceGraph& graph, const PreprocessOptions& 
 
 using Pairs = std::vector<std::pair<uint64_t, uint64_t>>;  // (source, destination), ascending
 
-// The edge type of a name, or the one whose reverse relation, which is yet to be made, has it.
+// Returns the edge type with this name or, if `makes_relations`, the one whose reverse relation will have this name.
 Result<EdgeTypeId> FindTypeOrForward(const GraphSchema& schema, const std::string& name, bool makes_relations) {
   Result<EdgeTypeId> found = schema.FindEdgeType(name);
   if (found.ok() || !makes_relations) return found;
@@ -37,16 +37,16 @@ Result<EdgeTypeId> FindTypeOrForward(const GraphSchema& schema, const std::strin
   return found;
 }
 
-// The edge type that a document or flag names as the reverse of `type`; none where it is the one that add_reverse_edges
-// will make.
-Result<std::optional<EdgeTypeId>> ReverseThatIsThere(const GraphSchema& schema, EdgeTypeId type,
-                                                     const std::string& name, bool add_reverse_edges) {
+// Returns the existing edge type that a document or flag names as the reverse of `type`. Returns nullopt if
+// add_reverse_edges will create it.
+Result<std::optional<EdgeTypeId>> FindExistingReverse(const GraphSchema& schema, EdgeTypeId type,
+                                                      const std::string& name, bool add_reverse_edges) {
   const bool makes_relations = add_reverse_edges && !schema.is_homogeneous();
   const CanonicalEdgeType made = ReverseRelation(schema.EdgeType(type));
   if (makes_relations && (name == made.relation || name == made.Name())) return std::optional<EdgeTypeId>();
   ASSIGN_OR_RETURN(const EdgeTypeId found, schema.FindEdgeType(name));
   if (makes_relations) {
-    // Its own reverse would say the same as the held-out edges, and so would that of `type`.
+    // Both the reverse of the named type and that of `type` would contain the held-out edges.
     return InvalidArgument("the reverse of '" + schema.EdgeType(type).Name() + "' would be both '" +
                            schema.EdgeType(found).Name() + "' and '" + made.Name() +
                            "', which is added: name no reverse, or add none");
@@ -58,12 +58,13 @@ Result<std::optional<EdgeTypeId>> ReverseThatIsThere(const GraphSchema& schema, 
                          "' does not reverse the node types of '" + schema.EdgeType(type).Name() + "'");
 }
 
-// By edge type: what must go. Reverse relations that are yet to be made are made of what is left.
-Result<std::vector<Pairs>> PairsToHoldOut(const SourceGraph& graph, const PreprocessOptions& options) {
+// Returns the held-out pairs of each edge type. Reverse relations are created later, from the remaining edges.
+Result<std::vector<Pairs>> FindHeldOutPairs(const SourceGraph& graph, const PreprocessOptions& options) {
   std::vector<Pairs> held_out(graph.edges.size());
   if (!options.held_out.has_value()) return held_out;
   const HeldOutEdges& of = *options.held_out;
-  ASSIGN_OR_RETURN(const std::vector<EdgeTypeId> types, TypesToHoldOut(of, graph.schema, options.add_reverse_edges));
+  ASSIGN_OR_RETURN(const std::vector<EdgeTypeId> types,
+                   FindHeldOutEdgeTypes(of, graph.schema, options.add_reverse_edges));
   if (types.empty()) return NotFound("there is no split '" + of.split + "' of a graph without edges");
   std::optional<EdgeTypeId> reverse;
   if (!of.reverse_edge_type.empty()) {
@@ -73,7 +74,7 @@ Result<std::vector<Pairs>> PairsToHoldOut(const SourceGraph& graph, const Prepro
                              ": name the edge type; there are: " + graph.schema.EdgeTypeList());
     }
     ASSIGN_OR_RETURN(reverse,
-                     ReverseThatIsThere(graph.schema, types.front(), of.reverse_edge_type, options.add_reverse_edges));
+                     FindExistingReverse(graph.schema, types.front(), of.reverse_edge_type, options.add_reverse_edges));
   }
   if (options.add_reverse_edges && graph.schema.is_homogeneous()) reverse = types.front();
   const auto named = graph.edge_splits.find(of.split);
@@ -101,8 +102,8 @@ Result<std::vector<Pairs>> PairsToHoldOut(const SourceGraph& graph, const Prepro
   return held_out;
 }
 
-// What is held out, or is the reverse of what is, must not be learned either: how many pairs that are. Where that is
-// none of the pairs they stay where they are: they may be mapped.
+// Removes the training pairs of the split that are held-out pairs or their reverse, and returns their number. If there
+// are none, the arrays stay unchanged, because they may be memory-mapped.
 uint64_t DropTrainingPairs(SourceGraph& graph, const std::string& split, const std::vector<Pairs>& held_out) {
   uint64_t num_dropped = 0;
   for (auto& [type, parts] : graph.edge_splits.at(split)) {
@@ -250,8 +251,8 @@ std::vector<std::string> HeldOutEdges::Names() const {
   return edge_type.empty() ? edge_types : std::vector<std::string>{edge_type};
 }
 
-Result<std::vector<EdgeTypeId>> TypesToHoldOut(const HeldOutEdges& held_out, const GraphSchema& schema,
-                                               bool add_reverse_edges) {
+Result<std::vector<EdgeTypeId>> FindHeldOutEdgeTypes(const HeldOutEdges& held_out, const GraphSchema& schema,
+                                                     bool add_reverse_edges) {
   std::vector<EdgeTypeId> types;
   for (const std::string& name : held_out.Names()) {
     ASSIGN_OR_RETURN(const EdgeTypeId type,
@@ -269,7 +270,7 @@ Result<std::vector<EdgeTypeId>> TypesToHoldOut(const HeldOutEdges& held_out, con
 Result<SourceGraph> Preprocess(SourceGraph graph, const PreprocessOptions& options, int threads, EdgeChanges* changes) {
   if (changes != nullptr) *changes = {};
   RETURN_IF_ERROR(CheckEdgesAreOriginal(graph, options));
-  ASSIGN_OR_RETURN(const std::vector<Pairs> held_out, PairsToHoldOut(graph, options).While("holding out edges"));
+  ASSIGN_OR_RETURN(const std::vector<Pairs> held_out, FindHeldOutPairs(graph, options).While("holding out edges"));
   if (options.held_out.has_value()) {
     const uint64_t num_dropped = DropTrainingPairs(graph, options.held_out->split, held_out);
     if (changes != nullptr) changes->training_pairs_dropped = num_dropped;

@@ -34,8 +34,8 @@ struct HeldOutEdges {
 // Returns the edge types whose edges are held out, ascending and distinct. The name of a relation that
 // add_reverse_edges will create stands for the relation that it is created from. Returns NotFound if an edge type does
 // not exist.
-Result<std::vector<EdgeTypeId>> TypesToHoldOut(const HeldOutEdges& held_out, const GraphSchema& schema,
-                                               bool add_reverse_edges);
+Result<std::vector<EdgeTypeId>> FindHeldOutEdgeTypes(const HeldOutEdges& held_out, const GraphSchema& schema,
+                                                     bool add_reverse_edges);
 
 struct PreprocessOptions {
   // Homogeneous graphs: adds (v, u) to the same edge type for every edge (u, v) that is not a self loop; the reverse of

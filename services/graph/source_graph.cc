@@ -129,7 +129,7 @@ Status CheckPart(const std::vector<uint64_t>& ids, uint64_t num_nodes, const std
                         std::to_string(num_nodes) + " nodes");
     }
     if (i > 0 && ids[i] == ids[i - 1]) {
-      return InvalidArgument(where + ": node " + std::to_string(ids[i]) + " is there more than once");
+      return InvalidArgument(where + ": node " + std::to_string(ids[i]) + " occurs more than once");
     }
     if (i > 0 && ids[i] < ids[i - 1]) {
       return InvalidArgument(where + "[" + std::to_string(i) + "] is " + std::to_string(ids[i]) + " after " +

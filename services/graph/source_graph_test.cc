@@ -147,7 +147,7 @@ TEST(ValidateSourceGraphTest, RefusesSplitsThatOverlapOrNameOtherNodes) {
   graph.splits["public"][0] = {.train = {1, 0}};
   EXPECT_THAT(Violation(graph), HasSubstr("train[1] is 0 after 1"));
   graph.splits["public"][0] = {.train = {0, 2, 2}};
-  EXPECT_THAT(Violation(graph), HasSubstr("split 'public' of 'node', train: node 2 is there more than once"));
+  EXPECT_THAT(Violation(graph), HasSubstr("split 'public' of 'node', train: node 2 occurs more than once"));
   graph.splits["public"][0] = {.test = {3}};
   EXPECT_THAT(Violation(graph), HasSubstr("OUT_OF_RANGE: split 'public' of 'node', test[0] is 3"));
   graph = testing::PathGraph(3);

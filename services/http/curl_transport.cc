@@ -169,7 +169,7 @@ bool IsPlainPort(CURLcode code, std::string_view details) {
 
 Status StatusOfCurl(CURLcode code, const Exchange& exchange, const std::string& origin, const char* details) {
   if (exchange.has_overflown) {
-    const std::string message = origin + " answers with more bytes than were asked for";
+    const std::string message = origin + " responds with more bytes than requested";
     const bool is_range = exchange.options.into.data() != nullptr;
     return is_range ? Unimplemented(message + ": the service does not support ranges, or is not an S3 service")
                     : Internal(message);
@@ -290,7 +290,7 @@ void CurlTransport::GiveBack(std::unique_ptr<Handle> handle) {
 }
 
 Result<Response> CurlTransport::Send(const Request& request, const SendOptions& options) {
-  if (options.deadline.HasPassed()) return DeadlineExceeded("no time is left to send a request");
+  if (options.deadline.HasPassed()) return DeadlineExceeded("the deadline has passed before the request was sent");
   std::unique_ptr<Handle> handle = TakeHandle();
   Result<Response> response = handle->Perform(request, options, options_);
   // Drops a handle after a failure. Its connection is not reusable, and it may reject options: after a host name that

@@ -225,13 +225,13 @@ constexpr int64_t NegativesOfShare(const Training& training, int64_t num_trainer
   return (training.batch_size + num_trainers - 1) / num_trainers * training.task.num_negatives;
 }
 
-inline constexpr int64_t kMostNegativesOfTrainer = int64_t{1} << 28;
-inline constexpr int64_t kMostNegativeValuesOfTrainer = int64_t{1} << 32;  // 16 GiB in F32
+inline constexpr int64_t kMaxNegativesOfTrainer = int64_t{1} << 28;
+inline constexpr int64_t kMaxNegativeValuesOfTrainer = int64_t{1} << 32;  // 16 GiB in F32
 
-// Returns the limit of NegativesOfShare: kMostNegativesOfTrainer and, except for kJoint, whose edges share negatives,
-// kMostNegativeValuesOfTrainer values of their embeddings of `width` values each.
-constexpr int64_t MostNegativesOfShare(sampler::NegativeKind kind, int64_t width) {
-  constexpr int64_t kMost = kMostNegativesOfTrainer, kMostValues = kMostNegativeValuesOfTrainer;
+// Returns the limit of NegativesOfShare: kMaxNegativesOfTrainer and, except for kJoint, whose edges share negatives,
+// kMaxNegativeValuesOfTrainer values of their embeddings of `width` values each.
+constexpr int64_t MaxNegativesOfShare(sampler::NegativeKind kind, int64_t width) {
+  constexpr int64_t kMost = kMaxNegativesOfTrainer, kMostValues = kMaxNegativeValuesOfTrainer;
   return kind == sampler::NegativeKind::kJoint || width < kMostValues / kMost ? kMost : kMostValues / width;
 }
 

@@ -61,7 +61,7 @@ Status CheckExpectedReply(const sampler::PartitionHopQuery& query, const Service
     if (relation.fanout == sampler::kFullNeighborhood || !query.draw.replace) continue;
     bytes += relation.destinations.size() * static_cast<uint64_t>(relation.fanout) * edge_bytes;
     if (bytes > limits.max_reply_bytes) {
-      return ResourceExhausted("the draws asked for take more than " + std::to_string(limits.max_reply_bytes) +
+      return ResourceExhausted("the requested samples exceed " + std::to_string(limits.max_reply_bytes) +
                                " bytes: ask for less at once");
     }
   }
@@ -199,7 +199,7 @@ Result<std::vector<sampler::PartitionRelationSample>> DecodeHopReply(const grpc:
                             frame.header.method() == EncodeDrawMethod(query.draw.method);
   if (!is_by_method) {
     return Unimplemented(
-        "the server does not know the draw method that it was asked for: servers and clients have to "
+        "the server does not support the requested draw method: servers and clients have to "
         "be of one version");
   }
   std::vector<sampler::PartitionRelationSample> samples;

@@ -58,8 +58,8 @@ Status CheckColumns(const minibatch::v1::LinkSeeds& header, const sampler::LinkP
   const std::set<std::string> asked = ListColumns(plan);
   if (std::equal(asked.begin(), asked.end(), header.edge_columns().begin(), header.edge_columns().end())) return {};
   return Unimplemented("the sampler sends rows of " + std::to_string(header.edge_columns_size()) +
-                       " edge columns, asked for were those of " + std::to_string(asked.size()) +
-                       ": it is of another version");
+                       " edge columns, requested those of " + std::to_string(asked.size()) +
+                       ": it has another version");
 }
 
 // Decodes the pairs' ids and rows that are present; `tensors` holds only these.
@@ -68,7 +68,7 @@ Status TakeIdsAndRows(const minibatch::v1::LinkSeeds& header, std::span<const Te
   const size_t pairs = links->sources.size();
   RETURN_IF_ERROR(CheckColumns(header, plan));
   if (plan.want_pair_ids && !header.has_edge_ids() && pairs > 0) {
-    return Unimplemented("the sampler sends no ids of a batch's edges: it is of another version");
+    return Unimplemented("the sampler sends no ids of a batch's edges: it has another version");
   }
   if (header.has_edge_ids()) {
     if (!plan.want_pair_ids) return InvalidArgument("ids of edges, which the plan does not request");

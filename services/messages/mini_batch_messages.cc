@@ -157,7 +157,7 @@ Status CheckDrawnAsAsked(const minibatch::v1::MiniBatch& header, const sampler::
   if (!difference.has_value()) return Status();
   return Unimplemented("the sampler has drawn with " + difference->option + " " + difference->first +
                        ", the request has " + difference->second +
-                       ": the sampler is of another version; start samplers of this process's version, or sample in "
+                       ": the sampler has another version; start samplers of this process's version, or sample in "
                        "this process");
 }
 

@@ -85,8 +85,8 @@ TEST(DecodeMiniBatchTest, RefusesABatchThatASamplerOfAnotherVersionHasDrawnOther
     const Status refused = ReceivedBy(once, always, is_older);
     EXPECT_EQ(refused.code(), StatusCode::kUnimplemented);
     EXPECT_THAT(refused.message(),
-                ::testing::HasSubstr("drawn with expand Always, the request has Once: the sampler is "
-                                     "of another version; start samplers of this process's"));
+                ::testing::HasSubstr("drawn with expand Always, the request has Once: the sampler has "
+                                     "another version; start samplers of this process's"));
   }
   EXPECT_THAT(ReceivedBy(weighted, once, false).message(),
               ::testing::HasSubstr("drawn with weight '', the request has 'weight'"));

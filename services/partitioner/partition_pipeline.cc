@@ -40,7 +40,7 @@ bool MayHaveHappened(StatusCode code) {
 // Returns whether all edge types to hold out have the split. Also returns true for edge types that do not exist, which
 // Preprocess rejects later.
 bool HasSplit(const graph::SourceGraph& source, const graph::HeldOutEdges& held_out, bool add_reverse_edges) {
-  const auto types = graph::TypesToHoldOut(held_out, source.schema, add_reverse_edges);
+  const auto types = graph::FindHeldOutEdgeTypes(held_out, source.schema, add_reverse_edges);
   if (!types.ok()) return true;
   const auto named = source.edge_splits.find(held_out.split);
   return named != source.edge_splits.end() &&
@@ -300,7 +300,7 @@ class Pipeline {
     if (context_.held_out.has_value()) {
       DescribeHeldOut(*context_.held_out, graph_.preprocess.add_reverse_edges, &manifest);
     }
-    SayHowMade(key, &manifest);
+    RecordProvenance(key, &manifest);
     manifest.quality = std::move(quality);
     manifest.peak_memory_bytes = telemetry::PeakResidentBytes();
     RETURN_IF_ERROR(CheckUnchanged());
@@ -380,7 +380,7 @@ class Pipeline {
     if (context_.held_out.has_value()) {
       DescribeHeldOut(*context_.held_out, graph_.preprocess.add_reverse_edges, &*made);
     }
-    SayHowMade(key, &*made);
+    RecordProvenance(key, &*made);
     if (Status changed = CheckUnchanged(); !changed.ok()) {
       // Keeps the `group` folder of the attempt, through which the other processes learn about the failure.
       DeleteLeftovers(store, storage::JoinKey(prefix, attempt) + "/part-");
@@ -424,7 +424,7 @@ class Pipeline {
     if (is_first && IsOfGroup(standing.attempt)) DeleteExchange(store, prefix, standing.attempt);
   }
 
-  void SayHowMade(const std::string& key, format::Manifest* manifest) const {
+  void RecordProvenance(const std::string& key, format::Manifest* manifest) const {
     manifest->partition_key = key;
     manifest->algorithm = job::ToString(graph_.partitions.algorithm);
     manifest->seed = context_.seed;

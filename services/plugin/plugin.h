@@ -277,7 +277,7 @@ class Context {
   std::chrono::nanoseconds remaining() const { return std::chrono::nanoseconds(host_->remaining_ns(call_)); }
   bool should_stop() const { return host_->should_stop(call_) != 0; }
   // Throws ESPALIER_DEADLINE_EXCEEDED if the caller has gone away. Long-running functions call it in their loops.
-  void StopWhereNobodyWaits() const {
+  void ThrowIfCallerGone() const {
     if (should_stop()) throw Error(ESPALIER_DEADLINE_EXCEEDED, "the caller no longer waits for the answer");
   }
 

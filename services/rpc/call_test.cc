@@ -178,7 +178,7 @@ TEST(CallTest, CountsRetriesOfACallThatIsStillUnderWay) {
 }
 
 // Responds "not yet" to the first call, as a server does, and serves the next one.
-class SaysNotYet final : public graph::v1::GraphStore::CallbackService {
+class NotReadyService final : public graph::v1::GraphStore::CallbackService {
  public:
   grpc::ServerUnaryReactor* Describe(grpc::CallbackServerContext* context, const graph::v1::DescribeRequest*,
                                      graph::v1::DescribeResponse*) override {
@@ -195,7 +195,7 @@ class SaysNotYet final : public graph::v1::GraphStore::CallbackService {
 
 // Alerts count only servers that do not respond.
 TEST(CallTest, AServerThatAsksForPatienceHasAnswered) {
-  SaysNotYet service;
+  NotReadyService service;
   const auto server = RpcServer::Start({}, {&service});
   ASSERT_TRUE(server.ok());
   const auto registry = std::make_shared<telemetry::MetricRegistry>();
@@ -217,7 +217,7 @@ class ReplicatedCallTest : public ::testing::Test {
     std::vector<std::shared_ptr<Peer>> peers;
     for (const std::string& address : addresses) peers.push_back(std::make_shared<Peer>("server", address, settings));
     // An unreachable server rests for the whole test.
-    const ReplicaRest rest{.first = std::chrono::hours(1), .longest = std::chrono::hours(1)};
+    const ReplicaBackoff rest{.first = std::chrono::hours(1), .longest = std::chrono::hours(1)};
     return std::make_shared<Replicas>(std::move(peers), std::vector<bool>(addresses.size()), rest);
   }
 };

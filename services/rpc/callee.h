@@ -14,7 +14,7 @@ namespace espalier::rpc {
 // Servers that give the same responses. Thread-safe; shared by the calls in flight.
 struct Replicas {
   // `servers`: at least one, all with the same stop token and metrics. near[i]: whether server i runs on this machine.
-  Replicas(std::vector<std::shared_ptr<Peer>> servers, std::vector<bool> near, ReplicaRest rest = {})
+  Replicas(std::vector<std::shared_ptr<Peer>> servers, std::vector<bool> near, ReplicaBackoff rest = {})
       : peers(std::move(servers)), choice(std::move(near), rest) {
     ESPALIER_CHECK(peers.size() == choice.size()) << "`servers` and `near` must have the same length";
   }

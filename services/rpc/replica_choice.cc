@@ -6,7 +6,7 @@
 
 namespace espalier::rpc {
 
-ReplicaChoice::ReplicaChoice(std::vector<bool> near, ReplicaRest rest, Clock& clock)
+ReplicaChoice::ReplicaChoice(std::vector<bool> near, ReplicaBackoff rest, Clock& clock)
     : num_servers_(near.size()), rest_(rest), clock_(clock), servers_(near.size()) {
   ESPALIER_CHECK(!near.empty()) << "at least one server is needed";
   for (size_t i = 0; i < near.size(); ++i) servers_[i].is_near = near[i];

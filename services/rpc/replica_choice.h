@@ -10,7 +10,7 @@
 
 namespace espalier::rpc {
 
-struct ReplicaRest {
+struct ReplicaBackoff {
   // How long a server rests (is avoided) after a failure. Doubles with each consecutive failure up to `longest`; all
   // failures within one rest count as one.
   std::chrono::milliseconds first{500};
@@ -23,7 +23,7 @@ struct ReplicaRest {
 class ReplicaChoice {
  public:
   // near[i]: whether server i runs on this machine; at least one server. The clock must outlive this object.
-  explicit ReplicaChoice(std::vector<bool> near, ReplicaRest rest = {}, Clock& clock = Clock::Real());
+  explicit ReplicaChoice(std::vector<bool> near, ReplicaBackoff rest = {}, Clock& clock = Clock::Real());
 
   // Returns the index of a server. The caller must call Answered, Unreachable or GivenUp once with this index.
   size_t Pick() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -48,7 +48,7 @@ class ReplicaChoice {
   void Rest(Server& server, SteadyTime now) const;
 
   const size_t num_servers_;
-  const ReplicaRest rest_;
+  const ReplicaBackoff rest_;
   Clock& clock_;
   mutable Mutex mutex_;
   std::vector<Server> servers_ ABSL_GUARDED_BY(mutex_);

@@ -12,7 +12,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using ::testing::ElementsAre;
 
-constexpr ReplicaRest kRest{.first = milliseconds(500), .longest = milliseconds(2000)};
+constexpr ReplicaBackoff kRest{.first = milliseconds(500), .longest = milliseconds(2000)};
 
 class ReplicaChoiceTest : public ::testing::Test {
  protected:

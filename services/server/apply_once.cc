@@ -22,7 +22,7 @@ Status ApplyOnce(AppliedWrites& applied, const tensor::v1::Change& change, Deadl
     case AppliedWrites::Claim::kUnderWay: return Unavailable("an earlier try, or an earlier change, is under way");
     case AppliedWrites::Claim::kTooMany: return Unavailable("too many changes of this client are under way");
     case AppliedWrites::Claim::kFull:
-      return Unavailable("no room for the changes of one more client before those of another cannot come again");
+      return Unavailable("no memory for the changes of another client until those of an earlier client have expired");
     case AppliedWrites::Claim::kOver:
       return Aborted("change " + std::to_string(number.sequence) + " arrived after its client had received the result");
   }

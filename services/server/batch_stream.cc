@@ -1,8 +1,8 @@
 // How a stream works. The first message fixes the plan and thereby the number of batches; every message adds credits.
-// MakeMore submits as many steps to workers as credits and batches_at_once allow, workers put their results into ready_
-// in any order, and SendNext writes them in step order, one write at a time. Every event (a read, a write, a finished
-// batch) calls both, so the stream needs no thread of its own. The first call of End finishes the stream; later results
-// are dropped.
+// SubmitSteps submits as many steps to workers as credits and batches_at_once allow, workers put their results into
+// ready_ in any order, and SendNext writes them in step order, one write at a time. Every event (a read, a write, a
+// finished batch) calls both, so the stream needs no thread of its own. The first call of End finishes the stream;
+// later results are dropped.
 #include "services/server/batch_stream.h"
 
 #include <algorithm>
@@ -34,7 +34,7 @@ void BatchStream::OnReadDone(bool ok) {
     return;
   }
   if (const Status taken = TakeRequest(); !taken.ok()) return End(taken);
-  MakeMore();
+  SubmitSteps();
   SendNext();
   if (!ended_) StartRead(&incoming_);
 }
@@ -85,7 +85,7 @@ Result<uint64_t> BatchStream::CountSeeds() const {
   return service_.seeds_.Count(plan.seed_type, plan.split, graph::SplitPartName::kTrain);
 }
 
-void BatchStream::MakeMore() {
+void BatchStream::SubmitSteps() {
   const uint32_t at_once = std::max<uint32_t>(1, service_.options_.batches_at_once);
   while (!ended_ && in_the_making_ < at_once && next_to_make_ < std::min(num_batches_, credits_)) {
     const uint64_t index = next_to_make_++;
@@ -121,7 +121,7 @@ void BatchStream::MakeBatch(uint64_t index) {
   if (ended_) return;
   ready_.emplace(index, std::move(batch));
   SendNext();
-  MakeMore();
+  SubmitSteps();
 }
 
 Result<std::unique_ptr<sampler::FanoutSampler>> BatchStream::TakeSampler() {
@@ -205,7 +205,7 @@ void BatchStream::OnWriteDone(bool ok) {
   if (!ok) return End(Cancelled("the trainer went away"));
   ++next_to_send_;
   SendNext();
-  MakeMore();
+  SubmitSteps();
 }
 
 void BatchStream::OnCancel() {

@@ -38,7 +38,7 @@ class BatchStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc:
   Status TakeStart(const minibatch::v1::StreamStart& start) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Result<uint64_t> CountSeeds() const;
   // Submits steps to workers as far as the credits allow.
-  void MakeMore() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void SubmitSteps() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Sends the next step if it is ready; ends the stream after the last step.
   void SendNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void End(const Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

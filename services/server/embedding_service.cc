@@ -39,7 +39,7 @@ Result<sampler::EmbeddingSpec> ParseEmbeddingSpec(const tensor::v1::CreateEmbedd
 }
 
 // A version that has not been reached within kLongestWait may still come, so the client is asked to retry.
-sampler::DoneStatus OrAskAgain(sampler::DoneStatus answer) {
+sampler::DoneStatus ToRetryableAnswer(sampler::DoneStatus answer) {
   return [answer = std::move(answer)](const Status& status) {
     answer(status.code() == StatusCode::kDeadlineExceeded ? Unavailable(status.message()) : status);
   };
@@ -62,7 +62,7 @@ grpc::ServerUnaryReactor* EmbeddingService::Create(grpc::CallbackServerContext* 
           return Status();
         };
         if (spec.initializer.kind != sampler::Initializer::Kind::kPlugin) return create();
-        GoOnWithPlugins(context_, call, create);
+        ContinueOnPluginThread(context_, call, create);
         return Status();
       });
 }
@@ -78,7 +78,7 @@ grpc::ServerUnaryReactor* EmbeddingService::Read(grpc::CallbackServerContext* co
         ASSIGN_OR_RETURN(const std::shared_ptr<RowReply> rows,
                          RowReply::Make(asked.size(), frame.header.row_bytes(), frame.tensors[0], call->limits()));
         embeddings().Read(id, frame.header.version(), asked, rows->sink(), call->deadline().AtMost(kLongestWait),
-                          OrAskAgain(AnswerRows<tensor::v1::ReadEmbeddingResponse>(call, rows)));
+                          ToRetryableAnswer(AnswerRows<tensor::v1::ReadEmbeddingResponse>(call, rows)));
         return Status();
       });
 }
@@ -99,7 +99,7 @@ grpc::ServerUnaryReactor* EmbeddingService::Push(grpc::CallbackServerContext* co
                                      .rows = {rows.begin(), rows.end()},
                                      .gradients = std::move(frame.tensors[1])};
         embeddings().Push(id, std::move(piece), call->deadline().AtMost(kLongestWait),
-                          OrAskAgain(Acknowledge<tensor::v1::PushGradientsResponse>(call)));
+                          ToRetryableAnswer(Acknowledge<tensor::v1::PushGradientsResponse>(call)));
         return Status();
       });
 }

@@ -38,8 +38,8 @@ void Submit(const ServiceContext& service, const std::shared_ptr<FramedCall>& ca
 namespace {
 
 // Runs `work` on `workers`, or on this thread if `workers` is null.
-void GoOnWith(rpc::WorkerPool* workers, const std::shared_ptr<FramedCall>& call, std::function<Status()> work,
-              const char* busy) {
+void ContinueOn(rpc::WorkerPool* workers, const std::shared_ptr<FramedCall>& call, std::function<Status()> work,
+                const char* busy) {
   const auto go_on = [call, work = std::move(work)] {
     if (call->IsCancelled()) return call->Finish(Cancelled("the client went away while the call was queued"));
     if (const Status status = work(); !status.ok()) call->Finish(status);
@@ -50,15 +50,15 @@ void GoOnWith(rpc::WorkerPool* workers, const std::shared_ptr<FramedCall>& call,
 
 }  // namespace
 
-void GoOnWithPlugins(const ServiceContext& service, const std::shared_ptr<FramedCall>& call,
-                     std::function<Status()> work) {
-  GoOnWith(service.plugin_workers, call, std::move(work), "all threads for plugins are busy and their queue is full");
+void ContinueOnPluginThread(const ServiceContext& service, const std::shared_ptr<FramedCall>& call,
+                            std::function<Status()> work) {
+  ContinueOn(service.plugin_workers, call, std::move(work), "all threads for plugins are busy and their queue is full");
 }
 
-void GoOnWithChanges(const ServiceContext& service, const std::shared_ptr<FramedCall>& call,
-                     std::function<Status()> work) {
-  GoOnWith(service.change_worker, call, std::move(work),
-           "the thread of functions that change tensors is busy and its queue is full");
+void ContinueOnChangeThread(const ServiceContext& service, const std::shared_ptr<FramedCall>& call,
+                            std::function<Status()> work) {
+  ContinueOn(service.change_worker, call, std::move(work),
+             "the thread of functions that change tensors is busy and its queue is full");
 }
 
 }  // namespace espalier::server

@@ -76,11 +76,11 @@ class FramedCall {
 void Submit(const ServiceContext& service, const std::shared_ptr<FramedCall>& call, std::function<void()> work);
 
 // Continues a call on a plugin thread if the server has plugins. `work` finishes the call or returns an error.
-void GoOnWithPlugins(const ServiceContext& service, const std::shared_ptr<FramedCall>& call,
-                     std::function<Status()> work);
-// Like GoOnWithPlugins, on the thread for functions that change tensors.
-void GoOnWithChanges(const ServiceContext& service, const std::shared_ptr<FramedCall>& call,
-                     std::function<Status()> work);
+void ContinueOnPluginThread(const ServiceContext& service, const std::shared_ptr<FramedCall>& call,
+                            std::function<Status()> work);
+// Like ContinueOnPluginThread, on the thread for functions that change tensors.
+void ContinueOnChangeThread(const ServiceContext& service, const std::shared_ptr<FramedCall>& call,
+                            std::function<Status()> work);
 
 // Decodes a Request on a worker thread, checks it with the gate, and passes both to `body`, which finishes the call or
 // returns an error: Status body(std::shared_ptr<FramedCall>, rpc::Frame<Request>&&).

@@ -41,12 +41,12 @@ size_t MostResponseBytes(const ServiceLimits& limits) {
 
 // The caller and the plugin must agree on whether the function changes tensors: only then does a repeated request carry
 // a number by which it is recognized.
-Status CheckSaysWhatItDoes(const PluginLibrary::Function& function, const function::v1::CallFunctionRequest& request) {
+Status CheckChangesTensors(const PluginLibrary::Function& function, const function::v1::CallFunctionRequest& request) {
   const bool is_changing = function.kind == FunctionKind::kChanging;
   if (is_changing == (request.change().sequence() != 0)) return Status();
   const std::string what = "function '" + function.name + "'";
   if (is_changing) {
-    return InvalidArgument(what + " changes tensors, and the call does not say so (TensorEffect::kChanges)");
+    return InvalidArgument(what + " changes tensors: call it with TensorEffect::kChanges");
   }
   return InvalidArgument(what + " changes no tensors, and the call says that it does (TensorEffect::kChanges)");
 }
@@ -133,9 +133,9 @@ grpc::ServerUnaryReactor* FunctionService::CallFunction(grpc::CallbackServerCont
       context_of_calls_, "CallFunction", context, request, reply, [this](SharedCall call, rpc::Frame<Request>&& frame) {
         ASSIGN_OR_RETURN(const Tensor bytes, ReadRequest(frame, call->limits()));
         ASSIGN_OR_RETURN(const PluginLibrary::Function* const function, functions_->Find(frame.header.function()));
-        RETURN_IF_ERROR(CheckSaysWhatItDoes(*function, frame.header));
+        RETURN_IF_ERROR(CheckChangesTensors(*function, frame.header));
         if (function->kind == FunctionKind::kChanging) {
-          GoOnWithChanges(context_, call, [this, call, function, header = std::move(frame.header), bytes] {
+          ContinueOnChangeThread(context_, call, [this, call, function, header = std::move(frame.header), bytes] {
             return ChangeOnce(*function, header, bytes, call);
           });
           return Status();

@@ -5,9 +5,9 @@
 
 #include "espalier/function/v1/function.grpc.pb.h"
 #include "services/sampler/access/partition_access.h"
+#include "services/server/answer_cache.h"
 #include "services/server/applied_writes.h"
 #include "services/server/framed_call.h"
-#include "services/server/kept_answers.h"
 #include "services/server/plugin_call.h"
 #include "services/server/plugin_functions.h"
 
@@ -59,7 +59,7 @@ class FunctionService final : public internal::RawServerFunctions {
   const PluginPartition partition_;
   const std::shared_ptr<sampler::PartitionAccess> tensors_;
   AppliedWrites& applied_;
-  KeptAnswers answers_;
+  AnswerCache answers_;
   const ServiceContext context_;
   const ServiceContext context_of_calls_;  // with plugin_workers in place of workers
 };

@@ -9,7 +9,7 @@ void RpcMetrics::Finished(const std::string& method, StatusCode code, double sec
                           size_t reply_bytes) {
   MutexLock lock(&mutex_);
   const auto [entry, is_new] = methods_.try_emplace(method);
-  OfMethod& metrics = entry->second;
+  MethodSeries& metrics = entry->second;
   if (is_new) {
     metrics.seconds = registry_.AddHistogram("espalier_rpc_call_seconds", "Time from a call's arrival to its answer.",
                                              telemetry::ExponentialBuckets(0.0001, 4, 10), {{"method", method}});

@@ -20,7 +20,7 @@ class RpcMetrics {
       ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  struct OfMethod {
+  struct MethodSeries {
     telemetry::Histogram seconds;
     telemetry::Counter request_bytes;
     telemetry::Counter reply_bytes;
@@ -29,7 +29,7 @@ class RpcMetrics {
 
   telemetry::MetricRegistry& registry_;
   Mutex mutex_;
-  std::map<std::string, OfMethod> methods_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, MethodSeries> methods_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace espalier::server

@@ -13,7 +13,7 @@ constexpr size_t kGuardBytes = 64;  // after the rows
 constexpr std::byte kGuard{0xa5};
 
 // Creating a tensor interprets NotFound as lost rows, so an initializer's NotFound is changed to another code.
-Status NotTakenForLost(Status status) {
+Status NotFoundToFailedPrecondition(Status status) {
   return status.code() == StatusCode::kNotFound ? FailedPrecondition(status.message()) : status;
 }
 
@@ -49,7 +49,7 @@ Status PluginInitializers::Fill(const sampler::RowsToFill& rows, Deadline deadli
   EspalierCall call{.book = rows.book, .data = rows.partition, .deadline = deadline};
   const std::string what = "initializer '" + initializer->name + "'";
   size_t filled_bytes = 0;
-  RETURN_IF_ERROR(NotTakenForLost(
+  RETURN_IF_ERROR(NotFoundToFailedPrecondition(
       RunPlugin(what, &call, [&] { return initializer->initializer(&PluginHost(), &call, &asked, &filled_bytes); })));
   const auto guard = std::span(values).subspan(value_bytes);
   const bool is_over = std::any_of(guard.begin(), guard.end(), [](std::byte byte) { return byte != kGuard; });

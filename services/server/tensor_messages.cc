@@ -56,7 +56,8 @@ Result<sampler::Initializer> ParseInitializer(const tensor::v1::Initializer& ask
     case tensor::v1::Initializer::KIND_NOT_SET:
       // An unset kind means zeros, unless a newer client has set a field that this program does not know.
       if (asked.GetReflection()->GetUnknownFields(asked).empty()) break;
-      return InvalidArgument("this server does not know the kind of the initializer: is it older than the client?");
+      return InvalidArgument(
+          "this server does not support the kind of the initializer: it may be older than the client");
   }
   initializer.stream = asked.stream();
   return initializer;

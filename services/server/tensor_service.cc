@@ -35,8 +35,8 @@ grpc::ServerUnaryReactor* TensorService::Create(grpc::CallbackServerContext* con
         RETURN_IF_ERROR(messages::CheckTensorCount(frame.tensors, 0));
         ASSIGN_OR_RETURN(const sampler::TensorSpec spec, ParseTensorSpec(frame.header));
         if (spec.initializer.kind != sampler::Initializer::Kind::kPlugin) return CreateNow(call, spec, frame.header);
-        GoOnWithPlugins(context_, call,
-                        [this, call, spec, header = frame.header] { return CreateNow(call, spec, header); });
+        ContinueOnPluginThread(context_, call,
+                               [this, call, spec, header = frame.header] { return CreateNow(call, spec, header); });
         return Status();
       });
 }

@@ -24,7 +24,7 @@ constexpr uint64_t kNoEdge = std::numeric_limits<uint64_t>::max();
 // position) holds for them; otherwise the pair is refused as `several`.
 template <class IsSame>
 Result<std::vector<uint64_t>> FindPositions(const graph::InEdges& in_edges, const Tensor& original_ids,
-                                            const AskedEdges& asked, uint64_t max_lookups, const char* several,
+                                            const RequestedEdges& asked, uint64_t max_lookups, const char* several,
                                             IsSame is_same) {
   const std::span<const uint64_t> sources = asked.sources, destinations = asked.destinations;
   const auto name = [&](size_t pair) {
@@ -68,7 +68,7 @@ Result<std::vector<uint64_t>> FindPositions(const graph::InEdges& in_edges, cons
         found = edge;
       } else if (!is_same(found, edge)) {
         return InvalidArgument(name(*at) + " is " + several +
-                               ", and this partitioning does not say which is meant: name the split's edges by their "
+                               ", and this partitioning does not identify one of them: name the split's edges by their "
                                "numbers and partition the graph again, or keep one of them (dropDuplicateEdges)");
       }
     }
@@ -86,13 +86,13 @@ Result<std::vector<uint64_t>> FindPositions(const graph::InEdges& in_edges, cons
 }  // namespace
 
 Result<std::vector<uint64_t>> PositionsOfEdges(const graph::InEdges& in_edges, const Tensor& original_ids,
-                                               const AskedEdges& asked, uint64_t max_lookups) {
+                                               const RequestedEdges& asked, uint64_t max_lookups) {
   const auto never = [](uint64_t, uint64_t) { return false; };
   return FindPositions(in_edges, original_ids, asked, max_lookups, "several edges", never);
 }
 
 Result<Tensor> RowsOfEdges(const graph::InEdges& in_edges, const Tensor& original_ids, const Tensor& column,
-                           const AskedEdges& asked, uint64_t max_lookups) {
+                           const RequestedEdges& asked, uint64_t max_lookups) {
   const size_t row_bytes = column.row_bytes();
   const auto have_one_row = [&](uint64_t a, uint64_t b) {
     return std::memcmp(column.bytes() + a * row_bytes, column.bytes() + b * row_bytes, row_bytes) == 0;

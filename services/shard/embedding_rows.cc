@@ -87,12 +87,12 @@ Result<EmbeddingRows::Tensors> EmbeddingRows::Hold() const {
   return NotFound("learnable rows '" + spec_.id.name + "' have been dropped");
 }
 
-Result<EmbeddingRows::StepIs> EmbeddingRows::Take(sampler::GradientPiece piece) {
+Result<EmbeddingRows::StepState> EmbeddingRows::Take(sampler::GradientPiece piece) {
   RETURN_IF_ERROR(Hold().status());
   RETURN_IF_ERROR(CheckPiece(piece));
   MutexLock lock(&mutex_);
   // A repeated request that arrives late: its step has been applied, and included this piece.
-  if (piece.step < version_) return StepIs::kIncompleteOrApplied;
+  if (piece.step < version_) return StepState::kIncompleteOrApplied;
   if (piece.step > version_ + 1) {
     return FailedPrecondition("gradients of step " + std::to_string(piece.step) + " for rows of version " +
                               std::to_string(version_) + ", expected step " + std::to_string(version_) + " or " +
@@ -103,22 +103,22 @@ Result<EmbeddingRows::StepIs> EmbeddingRows::Take(sampler::GradientPiece piece) 
   StepGradients& step = is_current ? *current_ : *next_;
   RETURN_IF_ERROR(step.Add(std::move(piece)).While("gradients of '" + spec_.id.name + "'"));
   if (!step.IsComplete()) {
-    return is_current || !step.HasAllPieces(rank) ? StepIs::kIncompleteOrApplied : StepIs::kAwaitsOthers;
+    return is_current || !step.HasAllPieces(rank) ? StepState::kIncompleteOrApplied : StepState::kAwaitsOthers;
   }
-  if (is_applying_ || !current_->IsComplete()) return StepIs::kComplete;
+  if (is_applying_ || !current_->IsComplete()) return StepState::kComplete;
   is_applying_ = true;
-  return StepIs::kToBeApplied;
+  return StepState::kToBeApplied;
 }
 
 void EmbeddingRows::Push(sampler::GradientPiece piece, Deadline deadline, sampler::DoneStatus done) {
   const uint64_t number = piece.step;
-  const Result<StepIs> step = Take(std::move(piece));
-  if (!step.ok() || *step == StepIs::kIncompleteOrApplied) return done(step.status());
+  const Result<StepState> step = Take(std::move(piece));
+  if (!step.ok() || *step == StepState::kIncompleteOrApplied) return done(step.status());
   // A trainer that is one step ahead is acknowledged when the rows reach its step. It sends no further gradients
   // before.
-  const uint64_t acknowledged_at = *step == StepIs::kAwaitsOthers ? number : number + 1;
+  const uint64_t acknowledged_at = *step == StepState::kAwaitsOthers ? number : number + 1;
   waits_->Await(number_in_waits_, acknowledged_at, deadline, std::move(done));
-  if (*step != StepIs::kToBeApplied) return;
+  if (*step != StepState::kToBeApplied) return;
   while (ApplyStep()) {
   }
 }

@@ -44,7 +44,7 @@ class EmbeddingRows {
                 std::shared_ptr<VersionWaits> waits, uint64_t number_in_waits, StepBudgets budgets);
 
   // The state of a piece's step after the piece was added.
-  enum class StepIs {
+  enum class StepState {
     kIncompleteOrApplied,
     kAwaitsOthers,  // the trainer's pieces are complete, and it is one step ahead of other trainers
     kComplete,      // another thread applies it, possibly after the previous step
@@ -52,7 +52,7 @@ class EmbeddingRows {
   };
 
   Status CheckPiece(const sampler::GradientPiece& piece) const;
-  Result<StepIs> Take(sampler::GradientPiece piece) ABSL_LOCKS_EXCLUDED(mutex_);
+  Result<StepState> Take(sampler::GradientPiece piece) ABSL_LOCKS_EXCLUDED(mutex_);
   // Applies the current step. Returns whether the next step is complete too.
   bool ApplyStep() ABSL_LOCKS_EXCLUDED(mutex_);
   // Ends a step that can no longer be applied, because the tensors were dropped.

@@ -24,7 +24,7 @@ bool IsSame(const sampler::EmbeddingSpec& a, const sampler::EmbeddingSpec& b) {
          a.first_version == b.first_version && a.incarnation == b.incarnation && a.id.creation == b.id.creation;
 }
 
-Status TooManyWait(const sampler::TensorId& embedding) {
+Status TooManyWaiters(const sampler::TensorId& embedding) {
   return Unavailable("learnable rows '" + embedding.name + "' are being made or dropped");
 }
 
@@ -38,13 +38,13 @@ Result<std::shared_ptr<EmbeddingRows>> Embeddings::Find(const sampler::TensorId&
   const auto found = rows_.find(ToKey(embedding));
   if (found == rows_.end()) return NotFound("there are no learnable rows '" + embedding.name + "'");
   if (found->second->spec().id.creation == embedding.creation) return found->second;
-  return Aborted("learnable rows '" + embedding.name + "' are those of another run over these servers");
+  return Aborted("learnable rows '" + embedding.name + "' belong to another run that uses these servers");
 }
 
 void Embeddings::Create(const sampler::EmbeddingSpec& spec, Deadline deadline, sampler::DoneStatus done) {
   if (const Status valid = sampler::CheckEmbedding(spec); !valid.ok()) return done(valid);
   const bool is_taken_on = InTurn(ToKey(spec.id), [this, spec, deadline, done] { done(CreateAlone(spec, deadline)); });
-  if (!is_taken_on) done(TooManyWait(spec.id));
+  if (!is_taken_on) done(TooManyWaiters(spec.id));
 }
 
 bool Embeddings::InTurn(const Key& key, std::function<void()> work) {
@@ -186,7 +186,7 @@ void Embeddings::Drop(const sampler::TensorId& embedding, Deadline, sampler::Don
     DropAlone(embedding);
     done(Status());
   });
-  if (!is_taken_on) done(TooManyWait(embedding));
+  if (!is_taken_on) done(TooManyWaiters(embedding));
 }
 
 void Embeddings::DropAlone(const sampler::TensorId& embedding) {

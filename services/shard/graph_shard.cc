@@ -111,8 +111,8 @@ struct GraphShard::State {
   Result<const graph::EdgeSplitPart*> FindEdgeSplitPart(const sampler::SeedQuery& query, EdgeTypeId type) const;
   Result<sampler::PartitionSeeds> SeedsOfStep(const sampler::SeedQuery& query);
   Result<const Tensor*> FindEdgeColumn(EdgeTypeId type, const std::string& name, size_t num_rows) const;
-  Result<Tensor> RowsOfSeeds(const sampler::SeedQuery& query, const AskedEdges& edges) const;
-  Result<Tensor> IdsOfSeeds(const sampler::SeedQuery& query, const AskedEdges& edges) const;
+  Result<Tensor> RowsOfSeeds(const sampler::SeedQuery& query, const RequestedEdges& edges) const;
+  Result<Tensor> IdsOfSeeds(const sampler::SeedQuery& query, const RequestedEdges& edges) const;
   Result<Tensor> ToGlobalIds(NodeTypeId type, std::span<const OriginalNodeId> nodes) const;
   Result<Tensor> InDegrees(EdgeTypeId type, std::span<const LocalNodeId> nodes) const;
   Result<std::vector<uint64_t>> FindPositions(EdgeTypeId type, std::span<const GlobalEdgeId> edges) const;
@@ -262,7 +262,7 @@ Result<const Tensor*> GraphShard::State::FindEdgeColumn(EdgeTypeId type, const s
                   (existing.empty() ? "none" : existing));
 }
 
-Result<Tensor> GraphShard::State::RowsOfSeeds(const sampler::SeedQuery& query, const AskedEdges& edges) const {
+Result<Tensor> GraphShard::State::RowsOfSeeds(const sampler::SeedQuery& query, const RequestedEdges& edges) const {
   const EdgeTypeId type = query.edge_types.front();
   ASSIGN_OR_RETURN(const Tensor* const column, FindEdgeColumn(type, query.edge_column, edges.sources.size()));
   const Tensor& original_ids = partition.nodes[book.schema().DestinationOf(type).value].original_ids;
@@ -273,7 +273,7 @@ Result<Tensor> GraphShard::State::RowsOfSeeds(const sampler::SeedQuery& query, c
                                         "'");
 }
 
-Result<Tensor> GraphShard::State::IdsOfSeeds(const sampler::SeedQuery& query, const AskedEdges& edges) const {
+Result<Tensor> GraphShard::State::IdsOfSeeds(const sampler::SeedQuery& query, const RequestedEdges& edges) const {
   const EdgeTypeId type = query.edge_types.front();
   const Tensor& original_ids = partition.nodes[book.schema().DestinationOf(type).value].original_ids;
   Result<std::vector<uint64_t>> ids =

@@ -13,7 +13,7 @@
 #include "services/sampler/draws/neighbor_draws.h"
 #include "services/sampler/draws/weighted_draws.h"
 #include "services/shard/id_array.h"
-#include "services/shard/kept_edges.h"
+#include "services/shard/remaining_edges.h"
 #include "services/shard/time_columns.h"
 
 namespace espalier::shard {
@@ -29,13 +29,13 @@ constexpr size_t kMaxRowsPerChunk = 64;
 
 // A destination's in-edges: positions [begin, begin + degree) of the partition. In-edges that are too late follow after
 // them and are not counted. If some are excluded, the drawer reduces `degree` to the number of remaining ones, at
-// KeptEdges::positions.
+// RemainingEdges::positions.
 struct Row {
   uint64_t begin;
   uint64_t stream;  // random stream: the node's original id, or the number of a walk
   uint32_t degree;
   ExcludedEdges::Range excluded = {};
-  uint32_t kept = 0;  // 1 + index of its KeptEdges in the chunk; 0: nothing excluded
+  uint32_t kept = 0;  // 1 + index of its RemainingEdges in the chunk; 0: nothing excluded
 };
 
 struct Rows {
@@ -132,15 +132,15 @@ class Drawer {
   bool TakesAllEdges(const Row& row) const { return sampler::DrawsAll(row.degree, options_.fanout, options_.replace); }
   bool ReadsWords(const Row& row) const { return options_.method == DrawMethod::kNeighbor && !TakesAllEdges(row); }
 
-  // Returns the rows of a chunk after exclusion. Only one chunk's KeptEdges are held at a time, because a request may
-  // repeat a node of high degree.
+  // Returns the rows of a chunk after exclusion. Only one chunk's RemainingEdges are held at a time, because a request
+  // may repeat a node of high degree.
   std::span<const Row> WithoutExcluded(std::span<const Row> stored) {
     rows_.assign(stored.begin(), stored.end());
     if (kept_.size() < rows_.size()) kept_.resize(rows_.size());
     uint32_t num_kept = 0;
     for (Row& row : rows_) {
       if (row.excluded.size() == 0) continue;
-      KeptEdges& kept = kept_[num_kept];
+      RemainingEdges& kept = kept_[num_kept];
       const std::span<const uint32_t> sums =
           options_.weight_sums == nullptr ? std::span<const uint32_t>() : SelectSums(row);
       FindKept(sources_, row.begin, row.degree, excluded_.SourcesIn(row.excluded), sums, kept);
@@ -263,7 +263,7 @@ class Drawer {
   std::vector<uint32_t> words_;
   std::vector<uint32_t> row_positions_;
   std::vector<Row> rows_;  // of the chunk, if edges are excluded
-  std::vector<KeptEdges> kept_;
+  std::vector<RemainingEdges> kept_;
 };
 
 // An output array whose final length is known only at the end.

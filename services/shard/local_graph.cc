@@ -111,8 +111,8 @@ Result<std::unique_ptr<sampler::PartitionedGraph>> OpenLocalGraph(const graph::P
   std::vector<std::shared_ptr<sampler::PartitionAccess>> shards;
   for (size_t p = 0; p < partitions.size(); ++p) {
     if (partitions[p].id != PartitionId(static_cast<uint32_t>(p))) {
-      return InvalidArgument("partition " + std::to_string(partitions[p].id.value) + " stands in place " +
-                             std::to_string(p));
+      return InvalidArgument("partition " + std::to_string(partitions[p].id.value) + " is at index " +
+                             std::to_string(p) + ": expected the order of the ids");
     }
     ASSIGN_OR_RETURN(std::shared_ptr<GraphShard> shard, GraphShard::Make(book, std::move(partitions[p]), limits));
     shards.push_back(std::move(shard));

@@ -339,7 +339,7 @@ Result<MutableTensors::Entry> MutableTensors::FindEntry(const sampler::TensorId&
 
 Status MutableTensors::CheckIsMeant(const sampler::TensorId& tensor, const Entry& entry) const {
   const std::string what = "tensor '" + tensor.name + "' of " + ToString(tensor.rows, book_);
-  if (entry.incarnation != tensor.incarnation) return NotFound(what + " is of another incarnation of the job");
+  if (entry.incarnation != tensor.incarnation) return NotFound(what + " belongs to another incarnation of the job");
   if (tensor.rows.num_own_rows != 0 && tensor.rows.num_own_rows != entry.num_own_rows) {
     return NotFound(what + " has " + std::to_string(entry.num_own_rows) + " rows, not " +
                     std::to_string(tensor.rows.num_own_rows));

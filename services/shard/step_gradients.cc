@@ -55,7 +55,7 @@ Status StepGradients::Add(sampler::GradientPiece piece) {
   if (is_first || piece.rank.value < ranks_.begin()->first) learning_rate_ = piece.learning_rate;
   size_bytes_ += size_bytes;
   num_gradients_ += piece.rows.size();
-  OfRank& of_rank = ranks_[piece.rank.value];
+  RankGradients& of_rank = ranks_[piece.rank.value];
   of_rank.num_pieces = piece.num_pieces;
   const uint32_t number = piece.piece;
   of_rank.pieces.emplace(number, std::move(piece));

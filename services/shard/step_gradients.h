@@ -36,14 +36,14 @@ class StepGradients {
   std::vector<RowGradients> InOrder() const;
 
  private:
-  struct OfRank {
+  struct RankGradients {
     uint32_t num_pieces = 0;
     std::map<uint32_t, sampler::GradientPiece> pieces;
   };
 
   const uint32_t num_trainers_;
   const std::shared_ptr<ByteBudget> budget_;
-  std::map<uint32_t, OfRank> ranks_;  // of the ranks that have sent something
+  std::map<uint32_t, RankGradients> ranks_;  // of the ranks that have sent something
   uint32_t num_complete_ = 0;
   double learning_rate_ = 0;
   uint64_t size_bytes_ = 0;

@@ -51,7 +51,7 @@ Status TensorRows::Write(sampler::RowWrite write, std::span<const LocalRowId> ro
 
 Status TensorRows::Combine(sampler::RowWrite write, TensorRows& from, const std::string& name) {
   if (from.dtype_ != dtype_ || from.row_shape_ != row_shape_ || from.num_rows_ != num_rows_) {
-    return InvalidArgument("tensor '" + name + "' cannot be combined with one of another dtype or shape");
+    return InvalidArgument("tensor '" + name + "' cannot be combined with a tensor of another dtype or shape");
   }
   RETURN_IF_ERROR(sampler::CheckWrite(write, dtype_));
   const uint64_t num_elements = num_rows_ * (row_bytes_ / ItemSize(dtype_));

@@ -1,7 +1,7 @@
-// Waiting requests are callbacks in a list per embedding. Reach, Close and the thread of EndLateOnes move the affected
-// ones out of the list under the lock and call them after releasing it, because a callback may call back into this
-// object. The thread sleeps until the nearest deadline; a new request wakes it (num_added_), because its deadline may
-// be nearer.
+// Waiting requests are callbacks in a list per embedding. Reach, Close and the thread of FailExpiredWaits move the
+// affected ones out of the list under the lock and call them after releasing it, because a callback may call back into
+// this object. The thread sleeps until the nearest deadline; a new request wakes it (num_added_), because its deadline
+// may be nearer.
 #include "services/shard/version_waits.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace espalier::shard {
 namespace {
 
-Status Gone() { return Unavailable("the learnable rows that were waited for are gone"); }
+Status Gone() { return Unavailable("the requested learnable rows were dropped"); }
 
 }  // namespace
 
@@ -38,7 +38,7 @@ Result<uint64_t> VersionWaits::Open(uint64_t version) {
   MutexLock lock(&mutex_);
   if (!thread_.joinable()) {
     try {
-      thread_ = std::thread([this] { EndLateOnes(); });
+      thread_ = std::thread([this] { FailExpiredWaits(); });
     } catch (const std::system_error& error) {
       return ResourceExhausted(std::string("no thread for learnable rows: ") + error.what());
     }
@@ -112,7 +112,7 @@ Deadline VersionWaits::NearestDeadline() const {
   return *nearest;
 }
 
-void VersionWaits::EndLateOnes() {
+void VersionWaits::FailExpiredWaits() {
   for (;;) {
     std::vector<Wait> late;
     {

@@ -48,7 +48,7 @@ class VersionWaits {
     std::vector<Wait> waits;
   };
 
-  void EndLateOnes() ABSL_LOCKS_EXCLUDED(mutex_);
+  void FailExpiredWaits() ABSL_LOCKS_EXCLUDED(mutex_);
   bool HasWaits() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return num_waits_ > 0; }
   Deadline NearestDeadline() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Moves the requests for which `ends` is true to the end of `taken`.

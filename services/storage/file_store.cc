@@ -57,7 +57,7 @@ class OpenFile {
 
   Result<std::string> Read(ByteRange range) const {
     if (range.offset > size_bytes_ || range.length > size_bytes_ - range.offset) {
-      return OutOfRange(path_ + " has " + std::to_string(size_bytes_) + " bytes; asked for " +
+      return OutOfRange(path_ + " has " + std::to_string(size_bytes_) + " bytes; requested " +
                         std::to_string(range.length) + " at " + std::to_string(range.offset));
     }
     std::string content(range.length, '\0');

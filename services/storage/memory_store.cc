@@ -59,7 +59,7 @@ Result<std::string> MemoryStore::Get(const std::string& key) {
 Result<std::string> MemoryStore::GetRange(const std::string& key, ByteRange range) {
   ASSIGN_OR_RETURN(const std::string content, Get(key));
   if (range.offset > content.size() || range.length > content.size() - range.offset) {
-    return OutOfRange("mem://" + key + " has " + std::to_string(content.size()) + " bytes; asked for " +
+    return OutOfRange("mem://" + key + " has " + std::to_string(content.size()) + " bytes; requested " +
                       std::to_string(range.length) + " at " + std::to_string(range.offset));
   }
   return content.substr(range.offset, range.length);

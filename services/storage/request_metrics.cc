@@ -5,7 +5,7 @@ namespace espalier::storage {
 void RequestMetrics::Finished(const RequestRecord& request) {
   MutexLock lock(&mutex_);
   const auto [entry, is_new] = operations_.try_emplace(request.operation);
-  OfOperation& metrics = entry->second;
+  OperationSeries& metrics = entry->second;
   if (is_new) {
     const telemetry::Labels labels = {{"operation", request.operation}};
     metrics.seconds = registry_.AddHistogram("espalier_storage_request_seconds",

@@ -27,7 +27,7 @@ class RequestMetrics {
   void Finished(const RequestRecord& request) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  struct OfOperation {
+  struct OperationSeries {
     telemetry::Histogram seconds;
     telemetry::Counter sent_bytes, received_bytes;
     std::map<std::string, telemetry::Counter> by_code;
@@ -35,7 +35,7 @@ class RequestMetrics {
 
   telemetry::MetricRegistry& registry_;
   Mutex mutex_;
-  std::map<std::string, OfOperation> operations_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, OperationSeries> operations_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace espalier::storage

@@ -17,7 +17,7 @@
 namespace espalier::storage {
 namespace {
 
-// A limit on a file's size is a full disk to whoever has to make room.
+// Reports a file size limit (EFBIG) as a full disk, because both have the same remedy.
 Status WriteError(int error_number, const std::string& doing) {
   return FromErrno(error_number == EFBIG ? ENOSPC : error_number, doing);
 }
@@ -26,7 +26,7 @@ constexpr int kMaxTries = 100;
 constexpr std::string_view kPrefix = ".espalier-put-";
 static_assert(kPrefix.starts_with(kTemporaryPrefix));
 
-// False where the open file has lost its name: whoever removes what is abandoned came between its making and its lock.
+// Locks a new file. Returns false if RemoveAbandoned of another process has removed it before it was locked.
 bool LockNew(int descriptor) {
   flock(descriptor, LOCK_EX | LOCK_NB);  // best effort: where there are no locks, age decides
   struct stat about {};
@@ -116,8 +116,8 @@ bool IsTemporaryFile(const std::filesystem::path& path) { return path.filename()
 
 namespace {
 
-// Where there are no locks, age alone decides.
-bool IsHeldByNobody(int descriptor) {
+// Returns true also if the file system has no locks; then only the age of the file decides.
+bool IsUnlocked(int descriptor) {
   return flock(descriptor, LOCK_EX | LOCK_NB) == 0 || errno == ENOLCK || errno == EOPNOTSUPP;
 }
 
@@ -131,7 +131,7 @@ bool RemoveAbandoned(const std::filesystem::path& path) {
     const auto changed = std::chrono::system_clock::from_time_t(about.st_mtime);
     return std::chrono::system_clock::now() - changed > kAbandonedAfter;
   };
-  return fstat(file.get(), &about) == 0 && S_ISREG(about.st_mode) && is_old() && IsHeldByNobody(file.get()) &&
+  return fstat(file.get(), &about) == 0 && S_ISREG(about.st_mode) && is_old() && IsUnlocked(file.get()) &&
          unlink(path.c_str()) == 0;
 }
 

@@ -92,7 +92,7 @@ class AdminServer::Impl {
 
   void Run();
   void Accept();
-  void TurnAway();
+  void RejectConnection();
   void Reserve() { reserve_ = open("/dev/null", O_RDONLY | O_CLOEXEC); }
   void Release() {
     if (reserve_ >= 0) close(std::exchange(reserve_, -1));
@@ -173,14 +173,14 @@ void AdminServer::Impl::Accept() {
     connections_.push_back({descriptor, Deadline::After(options_.connection_deadline), {}, {}, 0, false});
   } else if (errno == EMFILE || errno == ENFILE) {
     // Frees the descriptor of the oldest connection for the next one. Without connections, rejects the new one.
-    connections_.empty() ? TurnAway() : DropOldest();
+    connections_.empty() ? RejectConnection() : DropOldest();
   } else if (errno == ENOBUFS || errno == ENOMEM) {
     accepts_again_ = Deadline::After(kPauseWithoutResources);
   }
   connections_.remove_if([](const Connection& connection) { return connection.done; });
 }
 
-void AdminServer::Impl::TurnAway() {
+void AdminServer::Impl::RejectConnection() {
   Release();
   const int descriptor = accept4(socket_.descriptor, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
   if (descriptor >= 0) {

@@ -109,7 +109,7 @@ int EndOfProgram(const Status& status) {
   return static_cast<int>(code);
 }
 
-void EndByExitCodeWithoutMemory() { handler_before = std::set_terminate(EndOfUncaught); }
+void InstallOutOfMemoryHandler() { handler_before = std::set_terminate(EndOfUncaught); }
 
 std::string ReadTerminationMessage(const std::string& path) {
   std::ifstream file(path, std::ios::binary);

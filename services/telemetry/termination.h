@@ -49,7 +49,7 @@ int EndOfProgram(const Status& status);
 
 // Installs a handler for uncaught std::bad_alloc: the process ends with kUnavailable, a line on standard error and a
 // termination message instead of an abort, which would look like a bug. Call it once, at the start of main.
-void EndByExitCodeWithoutMemory();
+void InstallOutOfMemoryHandler();
 
 // Returns the "message" in the termination message at `path`; empty if there is none.
 std::string ReadTerminationMessage(const std::string& path);

@@ -94,14 +94,14 @@ TEST_F(TerminationTest, AnAllocationThatFailsIsNoBug) {
   setenv("ESPALIER_TERMINATION_LOG", path_.c_str(), 1);
   EXPECT_EXIT(
       {
-        EndByExitCodeWithoutMemory();
+        InstallOutOfMemoryHandler();
         std::thread([] { throw std::bad_alloc(); }).join();
       },
       testing::ExitedWithCode(74), "out of memory: std::bad_alloc");
   EXPECT_THAT(ReadTerminationMessage(path_), HasSubstr("out of memory"));
   EXPECT_EXIT(
       {
-        EndByExitCodeWithoutMemory();
+        InstallOutOfMemoryHandler();
         std::thread([] { throw std::runtime_error("another"); }).join();
       },
       testing::KilledBySignal(SIGABRT), "another");

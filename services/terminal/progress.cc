@@ -152,7 +152,7 @@ void Progress::Clear() {
 
 MeteredPhase::MeteredPhase(Progress& progress, const std::string& phase) : progress_(progress) {
   progress_.Begin(phase);
-  thread_ = std::thread([this] { ShowUntilOver(); });
+  thread_ = std::thread([this] { PrintUntilDone(); });
 }
 
 MeteredPhase::~MeteredPhase() {
@@ -163,7 +163,7 @@ MeteredPhase::~MeteredPhase() {
   thread_.join();
 }
 
-void MeteredPhase::ShowUntilOver() {
+void MeteredPhase::PrintUntilDone() {
   while (true) {
     bool is_over = false;
     {

@@ -81,7 +81,7 @@ class MeteredPhase {
   WorkMeter* meter() { return &meter_; }
 
  private:
-  void ShowUntilOver();
+  void PrintUntilDone();
 
   Progress& progress_;
   WorkMeter meter_;

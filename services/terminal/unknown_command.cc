@@ -10,7 +10,7 @@ namespace {
 
 // Returns the names of the commands that users may call. Commands with an empty group are internal and hidden from
 // help.
-std::vector<std::string> NamesForPeople(const std::vector<const CLI::App*>& commands) {
+std::vector<std::string> ListPublicNames(const std::vector<const CLI::App*>& commands) {
   std::vector<std::string> names;
   for (const CLI::App* command : commands) {
     if (!command->get_group().empty()) names.push_back(command->get_name());
@@ -29,7 +29,7 @@ std::string UnknownCommand(const CLI::App& app, const std::string& program, int 
     const std::vector<const CLI::App*> below = at->get_subcommands([](const CLI::App*) { return true; });
     const auto found = std::find_if(below.begin(), below.end(), [&](auto* one) { return one->get_name() == word; });
     if (found == below.end()) {
-      return "there is no command '" + word + "'" + job::DidYouMean(word, NamesForPeople(below)) + ": `" + command +
+      return "there is no command '" + word + "'" + job::DidYouMean(word, ListPublicNames(below)) + ": `" + command +
              " --help` lists them";
     }
     at = *found;

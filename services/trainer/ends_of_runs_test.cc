@@ -105,9 +105,9 @@ TEST(EndsOfRunsTest, AndWhereItCannotBeThatNothingMoreIsNeeded) {
 }
 
 // Forwards all calls and records the timeouts of DropEmbedding.
-class PatienceOfDrops final : public sampler::EmbeddingStore {
+class RecordingDropTimeouts final : public sampler::EmbeddingStore {
  public:
-  explicit PatienceOfDrops(sampler::EmbeddingStore& store) : store_(store) {}
+  explicit RecordingDropTimeouts(sampler::EmbeddingStore& store) : store_(store) {}
 
   const std::vector<std::chrono::nanoseconds>& patience() const { return patience_; }
 
@@ -149,7 +149,7 @@ TEST(EndsOfRunsTest, AStoppedRunDoesNotWaitLongForServersToDropItsRows) {
   job::DistTraining job = CommunityJob();
   job.training.inputs = {{"", {}, job::Embedding{.size = 4}}};
   const shard::testing::TestGraph graph = shard::testing::MakeTestGraph(CommunityGraph(), 1, 11);
-  PatienceOfDrops rows(graph.graph->embeddings());
+  RecordingDropTimeouts rows(graph.graph->embeddings());
   collective::SelfCollective self;
   const auto outcome = RunAndStop(job, *graph.graph, rows, self, {}, nullptr);
   ASSERT_TRUE(outcome.ok()) << outcome.status().ToString();

@@ -172,7 +172,7 @@ TEST(KnowledgeGraphTest, NamesWhatDoesNotFit) {
   job.training.task.edge_type = "next";
   EXPECT_TRUE(RunSmall(source, job).ok());
   job.training.task.reverse_edge_type = "twice";
-  EXPECT_THAT(RunSmall(source, job).status().message(), HasSubstr("leave out one of them"));
+  EXPECT_THAT(RunSmall(source, job).status().message(), HasSubstr("omit one of them"));
 }
 
 TEST(LinkPlanTest, ARelationAndItsReverseAreEachOthers) {

@@ -22,7 +22,7 @@ namespace {
 using testing::HasSubstr;
 
 // Records the specifications and steps that it receives, and has no rows.
-class WhatOwnersAreTold final : public sampler::EmbeddingStore {
+class RecordingEmbeddingStore final : public sampler::EmbeddingStore {
  public:
   std::map<NodeTypeId, sampler::EmbeddingSpec> specs;
   std::map<NodeTypeId, std::vector<sampler::StepOfTrainer>> steps;
@@ -79,7 +79,7 @@ class TurnedNodes final : public sampler::SeedSource {
 };
 
 // The rows of one node type with their state, on a single owner.
-class OwnerInMemory final : public sampler::EmbeddingStore {
+class MemoryEmbeddingStore final : public sampler::EmbeddingStore {
  public:
   std::map<uint64_t, std::vector<float>> values, state;  // by global id
 
@@ -152,7 +152,7 @@ class RowsInPiecesTest : public testing::Test {
     EXPECT_EQ(MakeRows(owner_, nodes).Save(take, self_), Status());
     return pieces;
   }
-  Status Restored(std::vector<format::Safetensors> pieces, OwnerInMemory& owner) {
+  Status Restored(std::vector<format::Safetensors> pieces, MemoryEmbeddingStore& owner) {
     TurnedNodes nodes(kNodes, 0);
     size_t next = 0;
     return MakeRows(owner, nodes)
@@ -168,7 +168,7 @@ class RowsInPiecesTest : public testing::Test {
   const graph::GraphSchema schema_ = *graph::GraphSchema::Make({"n"}, {{"n", "to", "n"}});
   const graph::PartitionBook book_ = *graph::PartitionBook::Make(schema_, {{0, kNodes}}, {{0, 4}});
   job::Training training_;
-  OwnerInMemory owner_;
+  MemoryEmbeddingStore owner_;
   collective::SelfCollective self_;
 };
 
@@ -178,7 +178,7 @@ TEST_F(RowsInPiecesTest, GoFromOnePartitioningToAnother) {
   EXPECT_EQ(pieces[0].tensors.at("rows.n").shape(), (std::vector<int64_t>{4, kSize}));
   EXPECT_EQ(pieces[2].tensors.at("state.n").shape(), (std::vector<int64_t>{2, kSize}));
   EXPECT_EQ(pieces[1].tensors.at("rows.n").ValueAsDouble(0), 4);
-  OwnerInMemory owner;
+  MemoryEmbeddingStore owner;
   ASSERT_EQ(Restored(pieces, owner), Status());
   for (uint64_t original = 0; original < kNodes; ++original) {
     EXPECT_EQ(owner.values.at(original), std::vector<float>(kSize, static_cast<float>(original)));
@@ -189,7 +189,7 @@ TEST_F(RowsInPiecesTest, GoFromOnePartitioningToAnother) {
 TEST_F(RowsInPiecesTest, WhatDoesNotFitIsRefused) {
   const std::vector<format::Safetensors> pieces = Saved();
   ASSERT_EQ(pieces.size(), 3u);
-  OwnerInMemory owner;
+  MemoryEmbeddingStore owner;
   const auto expect = [&](std::vector<format::Safetensors> bad, const std::string& what) {
     const Status status = Restored(std::move(bad), owner);
     EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << what;
@@ -222,7 +222,7 @@ TEST(LearnableRowsTest, OwnersAreToldWhatTheDocumentSaysOfEachType) {
   training.inputs = {{"user", {}, of_users}, {"shop", {}, of_shops}, {"item", {}, of_items}};
   training.optimizer.learning_rate = 4;  // of the network
   const RunLength run{.steps_per_epoch = 2, .epochs = 3};
-  WhatOwnersAreTold owners;
+  RecordingEmbeddingStore owners;
   collective::SelfCollective self;
   TurnedNodes nodes(7, 0);
   LearnableRows rows(training, book, owners, nodes, Rank(0), 2, Timeouts());
@@ -288,7 +288,7 @@ class UniformOfAPlugin final : public sampler::RowInitializers {
 };
 
 // Zeros, except for one NaN in the row of every tenth node.
-class RowsWithNoNumbers final : public sampler::RowInitializers {
+class NanInitializers final : public sampler::RowInitializers {
  public:
   Status CheckExists(const std::string&) const override { return Status(); }
 
@@ -367,7 +367,7 @@ TEST(LearnableRowsTest, SayWhyAPluginDoesNotMakeThem) {
 TEST(LearnableRowsTest, ThatAreNoNumbersEndTheRun) {
   job::DistTraining job = JobOfAPlugin("");
   job.training.sampling.layers = {{3, {}}, {3, {}}};
-  const auto plugin = std::make_shared<RowsWithNoNumbers>();
+  const auto plugin = std::make_shared<NanInitializers>();
   const Status status = RunSmall(GraphOfPluginRows(), job, {.partitions = 2, .initializers = plugin}).status();
   EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << status.ToString();
 }

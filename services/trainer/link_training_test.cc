@@ -272,8 +272,8 @@ TEST(LinkTrainingTest, NegativesThatDoNotFitAreRefusedBeforeTheFirstStep) {
     }
     EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
     EXPECT_THAT(status.message(),
-                HasSubstr("spec.training.task.negatives.count: more embeddings of a step's negatives than "
-                          "fit a trainer: 536870912 of at most 268435456"));
+                HasSubstr("spec.training.task.negatives.count: the embeddings of a step's negatives do not "
+                          "fit in a trainer: 536870912 of at most 268435456"));
   }
 }
 

@@ -76,7 +76,7 @@ class Outputs {
   Status WriteTorchScript(const std::string& name, const std::string& archive);
   // Adds files that the caller has written below folder() to the manifest.
   void AddFiles(const std::vector<format::OutputFile>& files);
-  void SayNotWritten(const std::string& what, const std::string& why) { not_written_[what] = why; }
+  void RecordNotWritten(const std::string& what, const std::string& why) { not_written_[what] = why; }
   // Flushes, writes the manifest in place of an older incarnation's, then result.json. Finally removes the files of
   // older incarnations; a failure of the removal is only logged.
   Status Commit(const TrainOutcome& outcome);

@@ -129,7 +129,7 @@ TEST_F(SharedServersTest, OfTwoRunsOfOneNameTheLaterHasTheRows) {
   const Status first = RunBeside(served_, first_, {.job_name = "same", .in_evaluation = begin_second}).status();
   first_has_ended.count_down();
   EXPECT_EQ(first.code(), StatusCode::kAborted);
-  EXPECT_THAT(first.message(), HasSubstr("are those of another run over these servers"));
+  EXPECT_THAT(first.message(), HasSubstr("belong to another run that uses these servers"));
   ASSERT_TRUE(second.valid()) << first.ToString();
   ExpectAsAlone(second.get(), Alone(second_));
 }

@@ -1,7 +1,8 @@
 // TrainerRun executes the phases of a run on every rank in the same order: open outputs, resume, create learnable rows,
 // train, save the models, evaluate the best model, export node and edge results, commit. Rank 0 alone writes to the
-// store; while it does, the other ranks wait in steps (WorkAside, WorkInSteps) so that no collective operation reaches
-// its deadline. An error that only one rank can see is exchanged (AgreeOn) or ends in Abandon, which fails the others.
+// store; while it does, the other ranks wait in steps (RunOnSideThread, WorkInSteps) so that no collective operation
+// reaches its deadline. An error that only one rank can see is exchanged (AgreeOn) or ends in Abandon, which fails the
+// others.
 #include "services/trainer/train_job.h"
 
 #include <algorithm>
@@ -334,24 +335,24 @@ class TrainerRun {
     const auto write_as = [this](const std::string& name) {
       return outputs_->WriteModel(name, GetState(*parts_.model));
     };
-    RETURN_IF_ERROR(WriteAside(saves_model, [&] { return write_as("last"); }));
+    RETURN_IF_ERROR(WriteOnSideThread(saves_model, [&] { return write_as("last"); }));
     phases_.Add(1);
     RETURN_IF_ERROR(LoadState(*parts_.model, outcome_.loop.best_state));
     outcome_.loop.best_state.clear();
     outcome_.parameters_digest = ParametersDigest(*parts_.model);
     RETURN_IF_ERROR(CheckSameParameters(outcome_.parameters_digest, collective_, options_.timeouts.ForCollective()));
-    RETURN_IF_ERROR(WriteAside(saves_model, [&] { return write_as("best"); }));
-    RETURN_IF_ERROR(WriteAside(SavesTorchScript(job_),
-                               [this] { return WriteTorchScript(job_, graph_.schema(), parts_, *outputs_); }));
+    RETURN_IF_ERROR(WriteOnSideThread(saves_model, [&] { return write_as("best"); }));
+    RETURN_IF_ERROR(WriteOnSideThread(SavesTorchScript(job_),
+                                      [this] { return WriteTorchScript(job_, graph_.schema(), parts_, *outputs_); }));
     phases_.Add(1);
     return Status();
   }
 
   // Runs `write` on rank 0, if it has outputs, while the other ranks wait.
-  Status WriteAside(bool is_wanted, const std::function<Status()>& write) {
+  Status WriteOnSideThread(bool is_wanted, const std::function<Status()>& write) {
     if (!is_wanted) return Status();
     const auto on_root = [&] { return outputs_ == nullptr ? Status() : write(); };
-    return collective::WorkAside(Rank(0), on_root, collective_, options_.timeouts.collective);
+    return collective::RunOnSideThread(Rank(0), on_root, collective_, options_.timeouts.collective);
   }
 
   // Computes the metrics and writes the node and edge results of the best model in a single pass.
@@ -406,11 +407,11 @@ class TrainerRun {
   Status CommitOutputs() {
     for (const NodeResultFiles* written : {&node_results_, &edge_results_}) {
       outputs_->AddFiles(written->files);
-      for (const auto& [kind, why] : written->not_written) outputs_->SayNotWritten(kind, why);
+      for (const auto& [kind, why] : written->not_written) outputs_->RecordNotWritten(kind, why);
     }
     NoteScriptNotSaved(job_, graph_.schema(), parts_, *outputs_);
-    if (!parts_.unmeasurable.empty()) outputs_->SayNotWritten("metrics", parts_.unmeasurable);
-    for (const auto& [kind, why] : parts_.task->PlanResults(job_).not_written) outputs_->SayNotWritten(kind, why);
+    if (!parts_.unmeasurable.empty()) outputs_->RecordNotWritten("metrics", parts_.unmeasurable);
+    for (const auto& [kind, why] : parts_.task->PlanResults(job_).not_written) outputs_->RecordNotWritten(kind, why);
     return outputs_->Commit(outcome_);
   }
 

@@ -51,8 +51,8 @@ job::Training WithoutAbsentFeatures(job::Training training, const GraphAccess& g
 }
 
 // Reads the initial model's file on every rank. An error of one rank is returned on all ranks.
-Result<std::optional<ModelFile>> FileToBeginWith(const job::Training& training, const TrainOptions& options,
-                                                 collective::Collective& collective) {
+Result<std::optional<ModelFile>> ReadInitialModel(const job::Training& training, const TrainOptions& options,
+                                                  collective::Collective& collective) {
   if (options.model.store == nullptr || training.model.type == job::ModelType::kTorchScript) {
     return std::optional<ModelFile>();
   }
@@ -131,7 +131,7 @@ Result<Parts> MakeParts(const job::DistTraining& job, GraphAccess graph, collect
   const job::Training& training = job.training;
   std::unique_ptr<Task> task = MakeTask(training);
   ASSIGN_OR_RETURN(NodeData data, task->MakeData(WithoutAbsentFeatures(training, graph), graph.schema(), graph.rows));
-  ASSIGN_OR_RETURN(const std::optional<ModelFile> file, FileToBeginWith(training, options, collective));
+  ASSIGN_OR_RETURN(const std::optional<ModelFile> file, ReadInitialModel(training, options, collective));
   ASSIGN_OR_RETURN(std::shared_ptr<const ModuleFile> module,
                    ModuleToRun(training, options.model, collective, options.timeouts.collective));
   std::vector<std::string> warnings;

@@ -90,7 +90,7 @@ TEST(WarningsTest, ClassesThatDoNotOccurAreNamedWithTheRemedy) {
   EXPECT_THAT(TrainSmall(source, Job(), {.trainers = 2}).warnings,
               ElementsAre("the largest class in column 'node-label' is 1000, so that the model has 1001 outputs, of "
                           "which 3 classes occur in split 'random' (0, 500, 1000): number the classes from 0 without "
-                          "gaps, unless the others are meant to exist"));
+                          "gaps, unless this is intended"));
 }
 
 TEST(WarningsTest, ATrainingPartOfOneClassIsNamed) {
@@ -137,12 +137,11 @@ TEST(WarningsTest, ClassesOfSeveralWithoutAPositiveAreNamed) {
   job::DistTraining job = Job();
   job.training.task.multi_label = true;
   job.training.evaluation.metric = job::Metric::kMicroF1;
-  EXPECT_THAT(
-      TrainSmall(source, job, {.trainers = 2}).warnings,
-      ElementsAre("split 'random': no node has 1 class of the 4 in column 'node-label' (1): look at the column, "
-                  "unless they are meant to exist",
-                  HasSubstr("no training node has 1 class of column 'node-label' that validation or test nodes "
-                            "have (2)")));
+  EXPECT_THAT(TrainSmall(source, job, {.trainers = 2}).warnings,
+              ElementsAre("split 'random': no node has 1 class of the 4 in column 'node-label' (1): check the column "
+                          "unless this is intended",
+                          HasSubstr("no training node has 1 class of column 'node-label' that validation or test nodes "
+                                    "have (2)")));
 }
 
 TEST(WarningsTest, AGraphWithoutEdgesIsNamed) {

@@ -1,6 +1,7 @@
-// Send and Open share Ask, which waits for the head of the response. AskOnce takes a client from the pool and starts an
-// Exchange; Ask adds the two retries. A client goes back to the pool only after a response that was read completely.
-// Any error of a connection also retires all other connections (Failed), because they share its cause in most cases.
+// Send and Open share Ask, which waits for the head of the response. RequestOnce takes a client from the pool and
+// starts an Exchange; Ask adds the two retries. A client goes back to the pool only after a response that was read
+// completely. Any error of a connection also retires all other connections (Failed), because they share its cause in
+// most cases.
 #include "operator/client/cpprest/cpprest_transport.h"
 
 #include "operator/client/cpprest/endpoint.h"
@@ -20,7 +21,7 @@ struct Answer {
 
 Status MayBeSent(Deadline deadline, const std::stop_token& stop) {
   if (stop.stop_requested()) return Cancelled("the request was cancelled");
-  if (deadline.HasPassed()) return DeadlineExceeded("no time is left for the request");
+  if (deadline.HasPassed()) return DeadlineExceeded("the deadline has passed before the request");
   return {};
 }
 
@@ -76,8 +77,8 @@ class CpprestTransport final : public HttpTransport {
 
   Result<Answer> Ask(const kube::HttpRequest& request, Deadline deadline, const std::stop_token& stop,
                      LineBuffer::Limits limits);
-  Result<Answer> AskOnce(const kube::HttpRequest& request, Deadline deadline, const std::stop_token& stop,
-                         LineBuffer::Limits limits, Connecting connecting, bool* was_reused);
+  Result<Answer> RequestOnce(const kube::HttpRequest& request, Deadline deadline, const std::stop_token& stop,
+                             LineBuffer::Limits limits, Connecting connecting, bool* was_reused);
   Result<Credentials> FreshCredentials(Deadline deadline);
   Result<std::string> ReadBody(Answer& answer, Deadline deadline, const std::stop_token& stop);
   // Handles a failure of a connection, and returns the status with the endpoint in its message.
@@ -123,21 +124,21 @@ Result<Answer> CpprestTransport::Ask(const kube::HttpRequest& request, Deadline 
   // even a POST. On a new connection it does not.
   const Connecting connecting = request.repeatable ? Connecting::kReuse : Connecting::kNew;
   bool was_reused = false;
-  Result<Answer> answer = AskOnce(request, deadline, stop, limits, connecting, &was_reused);
+  Result<Answer> answer = RequestOnce(request, deadline, stop, limits, connecting, &was_reused);
   if (was_reused && !answer.ok() && answer.status().code() == StatusCode::kFailedPrecondition) {
-    answer = AskOnce(request, deadline, stop, limits, Connecting::kNew, &was_reused);
+    answer = RequestOnce(request, deadline, stop, limits, Connecting::kNew, &was_reused);
   }
   if (credentials_ && answer.ok() && answer->head.code == 401) {
     answer->exchange->Cancel();
     credentials_->Reject();
-    answer = AskOnce(request, deadline, stop, limits, Connecting::kNew, &was_reused);
+    answer = RequestOnce(request, deadline, stop, limits, Connecting::kNew, &was_reused);
   }
   return answer;
 }
 
-Result<Answer> CpprestTransport::AskOnce(const kube::HttpRequest& request, Deadline deadline,
-                                         const std::stop_token& stop, LineBuffer::Limits limits, Connecting connecting,
-                                         bool* was_reused) {
+Result<Answer> CpprestTransport::RequestOnce(const kube::HttpRequest& request, Deadline deadline,
+                                             const std::stop_token& stop, LineBuffer::Limits limits,
+                                             Connecting connecting, bool* was_reused) {
   *was_reused = false;
   RETURN_IF_ERROR(MayBeSent(deadline, stop));
   ASSIGN_OR_RETURN(const Credentials credentials, FreshCredentials(deadline));

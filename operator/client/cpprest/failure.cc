@@ -9,7 +9,7 @@ namespace espalier::ctl::client {
 namespace {
 
 // Returns the meaning of an error code. The library keeps only the number, not the category.
-std::string WhatCodeMeans(int code) {
+std::string DescribeErrorCode(int code) {
   if (code == 0) return "";
   if (code == 1 || code == 2) return "the connection was closed";  // Asio's stream_truncated and eof
   if (code == EHOSTUNREACH) return "connection refused, or no route";
@@ -35,7 +35,7 @@ Status ToStatus(std::exception_ptr exception, const std::string& refusal, bool w
   } catch (const StatusException& e) {
     return was_written ? Unavailable(e.status().message()) : e.status();
   } catch (const web::http::http_exception& e) {
-    const std::string meaning = WhatCodeMeans(e.error_code().value());
+    const std::string meaning = DescribeErrorCode(e.error_code().value());
     return Broken(std::string(e.what()) + (meaning.empty() ? "" : ": " + meaning), was_written);
   } catch (const std::exception& e) {
     return Broken(e.what(), was_written);

@@ -39,7 +39,7 @@ std::string TakeAway(const char* variable, const char* otherwise) {
 
 // Ends the process before the library's static destructors. They stop the thread pool and join its threads, which may
 // deadlock: a thread can wait for work that only a thread already stopped would have done.
-void EndWithoutTheirEnd(int status, void*) {
+void ExitWithoutDestructors(int status, void*) {
   std::fflush(nullptr);
 #if defined(ESPALIER_ADDRESS_SANITIZER)
   __lsan_do_leak_check();
@@ -70,7 +70,7 @@ Status InitializeCpprest(int num_threads) {
   } catch (const std::exception& e) {
     return FailedPrecondition("cpprestsdk was used before it was initialized: " + std::string(e.what()));
   }
-  if (::on_exit(EndWithoutTheirEnd, nullptr) != 0) return Internal("on_exit: no room for another function");
+  if (::on_exit(ExitWithoutDestructors, nullptr) != 0) return Internal("on_exit: no room for another function");
   state.num_threads = num_threads;
   state.system.file = TakeAway(X509_get_default_cert_file_env(), X509_get_default_cert_file());
   state.system.folder = TakeAway(X509_get_default_cert_dir_env(), X509_get_default_cert_dir());

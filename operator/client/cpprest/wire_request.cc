@@ -56,7 +56,7 @@ Result<web::http::http_request> MakeWireRequest(const kube::HttpRequest& request
                                                 const WireSettings& settings, const Endpoint& endpoint) {
   const std::string target = settings.base_path + request.target;
   if (!IsWord(request.method) || !IsWord(target) || !target.starts_with('/') || target.starts_with("//")) {
-    return InvalidArgument("no such request can be made: a method and a path are needed");
+    return InvalidArgument("invalid request: a method and a path are needed");
   }
   try {
     web::http::http_request wire(request.method);
@@ -69,7 +69,7 @@ Result<web::http::http_request> MakeWireRequest(const kube::HttpRequest& request
     if (!request.body.empty()) wire.set_body(request.body, "application/json");  // unless the headers say otherwise
     return wire;
   } catch (const std::exception& e) {
-    return InvalidArgument("no such request can be made: " + std::string(e.what()));
+    return InvalidArgument("invalid request: " + std::string(e.what()));
   }
 }
 

@@ -36,7 +36,7 @@ void Reset(int descriptor) {
   close(descriptor);
 }
 
-void SendAtOnce(int descriptor) {
+void DisableNagle(int descriptor) {
   const int on = 1;
   setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 }
@@ -236,8 +236,8 @@ void FaultProxy::Accept() {
     if (server >= 0) close(server);
     return;
   }
-  SendAtOnce(client);
-  SendAtOnce(server);
+  DisableNagle(client);
+  DisableNagle(server);
   ++counts_.accepted;
   links_.push_back(std::make_unique<Link>(*this, client, server));
 }

@@ -95,7 +95,7 @@ HttpResponse ErrorAnswer(int code, const std::string& reason, const std::string&
   return answer;
 }
 
-void FaultyApiTransport::SetDay(BadDay day) {
+void FaultyApiTransport::SetFaultOptions(FaultOptions day) {
   MutexLock lock(&mutex_);
   day_ = day;
 }
@@ -109,7 +109,7 @@ int64_t FaultyApiTransport::num_faults() const {
 FaultyApiTransport::Drawn FaultyApiTransport::Draw(const kube::HttpRequest& request, bool is_stream) {
   const std::string name = request.method + ' ' + request.target.substr(0, request.target.find('?'));
   uint64_t attempt = 0;
-  BadDay day;
+  FaultOptions day;
   {
     MutexLock lock(&mutex_);
     attempt = tries_[name]++;
@@ -132,7 +132,7 @@ Result<HttpResponse> FaultyApiTransport::Send(const kube::HttpRequest& request, 
   if (fault_) {
     if (auto answer = fault_(request, nullptr)) return *std::move(answer);
   }
-  Result<HttpResponse> response = SendThroughTheDay(request, deadline, std::move(stop));
+  Result<HttpResponse> response = SendWithFaults(request, deadline, std::move(stop));
   if (response.ok() && IsWrite(request) && response->code / 100 == 2) ++num_writes_;
   if (fault_ && response.ok()) {
     if (auto answer = fault_(request, &*response)) return *std::move(answer);
@@ -140,8 +140,8 @@ Result<HttpResponse> FaultyApiTransport::Send(const kube::HttpRequest& request, 
   return response;
 }
 
-Result<HttpResponse> FaultyApiTransport::SendThroughTheDay(const kube::HttpRequest& request, Deadline deadline,
-                                                           std::stop_token stop) {
+Result<HttpResponse> FaultyApiTransport::SendWithFaults(const kube::HttpRequest& request, Deadline deadline,
+                                                        std::stop_token stop) {
   const ApiFault fault = Draw(request, /*is_stream=*/false).fault;
   switch (fault) {
     case ApiFault::kNone: return inner_.Send(request, deadline, stop);

@@ -1,5 +1,5 @@
-// A transport that adds faults of HTTP to an API server: random faults with a seed (BadDay), or a fault at a moment
-// that the test chooses. It also counts writes. fault_proxy.h has the faults of TCP.
+// A transport that adds faults of HTTP to an API server: random faults with a seed (FaultOptions), or a fault at a
+// moment that the test chooses. It also counts writes. fault_proxy.h has the faults of TCP.
 #pragma once
 
 #include <array>
@@ -29,7 +29,7 @@ enum class ApiFault {
 };
 inline constexpr int kNumApiFaults = 11;
 
-struct BadDay {
+struct FaultOptions {
   int percent_of_calls = 0;    // share of calls with a fault; 0: none
   int percent_of_watches = 0;  // share of watches with a fault
   uint32_t seed = 0;
@@ -39,7 +39,7 @@ struct BadDay {
 // Thread-safe.
 class FaultyApiTransport final : public HttpTransport {
  public:
-  explicit FaultyApiTransport(HttpTransport& inner, BadDay day = {}) : inner_(inner), day_(day) {}
+  explicit FaultyApiTransport(HttpTransport& inner, FaultOptions day = {}) : inner_(inner), day_(day) {}
 
   // Called before a call is sent, with a null `answer`, and again with its response. A result other than nullopt
   // replaces the response; before sending, the call is then not sent.
@@ -47,7 +47,7 @@ class FaultyApiTransport final : public HttpTransport {
       std::function<std::optional<Result<HttpResponse>>(const kube::HttpRequest& request, const HttpResponse* answer)>;
   // Must not be called during a call of Send.
   void SetFault(Fault fault) { fault_ = std::move(fault); }
-  void SetDay(BadDay day);
+  void SetFaultOptions(FaultOptions day);
 
   Result<HttpResponse> Send(const kube::HttpRequest& request, Deadline deadline, std::stop_token stop = {}) override;
   Result<Stream> Open(const kube::HttpRequest& request, Deadline deadline, std::stop_token stop = {}) override;
@@ -64,7 +64,7 @@ class FaultyApiTransport final : public HttpTransport {
     uint32_t word = 0;  // further randomness
   };
   Drawn Draw(const kube::HttpRequest& request, bool is_stream);
-  Result<HttpResponse> SendThroughTheDay(const kube::HttpRequest& request, Deadline deadline, std::stop_token stop);
+  Result<HttpResponse> SendWithFaults(const kube::HttpRequest& request, Deadline deadline, std::stop_token stop);
 
   HttpTransport& inner_;  // must outlive this
   Fault fault_;
@@ -72,7 +72,7 @@ class FaultyApiTransport final : public HttpTransport {
   std::atomic<int64_t> num_calls_{0};
   std::atomic<int64_t> num_writes_{0};
   Mutex mutex_;
-  BadDay day_ ABSL_GUARDED_BY(mutex_);
+  FaultOptions day_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, uint64_t> tries_ ABSL_GUARDED_BY(mutex_);  // by method and path
 };
 

@@ -5,7 +5,7 @@
 #include <set>
 #include <string>
 
-#include "operator/kubectl/commands/surroundings.h"
+#include "operator/kubectl/commands/command_context.h"
 
 namespace espalier::ctl::kubectl {
 
@@ -18,11 +18,11 @@ struct StatusFlags {
   bool all_namespaces = false;
   bool as_json = false;
 };
-Result<int> ShowStatus(const StatusFlags& flags, const Surroundings& around);
+Result<int> ShowStatus(const StatusFlags& flags, const CommandContext& context);
 
 // Shows the job until it has ended. Returns 0 if it has succeeded, kJobHasFailed if it has failed; NotFound if it is
 // deleted, Unavailable if the API server has not responded for five minutes, Cancelled when a stop is requested.
-Result<int> WatchStatus(const std::string& name, const Surroundings& around);
+Result<int> WatchStatus(const std::string& name, const CommandContext& context);
 
 struct LogsFlags {
   std::string name;
@@ -34,9 +34,9 @@ struct LogsFlags {
   int64_t tail_lines = -1;  // of each pod; -1: all
   size_t max_pods = 64;
 };
-Result<int> PrintLogs(const LogsFlags& flags, const Surroundings& around);
+Result<int> PrintLogs(const LogsFlags& flags, const CommandContext& context);
 
-Result<int> Describe(const std::string& name, const Surroundings& around);
+Result<int> Describe(const std::string& name, const CommandContext& context);
 
 struct FetchFlags {
   std::string name;
@@ -47,9 +47,9 @@ struct FetchFlags {
   bool as_json = false;
   bool quiet = false;
 };
-Result<int> Fetch(const FetchFlags& flags, const Surroundings& around);
+Result<int> Fetch(const FetchFlags& flags, const CommandContext& context);
 
 enum class SuspendAction { kSuspend, kResume };
-Result<int> SuspendOrResume(SuspendAction action, const std::string& name, const Surroundings& around);
+Result<int> SuspendOrResume(SuspendAction action, const std::string& name, const CommandContext& context);
 
 }  // namespace espalier::ctl::kubectl

@@ -33,7 +33,7 @@ TEST(StatusCommandTest, ShowsOneJobWithItsEvents) {
   world.Put(kube::kCoreEvents,
             view::testing::EventJson("a", "DistTraining", "cora", "Restarting", "trainer 1 ended", seconds(60)));
   world.Put(kube::kCoreEvents, view::testing::EventJson("b", "DistTraining", "other", "Else", "not ours", seconds(60)));
-  EXPECT_EQ(*ShowStatus({.name = "cora"}, world.Around()), 0);
+  EXPECT_EQ(*ShowStatus({.name = "cora"}, world.Context()), 0);
   EXPECT_THAT(world.output, AllOf(HasSubstr("epoch 4 of 10"), HasSubstr("s3://results/cora/cora-11111111"),
                                   HasSubstr("trainer 1 ended"), Not(HasSubstr("not ours"))));
   EXPECT_THAT(world.notes, IsEmpty());
@@ -46,28 +46,28 @@ TEST(StatusCommandTest, ListsJobsOfOneNamespaceOrAll) {
   other["metadata"]["name"] = "photo";
   world.Put(kube::kDistTrainings, view::testing::TrainingJobJson());
   world.Put(kube::kDistTrainings, other);
-  EXPECT_EQ(*ShowStatus({}, world.Around()), 0);
+  EXPECT_EQ(*ShowStatus({}, world.Context()), 0);
   EXPECT_THAT(world.output, AllOf(HasSubstr("cora"), Not(HasSubstr("photo")), Not(HasSubstr("NAMESPACE"))));
 
   world.output.clear();
-  EXPECT_EQ(*ShowStatus({.all_namespaces = true}, world.Around()), 0);
+  EXPECT_EQ(*ShowStatus({.all_namespaces = true}, world.Context()), 0);
   EXPECT_THAT(world.output, AllOf(HasSubstr("NAMESPACE"), HasSubstr("vision"), HasSubstr("photo")));
 }
 
 TEST(StatusCommandTest, JsonIsParsable) {
   PluginWorld world;
   world.Put(kube::kDistTrainings, view::testing::FailedJobJson());
-  EXPECT_EQ(*ShowStatus({.name = "cora", .as_json = true}, world.Around()), 0);
+  EXPECT_EQ(*ShowStatus({.name = "cora", .as_json = true}, world.Context()), 0);
   EXPECT_EQ(kube::StringAt(*kube::ParseJson(world.output), {"status", "lastError", "reason"}), "OOMKilled");
 
   world.output.clear();
-  EXPECT_EQ(*ShowStatus({.as_json = true}, world.Around()), 0);
+  EXPECT_EQ(*ShowStatus({.as_json = true}, world.Context()), 0);
   EXPECT_EQ(kube::ListAt(*kube::ParseJson(world.output), {"items"}).size(), 1u);
 }
 
 TEST(StatusCommandTest, SaysThatThereIsNoSuchJob) {
   PluginWorld world;
-  const Status status = ShowStatus({.name = "cora"}, world.Around()).status();
+  const Status status = ShowStatus({.name = "cora"}, world.Context()).status();
   EXPECT_EQ(status.code(), StatusCode::kNotFound);
   EXPECT_THAT(status.message(), HasSubstr("no DistTraining cora in namespace ml"));
 }
@@ -85,7 +85,7 @@ TEST(WatchTest, EndsWithTheJobAndSaysHow) {
   PluginWorld world;
   world.Put(kube::kDistTrainings, view::testing::TrainingJobJson());
   world.on_pause = Then(world, {view::testing::TrainingJobJson(), view::testing::SucceededJobJson()});
-  EXPECT_EQ(*WatchStatus("cora", world.Around()), 0);
+  EXPECT_EQ(*WatchStatus("cora", world.Context()), 0);
   EXPECT_THAT(world.notes, HasSubstr("outputs: s3://results/cora/cora-11111111"));
   // Without a terminal: one line for each change.
   EXPECT_EQ(std::count(world.output.begin(), world.output.end(), '\n'), 2) << world.output;
@@ -93,7 +93,7 @@ TEST(WatchTest, EndsWithTheJobAndSaysHow) {
 
   PluginWorld failing;
   failing.Put(kube::kDistTrainings, view::testing::FailedJobJson());
-  EXPECT_EQ(*WatchStatus("cora", failing.Around()), kJobHasFailed);
+  EXPECT_EQ(*WatchStatus("cora", failing.Context()), kJobHasFailed);
   EXPECT_THAT(failing.notes, HasSubstr("kubectl espalier describe cora -n ml"));
 }
 
@@ -102,7 +102,7 @@ TEST(WatchTest, PaintsOverItselfOnATerminal) {
   world.is_terminal = true;
   world.Put(kube::kDistTrainings, view::testing::TrainingJobJson());
   world.on_pause = Then(world, {view::testing::SucceededJobJson()});
-  EXPECT_EQ(*WatchStatus("cora", world.Around()), 0);
+  EXPECT_EQ(*WatchStatus("cora", world.Context()), 0);
   EXPECT_THAT(world.output, AllOf(HasSubstr("[======"), HasSubstr("\033[5A")));
 }
 
@@ -110,14 +110,14 @@ TEST(WatchTest, EndsWhenAskedTo) {
   PluginWorld world;
   world.Put(kube::kDistTrainings, view::testing::TrainingJobJson());
   world.on_pause = [] { return false; };
-  EXPECT_EQ(WatchStatus("cora", world.Around()).status().code(), StatusCode::kCancelled);
+  EXPECT_EQ(WatchStatus("cora", world.Context()).status().code(), StatusCode::kCancelled);
 }
 
 TEST(WatchTest, SaysWhenTheJobIsDeletedOrAnotherHasItsName) {
   PluginWorld world;
   world.Put(kube::kDistTrainings, view::testing::TrainingJobJson());
   world.on_pause = [&] { return world.server.Remove(kube::kDistTrainings, kCora).ok(); };
-  EXPECT_EQ(WatchStatus("cora", world.Around()).status().code(), StatusCode::kNotFound);
+  EXPECT_EQ(WatchStatus("cora", world.Context()).status().code(), StatusCode::kNotFound);
 
   Json another = view::testing::TrainingJobJson();
   another["metadata"]["uid"] = "another";
@@ -126,7 +126,7 @@ TEST(WatchTest, SaysWhenTheJobIsDeletedOrAnotherHasItsName) {
     return world.server.Remove(kube::kDistTrainings, kCora).ok() &&
            world.server.Put(kube::kDistTrainings, another).ok();
   };
-  EXPECT_THAT(WatchStatus("cora", world.Around()).status().message(), HasSubstr("another job has its name"));
+  EXPECT_THAT(WatchStatus("cora", world.Context()).status().message(), HasSubstr("another job has its name"));
 }
 
 TEST(WatchTest, BearsAnOutageOfFiveMinutesAndNoLonger) {
@@ -143,12 +143,12 @@ TEST(WatchTest, BearsAnOutageOfFiveMinutesAndNoLonger) {
     if (num_pauses == 100) world.Put(kube::kDistTrainings, view::testing::SucceededJobJson());
     return true;
   };
-  EXPECT_EQ(*WatchStatus("cora", world.Around()), 0);
+  EXPECT_EQ(*WatchStatus("cora", world.Context()), 0);
   EXPECT_THAT(world.notes, HasSubstr("asking again"));
 
   world.Put(kube::kDistTrainings, view::testing::TrainingJobJson());
   world.on_pause = [&] { return is_away = true; };
-  EXPECT_EQ(WatchStatus("cora", world.Around()).status().code(), StatusCode::kUnavailable);
+  EXPECT_EQ(WatchStatus("cora", world.Context()).status().code(), StatusCode::kUnavailable);
 }
 
 TEST(DescribeCommandTest, BringsTogetherWhatExplainsAFailure) {
@@ -159,7 +159,7 @@ TEST(DescribeCommandTest, BringsTogetherWhatExplainsAFailure) {
   world.Put(kube::kCoreEvents,
             view::testing::EventJson("a", "Pod", "cora-trainer-4-1-x7k2p", "BackOff", "of ours", seconds(60)));
   world.Put(kube::kCoreEvents, view::testing::EventJson("b", "Pod", "stranger", "BackOff", "of others", seconds(60)));
-  EXPECT_EQ(*Describe("cora", world.Around()), 0);
+  EXPECT_EQ(*Describe("cora", world.Context()), 0);
   EXPECT_THAT(world.output,
               AllOf(HasSubstr("BackoffLimitExceeded"), HasSubstr("137 (killed by signal 9 (SIGKILL))"),
                     HasSubstr("  | allocating 12 GiB\n"), HasSubstr("of ours"), Not(HasSubstr("of others")),
@@ -178,7 +178,7 @@ TEST(DescribeCommandTest, ShowsConditionsToThoseWhoMayNotReadPods) {
         answer.body = R"({"kind": "Status", "code": 403, "reason": "Forbidden", "message": "pods is forbidden"})";
         return Result<client::HttpResponse>(answer);
       });
-  EXPECT_EQ(*Describe("cora", world.Around()), 0);
+  EXPECT_EQ(*Describe("cora", world.Context()), 0);
   EXPECT_THAT(world.notes, HasSubstr("no pods and no logs: "));
   EXPECT_THAT(world.notes, HasSubstr("pods is forbidden"));
   EXPECT_THAT(world.output, AllOf(HasSubstr("BackoffLimitExceeded"), HasSubstr("cora-trainer-4-1-x7k2p"),
@@ -188,12 +188,12 @@ TEST(DescribeCommandTest, ShowsConditionsToThoseWhoMayNotReadPods) {
 TEST(SuspendCommandTest, WritesTheWishAndNothingElse) {
   PluginWorld world;
   world.Put(kube::kDistTrainings, view::testing::TrainingJobJson());
-  EXPECT_EQ(*SuspendOrResume(SuspendAction::kSuspend, "cora", world.Around()), 0);
+  EXPECT_EQ(*SuspendOrResume(SuspendAction::kSuspend, "cora", world.Context()), 0);
   Json expected = view::testing::TrainingJobJson()["spec"];
   expected["runPolicy"]["suspend"] = true;
   EXPECT_EQ((*world.server.Find(kube::kDistTrainings, kCora))["spec"], expected);
 
-  EXPECT_EQ(*SuspendOrResume(SuspendAction::kResume, "cora", world.Around()), 0);
+  EXPECT_EQ(*SuspendOrResume(SuspendAction::kResume, "cora", world.Context()), 0);
   expected["runPolicy"]["suspend"] = false;
   EXPECT_EQ((*world.server.Find(kube::kDistTrainings, kCora))["spec"], expected);
 }
@@ -201,7 +201,7 @@ TEST(SuspendCommandTest, WritesTheWishAndNothingElse) {
 TEST(SuspendCommandTest, AJobThatHasEndedCannotBe) {
   PluginWorld world;
   world.Put(kube::kDistTrainings, view::testing::SucceededJobJson());
-  EXPECT_EQ(SuspendOrResume(SuspendAction::kSuspend, "cora", world.Around()).status().code(),
+  EXPECT_EQ(SuspendOrResume(SuspendAction::kSuspend, "cora", world.Context()).status().code(),
             StatusCode::kFailedPrecondition);
 }
 
@@ -241,7 +241,7 @@ class FetchCommandTest : public ::testing::Test {
 TEST_F(FetchCommandTest, CopiesWhatTheJobHasLeft) {
   CommitOutputs();
   world_.Put(kube::kDistTrainings, JobWithLocalOutputs(view::testing::SucceededJobJson()));
-  const Result<int> fetched = Fetch(Flags(), world_.Around());
+  const Result<int> fetched = Fetch(Flags(), world_.Context());
   ASSERT_TRUE(fetched.ok()) << fetched.status().ToString();
   EXPECT_EQ(kube::ListAt(*kube::ParseJson(world_.output), {"files"}), Json::array({"metrics.jsonl"}));
   EXPECT_TRUE(std::filesystem::exists(folder_.path() + "/here/metrics.jsonl"));
@@ -252,17 +252,17 @@ TEST_F(FetchCommandTest, CopiesToAFolderOfThisMachine) {
   world_.Put(kube::kDistTrainings, JobWithLocalOutputs(view::testing::SucceededJobJson()));
   FetchFlags flags = Flags();
   flags.folder = "s3://bucket/here";
-  const Status refused = Fetch(flags, world_.Around()).status();
+  const Status refused = Fetch(flags, world_.Context()).status();
   EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument);
   EXPECT_THAT(refused.message(), HasSubstr("--to: 's3://bucket/here' is in object storage: expected a local path"));
   flags.folder = "file://" + folder_.path() + "/there";
-  EXPECT_TRUE(Fetch(flags, world_.Around()).ok());
+  EXPECT_TRUE(Fetch(flags, world_.Context()).ok());
   EXPECT_TRUE(std::filesystem::exists(folder_.path() + "/there/metrics.jsonl"));
 }
 
 TEST_F(FetchCommandTest, OfAJobThatStillRunsSaysSo) {
   world_.Put(kube::kDistTrainings, JobWithLocalOutputs(view::testing::TrainingJobJson()));
-  const Status status = Fetch(Flags(), world_.Around()).status();
+  const Status status = Fetch(Flags(), world_.Context()).status();
   EXPECT_EQ(status.code(), StatusCode::kNotFound);
   EXPECT_THAT(status.message(), HasSubstr("the job is Training"));
 }
@@ -272,22 +272,22 @@ TEST_F(FetchCommandTest, TakesTheJobsCredentialsOnlyFromTheSecretThatItNames) {
   FetchFlags flags = Flags();
   flags.use_job_credentials = true;
   world_.Put(kube::kDistTrainings, job);
-  EXPECT_THAT(Fetch(flags, world_.Around()).status().message(), HasSubstr("the job names no Secret"));
+  EXPECT_THAT(Fetch(flags, world_.Context()).status().message(), HasSubstr("the job names no Secret"));
 
   job["spec"]["storage"]["s3"]["credentials"]["secretName"] = "cora-s3";
   world_.Put(kube::kDistTrainings, job);
-  EXPECT_EQ(Fetch(flags, world_.Around()).status().code(), StatusCode::kNotFound);
+  EXPECT_EQ(Fetch(flags, world_.Context()).status().code(), StatusCode::kNotFound);
 
   Json secret = {{"apiVersion", "v1"},
                  {"kind", "Secret"},
                  {"metadata", {{"name", "cora-s3"}, {"namespace", "ml"}}},
                  {"data", {{"AWS_ACCESS_KEY_ID", EncodeBase64("who")}}}};
   world_.Put(kube::kSecrets, secret);
-  EXPECT_THAT(Fetch(flags, world_.Around()).status().message(), HasSubstr("Secret ml/cora-s3 lacks"));
+  EXPECT_THAT(Fetch(flags, world_.Context()).status().message(), HasSubstr("Secret ml/cora-s3 lacks"));
 
   secret["data"]["AWS_SECRET_ACCESS_KEY"] = "hidden: words";
   world_.Put(kube::kSecrets, secret);
-  const std::string message = Fetch(flags, world_.Around()).status().message();
+  const std::string message = Fetch(flags, world_.Context()).status().message();
   EXPECT_THAT(message, AllOf(HasSubstr("AWS_SECRET_ACCESS_KEY is no base64"), Not(HasSubstr("hidden"))));
 }
 

@@ -16,7 +16,7 @@ constexpr int64_t kTailBytes = 64 << 10;
 constexpr size_t kNumWarnings = 8;
 constexpr std::chrono::seconds kLogTimeout{30};
 
-view::LogTail ReadTail(const Surroundings& around, const view::FailedPod& failed, bool previous) {
+view::LogTail ReadTail(const CommandContext& context, const view::FailedPod& failed, bool previous) {
   logs::LogOptions options;
   options.container = failed.container;
   options.previous = previous;
@@ -24,8 +24,8 @@ view::LogTail ReadTail(const Surroundings& around, const view::FailedPod& failed
   options.limit_bytes = kTailBytes;
   view::LogTail tail{.title =
                          "Last lines of container " + failed.container + (previous ? " before its last restart" : "")};
-  const Result<client::HttpResponse> response = around.transport.Send(
-      logs::LogRequest(failed.member.pod.meta.key, options), Deadline::After(kLogTimeout), around.stop);
+  const Result<client::HttpResponse> response = context.transport.Send(
+      logs::LogRequest(failed.member.pod.meta.key, options), Deadline::After(kLogTimeout), context.stop);
   if (!response.ok()) {
     tail.problem = response.status().message();
   } else if (response->code != 200) {
@@ -39,34 +39,34 @@ view::LogTail ReadTail(const Surroundings& around, const view::FailedPod& failed
 
 }  // namespace
 
-Result<int> Describe(const std::string& name, const Surroundings& around) {
-  ASSIGN_OR_RETURN(const api::DistTraining job, ReadJob(around, name));
+Result<int> Describe(const std::string& name, const CommandContext& context) {
+  ASSIGN_OR_RETURN(const api::DistTraining job, ReadJob(context, name));
   view::Explanation explanation{.training = job, .failed = std::nullopt};
   std::vector<view::JobPod> pods;
   // An RBAC role may allow reading DistTrainings but not pods. The conditions still explain most of it.
-  if (Result<std::vector<view::JobPod>> read = ReadPods(around, name); read.ok()) {
+  if (Result<std::vector<view::JobPod>> read = ReadPods(context, name); read.ok()) {
     pods = *std::move(read);
   } else if (read.status().code() == StatusCode::kPermissionDenied) {
     explanation.may_read_pods = false;
-    around.note("no pods and no logs: " + read.status().message());
+    context.note("no pods and no logs: " + read.status().message());
   } else {
     return read.status();
   }
   if (!api::IsTrue(job.status, api::kSucceeded)) explanation.failed = view::FindFailedPod(job, pods);
   if (explanation.failed && (explanation.failed->ended || explanation.failed->has_restarted)) {
     if (explanation.failed->has_restarted) {
-      explanation.tails.push_back(ReadTail(around, *explanation.failed, /*previous=*/true));
+      explanation.tails.push_back(ReadTail(context, *explanation.failed, /*previous=*/true));
     }
-    explanation.tails.push_back(ReadTail(around, *explanation.failed, /*previous=*/false));
+    explanation.tails.push_back(ReadTail(context, *explanation.failed, /*previous=*/false));
   }
-  if (Result<std::vector<view::JobEvent>> read = ReadWarnings(around, job, pods, kNumWarnings); read.ok()) {
+  if (Result<std::vector<view::JobEvent>> read = ReadWarnings(context, job, pods, kNumWarnings); read.ok()) {
     explanation.warnings = *std::move(read);
   } else {
-    around.note("no events: " + read.status().message());
+    context.note("no events: " + read.status().message());
   }
   std::optional<size_t> columns;  // a file or pipe gets whole lines
-  if (around.out.is_terminal) columns = around.out.columns();
-  RETURN_IF_ERROR(around.out.write(view::DescribeText(explanation, around.wall_now(), columns)));
+  if (context.out.is_terminal) columns = context.out.columns();
+  RETURN_IF_ERROR(context.out.write(view::DescribeText(explanation, context.wall_now(), columns)));
   return 0;
 }
 

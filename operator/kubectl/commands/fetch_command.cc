@@ -27,14 +27,14 @@ Result<std::string> SecretField(const kube::Json& secret, const std::string& nam
 }
 
 // Reads the credentials that the job's own pods use.
-Status UseJobCredentials(const api::DistTraining& job, const Surroundings& around,
+Status UseJobCredentials(const api::DistTraining& job, const CommandContext& context,
                          storage::S3CredentialSettings* credentials) {
   const std::string& name = job.spec->job.s3.credentials_secret;
   if (name.empty()) {
-    return FailedPrecondition("the job names no Secret (spec.storage.s3.credentials): leave out --use-job-credentials");
+    return FailedPrecondition("the job names no Secret (spec.storage.s3.credentials): omit --use-job-credentials");
   }
-  ASSIGN_OR_RETURN(const kube::Json secret, around.api.Get(kube::kSecrets, {around.name_space, name}));
-  const std::string where = "Secret " + around.name_space + "/" + name;
+  ASSIGN_OR_RETURN(const kube::Json secret, context.api.Get(kube::kSecrets, {context.name_space, name}));
+  const std::string where = "Secret " + context.name_space + "/" + name;
   *credentials = {};
   ASSIGN_OR_RETURN(credentials->access_key_id, SecretField(secret, "AWS_ACCESS_KEY_ID").While(where));
   ASSIGN_OR_RETURN(std::string key, SecretField(secret, "AWS_SECRET_ACCESS_KEY").While(where));
@@ -49,13 +49,13 @@ Status UseJobCredentials(const api::DistTraining& job, const Surroundings& aroun
 
 // The user's endpoint comes first: outside the cluster the service often has another address.
 Result<storage::StoreSettings> SettingsFor(const api::DistTraining& job, const FetchFlags& flags,
-                                           const Surroundings& around) {
-  ASSIGN_OR_RETURN(storage::StoreSettings settings, storage::ParseStoreSettings(around.environment));
+                                           const CommandContext& context) {
+  ASSIGN_OR_RETURN(storage::StoreSettings settings, storage::ParseStoreSettings(context.environment));
   const job::S3Storage& s3 = job.spec->job.s3;
   if (!flags.endpoint.empty()) settings.s3.endpoint = flags.endpoint;
   if (settings.s3.endpoint.empty()) settings.s3.endpoint = s3.endpoint;
   if (!s3.region.empty()) settings.s3.region = s3.region;  // the bucket's, independent of this machine
-  if (flags.use_job_credentials) RETURN_IF_ERROR(UseJobCredentials(job, around, &settings.s3.credentials));
+  if (flags.use_job_credentials) RETURN_IF_ERROR(UseJobCredentials(job, context, &settings.s3.credentials));
   return settings;
 }
 
@@ -68,13 +68,13 @@ Result<std::string> SelectFolder(const FetchFlags& flags) {
 // Fetches with a progress bar, which is removed when this returns.
 Result<outputs::FetchReport> FetchWithProgress(const storage::StoreLocation& place, const std::string& uri,
                                                const std::string& folder, const FetchFlags& flags,
-                                               const Surroundings& around) {
+                                               const CommandContext& context) {
   terminal::Progress progress(terminal::StyleFor(stderr, flags.quiet), stderr);
   progress.Begin("fetching " + text::Printable(uri));
   outputs::FetchOptions options;
   options.folder = folder;
   options.choices = flags.choices;
-  options.stop_requested = [&] { return around.stop.stop_requested(); };
+  options.stop_requested = [&] { return context.stop.stop_requested(); };
   options.progress = [&](const std::string& file, uint64_t present, uint64_t all) {
     const double fraction = all == 0 ? 1 : static_cast<double>(present) / static_cast<double>(all);
     progress.Update(fraction, text::Printable(file) + " (" + BytesText(present) + " of " + BytesText(all) + ")");
@@ -103,21 +103,21 @@ kube::Json ReportJson(const outputs::FetchReport& report, const std::string& fol
 
 }  // namespace
 
-Result<int> Fetch(const FetchFlags& flags, const Surroundings& around) {
+Result<int> Fetch(const FetchFlags& flags, const CommandContext& context) {
   ASSIGN_OR_RETURN(const std::string folder, SelectFolder(flags));
-  ASSIGN_OR_RETURN(const api::DistTraining job, ReadJob(around, flags.name));
+  ASSIGN_OR_RETURN(const api::DistTraining job, ReadJob(context, flags.name));
   ASSIGN_OR_RETURN(const std::string uri, view::OutputsUri(job));
-  ASSIGN_OR_RETURN(const storage::StoreSettings settings, SettingsFor(job, flags, around));
+  ASSIGN_OR_RETURN(const storage::StoreSettings settings, SettingsFor(job, flags, context));
   ASSIGN_OR_RETURN(const storage::StoreLocation place, storage::OpenStore(uri, settings));
 
-  const Result<outputs::FetchReport> report = FetchWithProgress(place, uri, folder, flags, around);
+  const Result<outputs::FetchReport> report = FetchWithProgress(place, uri, folder, flags, context);
   if (!report.ok() && report.status().code() == StatusCode::kNotFound && !api::IsTrue(job.status, api::kSucceeded)) {
     return NotFound("nothing has been committed at " + uri + " yet: the job is " + api::ToString(job.status.phase) +
                     " (" + report.status().message() + ")");
   }
   if (!report.ok()) return report.status().While("fetching " + uri);
-  RETURN_IF_ERROR(
-      around.out.write(flags.as_json ? view::JsonText(ReportJson(*report, folder, uri)) : ReportText(*report, folder)));
+  RETURN_IF_ERROR(context.out.write(flags.as_json ? view::JsonText(ReportJson(*report, folder, uri))
+                                                  : ReportText(*report, folder)));
   return 0;
 }
 

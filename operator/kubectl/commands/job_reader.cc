@@ -14,7 +14,7 @@ namespace {
 using kube::Json;
 
 // Lists the events of the namespace page by page and keeps only the newest that `wanted` accepts.
-Result<std::vector<view::JobEvent>> ReadEvents(const Surroundings& around, const std::string& field_selector,
+Result<std::vector<view::JobEvent>> ReadEvents(const CommandContext& context, const std::string& field_selector,
                                                const std::function<bool(const view::JobEvent&)>& wanted, size_t count) {
   std::vector<view::JobEvent> events;
   const auto take = [&](const std::vector<Json>& page) {
@@ -25,25 +25,25 @@ Result<std::vector<view::JobEvent>> ReadEvents(const Surroundings& around, const
     events = view::Newest(std::move(events), count);
     return true;
   };
-  const kube::ListOptions options{.name_space = around.name_space, .field_selector = field_selector};
-  RETURN_IF_ERROR(around.api
+  const kube::ListOptions options{.name_space = context.name_space, .field_selector = field_selector};
+  RETURN_IF_ERROR(context.api
                       .ListPages(
-                          kube::kCoreEvents, options, take, [&] { events.clear(); }, around.stop)
+                          kube::kCoreEvents, options, take, [&] { events.clear(); }, context.stop)
                       .status());
   return events;
 }
 
 }  // namespace
 
-Result<api::DistTraining> ReadJob(const Surroundings& around, const std::string& name) {
-  const Result<Json> object = around.api.Get(kube::kDistTrainings, {around.name_space, name});
+Result<api::DistTraining> ReadJob(const CommandContext& context, const std::string& name) {
+  const Result<Json> object = context.api.Get(kube::kDistTrainings, {context.name_space, name});
   if (object.ok()) return api::ParseDistTraining(*object);
   if (object.status().code() != StatusCode::kNotFound) return object.status();
-  return NotFound("no DistTraining " + name + " in namespace " + around.name_space + ": " + object.status().message());
+  return NotFound("no DistTraining " + name + " in namespace " + context.name_space + ": " + object.status().message());
 }
 
-Result<std::vector<api::DistTraining>> ReadJobs(const Surroundings& around, const std::string& name_space) {
-  ASSIGN_OR_RETURN(const client::ObjectList list, around.api.List(kube::kDistTrainings, {.name_space = name_space}));
+Result<std::vector<api::DistTraining>> ReadJobs(const CommandContext& context, const std::string& name_space) {
+  ASSIGN_OR_RETURN(const client::ObjectList list, context.api.List(kube::kDistTrainings, {.name_space = name_space}));
   std::vector<api::DistTraining> jobs;
   for (const Json& object : list.items) {
     if (kube::NestsTooDeep(object)) continue;  // the operator cannot read it either
@@ -55,11 +55,11 @@ Result<std::vector<api::DistTraining>> ReadJobs(const Surroundings& around, cons
   return jobs;
 }
 
-Result<std::vector<view::JobPod>> ReadPods(const Surroundings& around, const std::string& job) {
+Result<std::vector<view::JobPod>> ReadPods(const CommandContext& context, const std::string& job) {
   const kube::ListOptions options{
-      .name_space = around.name_space,
+      .name_space = context.name_space,
       .label_selector = std::string(resources::kManagedBySelector) + "," + resources::kJobLabel + "=" + job};
-  ASSIGN_OR_RETURN(const client::ObjectList list, around.api.List(kube::kPods, options));
+  ASSIGN_OR_RETURN(const client::ObjectList list, context.api.List(kube::kPods, options));
   std::vector<view::JobPod> members;
   for (const Json& object : list.items) {
     Result<kube::Pod> pod = kube::ParsePod(object);
@@ -74,16 +74,16 @@ Result<std::vector<view::JobPod>> ReadPods(const Surroundings& around, const std
   return members;
 }
 
-Result<std::vector<view::JobEvent>> ReadJobEvents(const Surroundings& around, const api::DistTraining& training,
+Result<std::vector<view::JobEvent>> ReadJobEvents(const CommandContext& context, const api::DistTraining& training,
                                                   size_t count) {
   const auto is_of_this_one = [&](const view::JobEvent& event) { return event.last_seen >= training.meta.created_at; };
-  return ReadEvents(around,
+  return ReadEvents(context,
                     "involvedObject.kind=" + std::string(kube::kDistTrainings.kind) +
                         ",involvedObject.name=" + training.meta.key.name,
                     is_of_this_one, count);
 }
 
-Result<std::vector<view::JobEvent>> ReadWarnings(const Surroundings& around, const api::DistTraining& training,
+Result<std::vector<view::JobEvent>> ReadWarnings(const CommandContext& context, const api::DistTraining& training,
                                                  const std::vector<view::JobPod>& pods, size_t count) {
   std::set<std::string> objects = {std::string(kube::kDistTrainings.kind) + " " + training.meta.key.name};
   for (const api::ChildRef& child : training.status.child_refs) objects.insert(child.kind + " " + child.name);
@@ -93,7 +93,7 @@ Result<std::vector<view::JobEvent>> ReadWarnings(const Surroundings& around, con
   const auto is_ours = [&](const view::JobEvent& event) {
     return event.last_seen >= training.meta.created_at && objects.contains(event.object);
   };
-  return ReadEvents(around, "type=Warning", is_ours, count);
+  return ReadEvents(context, "type=Warning", is_ours, count);
 }
 
 }  // namespace espalier::ctl::kubectl

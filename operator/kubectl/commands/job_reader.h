@@ -4,25 +4,25 @@
 #include <string>
 #include <vector>
 
-#include "operator/kubectl/commands/surroundings.h"
+#include "operator/kubectl/commands/command_context.h"
 #include "operator/kubectl/view/job_event.h"
 #include "operator/kubectl/view/job_pod.h"
 
 namespace espalier::ctl::kubectl {
 
 // Returns the job, or NotFound with its name and namespace. Other errors are those of ApiClient.
-Result<api::DistTraining> ReadJob(const Surroundings& around, const std::string& name);
+Result<api::DistTraining> ReadJob(const CommandContext& context, const std::string& name);
 // Returns all jobs, sorted by namespace and name. Objects that are not DistTrainings are left out.
-Result<std::vector<api::DistTraining>> ReadJobs(const Surroundings& around, const std::string& name_space);
+Result<std::vector<api::DistTraining>> ReadJobs(const CommandContext& context, const std::string& name_space);
 
 // Returns the job's pods, sorted by role, rank and attempt.
-Result<std::vector<view::JobPod>> ReadPods(const Surroundings& around, const std::string& job);
+Result<std::vector<view::JobPod>> ReadPods(const CommandContext& context, const std::string& job);
 
 // Returns the newest `count` events about the DistTraining itself, oldest first.
-Result<std::vector<view::JobEvent>> ReadJobEvents(const Surroundings& around, const api::DistTraining& training,
+Result<std::vector<view::JobEvent>> ReadJobEvents(const CommandContext& context, const api::DistTraining& training,
                                                   size_t count);
 // Returns the newest `count` warnings about the job, its children and these pods, oldest first.
-Result<std::vector<view::JobEvent>> ReadWarnings(const Surroundings& around, const api::DistTraining& training,
+Result<std::vector<view::JobEvent>> ReadWarnings(const CommandContext& context, const api::DistTraining& training,
                                                  const std::vector<view::JobPod>& pods, size_t count);
 
 }  // namespace espalier::ctl::kubectl

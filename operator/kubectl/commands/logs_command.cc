@@ -57,36 +57,36 @@ std::vector<logs::LogSource> MakeSources(const std::vector<view::JobPod>& member
 
 class LogsCommand {
  public:
-  LogsCommand(const LogsFlags& flags, const Surroundings& around) : flags_(flags), around_(around) {
+  LogsCommand(const LogsFlags& flags, const CommandContext& context) : flags_(flags), context_(context) {
     if (flags.tail_lines >= 0) options_.tail_lines = flags.tail_lines;
     options_.previous = flags.previous;
     printer_.line = [this](const logs::LogSource& source, const logs::LogLine& line) { return Print(source, line); };
     printer_.problem = [this](const logs::LogSource& source, const Status& status) {
-      around_.note("[" + source.label + "] " + status.message());
+      context_.note("[" + source.label + "] " + status.message());
     };
   }
 
-  Result<int> PrintWhatIsThere() {
-    RETURN_IF_ERROR(ReadJob(around_, flags_.name).status());
+  Result<int> PrintAvailable() {
+    RETURN_IF_ERROR(ReadJob(context_, flags_.name).status());
     ASSIGN_OR_RETURN(const std::vector<view::JobPod> members, Wanted());
-    if (members.empty()) return NotFound("no such pod of " + flags_.name + " is there (any more): " + Choice());
+    if (members.empty()) return NotFound(flags_.name + " has no such pod (any more): " + Choice());
     const std::vector<logs::LogSource> sources = MakeSources(members, Containers::kAll);
     if (sources.size() > flags_.max_pods) {
       return ResourceExhausted(std::to_string(sources.size()) +
                                " logs: choose with --role and --rank, or raise --max-pods");
     }
-    RETURN_IF_ERROR(logs::PrintMerged(around_.transport, sources, options_, printer_, around_.stop));
+    RETURN_IF_ERROR(logs::PrintMerged(context_.transport, sources, options_, printer_, context_.stop));
     return 0;
   }
 
   Result<int> FollowAll() {
-    RETURN_IF_ERROR(ReadJob(around_, flags_.name).status());
+    RETURN_IF_ERROR(ReadJob(context_, flags_.name).status());
     const logs::PodFinder finder{.find = [this] { return Find(); },
                                  .look = [this](const logs::LogSource& source) { return Look(source); }};
     logs::FollowOptions options;
     options.log = options_;
     options.max_logs = flags_.max_pods;
-    RETURN_IF_ERROR(logs::Follow(around_.transport, finder, options, printer_, around_.stop));
+    RETURN_IF_ERROR(logs::Follow(context_.transport, finder, options, printer_, context_.stop));
     return 0;
   }
 
@@ -97,7 +97,7 @@ class LogsCommand {
   }
 
   Result<std::vector<view::JobPod>> Wanted() const {
-    ASSIGN_OR_RETURN(std::vector<view::JobPod> members, ReadPods(around_, flags_.name));
+    ASSIGN_OR_RETURN(std::vector<view::JobPod> members, ReadPods(context_, flags_.name));
     std::erase_if(members, [&](const view::JobPod& member) {
       const bool is_of_role = flags_.role.empty() || flags_.role == api::ToString(member.role);
       return !is_of_role || (flags_.rank >= 0 && flags_.rank != member.rank);
@@ -107,7 +107,7 @@ class LogsCommand {
 
   // No more pods will be created once the job has ended or is gone.
   Result<logs::PodFinder::Found> Find() const {
-    const Result<api::DistTraining> job = ReadJob(around_, flags_.name);
+    const Result<api::DistTraining> job = ReadJob(context_, flags_.name);
     const bool is_gone = !job.ok() && job.status().code() == StatusCode::kNotFound;
     if (!job.ok() && !is_gone) return job.status();
     ASSIGN_OR_RETURN(const std::vector<view::JobPod> members, Wanted());
@@ -116,7 +116,7 @@ class LogsCommand {
   }
 
   Result<logs::ContainerLife> Look(const logs::LogSource& source) const {
-    const Result<kube::Json> object = around_.api.Get(kube::kPods, source.pod);
+    const Result<kube::Json> object = context_.api.Get(kube::kPods, source.pod);
     if (!object.ok() && object.status().code() == StatusCode::kNotFound) return logs::ContainerLife::kGone;
     if (!object.ok()) return object.status();
     ASSIGN_OR_RETURN(const kube::Pod pod, kube::ParsePod(*object));
@@ -131,22 +131,22 @@ class LogsCommand {
   Status Print(const logs::LogSource& source, const logs::LogLine& line) const {
     std::string text = "[" + source.label + "] ";
     if (flags_.timestamps && line.time) text += kube::FormatMicroTime(*line.time) + " ";
-    text += around_.out.is_terminal ? text::Printable(line.text, text::Spacing::kKeepLinesTabs) : line.text;
-    return around_.out.write(text + "\n");
+    text += context_.out.is_terminal ? text::Printable(line.text, text::Spacing::kKeepLinesTabs) : line.text;
+    return context_.out.write(text + "\n");
   }
 
   const LogsFlags& flags_;  // both must outlive this
-  const Surroundings& around_;
+  const CommandContext& context_;
   logs::LogOptions options_;
   logs::LogPrinter printer_;
 };
 
 }  // namespace
 
-Result<int> PrintLogs(const LogsFlags& flags, const Surroundings& around) {
+Result<int> PrintLogs(const LogsFlags& flags, const CommandContext& context) {
   if (!flags.role.empty()) RETURN_IF_ERROR(view::RoleNamed(flags.role).status().While("--role"));
-  LogsCommand command(flags, around);
-  return flags.follow ? command.FollowAll() : command.PrintWhatIsThere();
+  LogsCommand command(flags, context);
+  return flags.follow ? command.FollowAll() : command.PrintAvailable();
 }
 
 }  // namespace espalier::ctl::kubectl

@@ -27,13 +27,13 @@ Json Running(const std::string& name, api::Role role, int64_t rank) {
 class Follower {
  public:
   Follower(PluginWorld& world, LogsFlags flags)
-      : world_(world), flags_(std::move(flags)), around_(world.Around()), result_(0) {
-    around_.out.write = [this](std::string_view text) {
+      : world_(world), flags_(std::move(flags)), context_(world.Context()), result_(0) {
+    context_.out.write = [this](std::string_view text) {
       MutexLock lock(&mutex_);
       output_ += text;
       return Status();
     };
-    thread_ = std::thread([this] { result_ = PrintLogs(flags_, around_); });
+    thread_ = std::thread([this] { result_ = PrintLogs(flags_, context_); });
   }
   ~Follower() {
     world_.stop.request_stop();
@@ -54,7 +54,7 @@ class Follower {
  private:
   PluginWorld& world_;
   const LogsFlags flags_;
-  Surroundings around_;
+  CommandContext context_;
   Mutex mutex_;
   std::string output_ ABSL_GUARDED_BY(mutex_);
   Result<int> result_;
@@ -78,16 +78,17 @@ class LogsCommandTest : public ::testing::Test {
 };
 
 TEST_F(LogsCommandTest, PrintsAllPodsInTheOrderOfTime) {
-  EXPECT_EQ(*PrintLogs({.name = "cora"}, world_.Around()), 0);
+  EXPECT_EQ(*PrintLogs({.name = "cora"}, world_.Context()), 0);
   EXPECT_EQ(world_.output, "[trainer-0] first\n[trainer-1] second\n[server-0] third\n[trainer-0] fourth\n");
 }
 
 TEST_F(LogsCommandTest, ChoosesByRoleAndRankAndCutsToTheTail) {
   EXPECT_EQ(
-      *PrintLogs({.name = "cora", .role = "trainer", .rank = 0, .timestamps = true, .tail_lines = 1}, world_.Around()),
+      *PrintLogs({.name = "cora", .role = "trainer", .rank = 0, .timestamps = true, .tail_lines = 1}, world_.Context()),
       0);
   EXPECT_EQ(world_.output, "[trainer-0] 2026-01-02T03:00:04.000000Z fourth\n");
-  EXPECT_EQ(PrintLogs({.name = "cora", .role = "boss"}, world_.Around()).status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(PrintLogs({.name = "cora", .role = "boss"}, world_.Context()).status().code(),
+            StatusCode::kInvalidArgument);
 }
 
 TEST_F(LogsCommandTest, TellsTwoIncarnationsApart) {
@@ -98,7 +99,7 @@ TEST_F(LogsCommandTest, TellsTwoIncarnationsApart) {
   world_.Put(kube::kPods, old);
   world_.Put(kube::kPods, current);
   world_.transport.Write("t0-old", 0.5, "before");
-  EXPECT_EQ(*PrintLogs({.name = "cora", .role = "trainer", .rank = 0}, world_.Around()), 0);
+  EXPECT_EQ(*PrintLogs({.name = "cora", .role = "trainer", .rank = 0}, world_.Context()), 0);
   EXPECT_EQ(world_.output, "[trainer-0@1] before\n[trainer-0@2] first\n[trainer-0@2] fourth\n");
 }
 
@@ -108,28 +109,28 @@ TEST_F(LogsCommandTest, EachServerOfAPodHasALog) {
     pod["status"]["containerStatuses"].push_back({{"name", container}, {"ready", true}, {"restartCount", 0}});
   }
   world_.Put(kube::kPods, pod);
-  EXPECT_EQ(*PrintLogs({.name = "cora", .role = "server"}, world_.Around()), 0);
+  EXPECT_EQ(*PrintLogs({.name = "cora", .role = "server"}, world_.Context()), 0);
   EXPECT_EQ(world_.output, "[server-0] third\n[server-0/server-1] third\n");  // the fake has one log for a pod
   EXPECT_THAT(world_.transport.targets(), ::testing::Contains(HasSubstr("container=server-1")));
-  EXPECT_EQ(PrintLogs({.name = "cora", .role = "server", .max_pods = 1}, world_.Around()).status().code(),
+  EXPECT_EQ(PrintLogs({.name = "cora", .role = "server", .max_pods = 1}, world_.Context()).status().code(),
             StatusCode::kResourceExhausted);
 }
 
 TEST_F(LogsCommandTest, OnlyATerminalIsProtected) {
   world_.transport.Write("t1", 9, "\x1b[2Jred");
-  EXPECT_EQ(*PrintLogs({.name = "cora", .rank = 1}, world_.Around()), 0);
+  EXPECT_EQ(*PrintLogs({.name = "cora", .rank = 1}, world_.Context()), 0);
   EXPECT_THAT(world_.output, HasSubstr("[trainer-1] \x1b[2Jred\n"));
 
   world_.output.clear();
   world_.is_terminal = true;
-  EXPECT_EQ(*PrintLogs({.name = "cora", .rank = 1}, world_.Around()), 0);
+  EXPECT_EQ(*PrintLogs({.name = "cora", .rank = 1}, world_.Context()), 0);
   EXPECT_THAT(world_.output, HasSubstr("[trainer-1] \\x1b[2Jred\n"));
 }
 
 TEST_F(LogsCommandTest, SaysWhereThereAreNoPodsOrTooMany) {
-  EXPECT_EQ(PrintLogs({.name = "cora", .role = "sampler"}, world_.Around()).status().code(), StatusCode::kNotFound);
-  EXPECT_EQ(PrintLogs({.name = "photo"}, world_.Around()).status().code(), StatusCode::kNotFound);
-  EXPECT_EQ(PrintLogs({.name = "cora", .max_pods = 2}, world_.Around()).status().code(),
+  EXPECT_EQ(PrintLogs({.name = "cora", .role = "sampler"}, world_.Context()).status().code(), StatusCode::kNotFound);
+  EXPECT_EQ(PrintLogs({.name = "photo"}, world_.Context()).status().code(), StatusCode::kNotFound);
+  EXPECT_EQ(PrintLogs({.name = "cora", .max_pods = 2}, world_.Context()).status().code(),
             StatusCode::kResourceExhausted);
 }
 
@@ -142,7 +143,7 @@ TEST_F(LogsCommandTest, FollowsUntilTheJobHasEnded) {
   ended["status"]["phase"] = "Succeeded";
   world_.Put(kube::kPods, ended);
   world_.Put(kube::kDistTrainings, view::testing::SucceededJobJson());
-  const Result<int> followed = PrintLogs({.name = "cora", .follow = true}, world_.Around());
+  const Result<int> followed = PrintLogs({.name = "cora", .follow = true}, world_.Context());
   ASSERT_TRUE(followed.ok()) << followed.status().ToString();
   EXPECT_EQ(world_.output, "[trainer-0] first\n[trainer-0] fourth\n");
 }
@@ -175,11 +176,11 @@ TEST_F(LogsCommandTest, FollowsAPodThatOutlivesItsJob) {
 TEST_F(LogsCommandTest, PreviousIsTheContainerBeforeTheLastRestart) {
   world_.transport.Restart("t0");
   world_.transport.Write("t0", 9, "after the restart");
-  EXPECT_EQ(*PrintLogs({.name = "cora", .role = "trainer", .previous = true}, world_.Around()), 0);
+  EXPECT_EQ(*PrintLogs({.name = "cora", .role = "trainer", .previous = true}, world_.Context()), 0);
   EXPECT_EQ(world_.output, "[trainer-0] first\n[trainer-0] fourth\n");
   EXPECT_THAT(world_.notes, AllOf(HasSubstr("[trainer-1] "), HasSubstr("previous terminated container"),
                                   Not(HasSubstr("[trainer-0]"))));
-  EXPECT_EQ(PrintLogs({.name = "cora", .role = "server", .previous = true}, world_.Around()).status().code(),
+  EXPECT_EQ(PrintLogs({.name = "cora", .role = "server", .previous = true}, world_.Context()).status().code(),
             StatusCode::kInvalidArgument);
 }
 

@@ -3,8 +3,8 @@
 
 namespace espalier::ctl::kubectl {
 
-Result<int> SuspendOrResume(SuspendAction action, const std::string& name, const Surroundings& around) {
-  ASSIGN_OR_RETURN(const api::DistTraining job, ReadJob(around, name));
+Result<int> SuspendOrResume(SuspendAction action, const std::string& name, const CommandContext& context) {
+  ASSIGN_OR_RETURN(const api::DistTraining job, ReadJob(context, name));
   const bool suspend = action == SuspendAction::kSuspend;
   const std::string what = suspend ? "suspended" : "resumed";
   if (api::IsTerminal(job.status)) {
@@ -13,9 +13,9 @@ Result<int> SuspendOrResume(SuspendAction action, const std::string& name, const
   }
   // With the uid, the patch fails instead of changing a new job of the same name.
   const kube::Json patch = {{"metadata", {{"uid", job.meta.uid}}}, {"spec", {{"runPolicy", {{"suspend", suspend}}}}}};
-  RETURN_IF_ERROR(around.api.MergePatch(kube::kDistTrainings, job.meta.key, patch).status());
-  around.note(kube::ToString(job.meta.key) + " is being " + what +
-              (suspend ? ": it writes a checkpoint and then deletes its pods" : " from its newest checkpoint"));
+  RETURN_IF_ERROR(context.api.MergePatch(kube::kDistTrainings, job.meta.key, patch).status());
+  context.note(kube::ToString(job.meta.key) + " is being " + what +
+               (suspend ? ": it writes a checkpoint and then deletes its pods" : " from its newest checkpoint"));
   return 0;
 }
 

@@ -153,9 +153,9 @@ TEST(TerminalTest, TheWatchedJobIsPaintedInPlace) {
     world.Put(kube::kDistTrainings, view::testing::SucceededJobJson());
     return true;
   };
-  Surroundings around = world.Around();
-  around.out = text::StandardOutput("xterm");
-  const Result<int> watched = WatchStatus("cora", around);
+  CommandContext context = world.Context();
+  context.out = text::StandardOutput("xterm");
+  const Result<int> watched = WatchStatus("cora", context);
   const std::string output = terminal.Taken();
   ASSERT_TRUE(watched.ok()) << watched.status().ToString();
   EXPECT_EQ(*watched, 0);
@@ -172,12 +172,12 @@ TEST(TerminalTest, OneThatCannotRepaintGetsALineForEachChange) {
   ASSERT_TRUE(terminal.works()) << "no pseudo terminal: is devpts mounted?";
   PluginWorld world;
   world.Put(kube::kDistTrainings, view::testing::SucceededJobJson());
-  Surroundings around = world.Around();
-  around.out = text::StandardOutput("dumb");
-  const Result<int> watched = WatchStatus("cora", around);
+  CommandContext context = world.Context();
+  context.out = text::StandardOutput("dumb");
+  const Result<int> watched = WatchStatus("cora", context);
   const std::string output = terminal.Taken();
   ASSERT_TRUE(watched.ok()) << watched.status().ToString();
-  EXPECT_TRUE(around.out.is_terminal);
+  EXPECT_TRUE(context.out.is_terminal);
   EXPECT_THAT(output, AllOf(StartsWith("2026-01-02T03:10:00Z  Succeeded"), ::testing::Not(HasSubstr("\033"))));
 }
 
@@ -190,9 +190,9 @@ TEST(TerminalTest, AFailureIsDescribedOnOneScreen) {
   for (int i = 1; i <= 20; ++i) {
     world.transport.Write("cora-trainer-4-1-x7k2p", i, "line " + std::to_string(i) + " " + std::string(500, 'x'));
   }
-  Surroundings around = world.Around();
-  around.out = text::StandardOutput("xterm");
-  const Result<int> described = Describe("cora", around);
+  CommandContext context = world.Context();
+  context.out = text::StandardOutput("xterm");
+  const Result<int> described = Describe("cora", context);
   const std::string output = terminal.Taken();
   ASSERT_TRUE(described.ok()) << described.status().ToString();
   const Screen screen(output, 80);
@@ -202,7 +202,7 @@ TEST(TerminalTest, AFailureIsDescribedOnOneScreen) {
   EXPECT_THAT(output, ::testing::Not(HasSubstr("line 6 ")));
 
   // A file gets all fifteen lines that were read, in full.
-  EXPECT_EQ(*Describe("cora", world.Around()), 0);
+  EXPECT_EQ(*Describe("cora", world.Context()), 0);
   EXPECT_THAT(world.output, HasSubstr("  | line 6 " + std::string(500, 'x') + "\n"));
 }
 

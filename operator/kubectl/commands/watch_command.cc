@@ -27,16 +27,16 @@ void AddUnlessEmpty(const std::string& line, std::vector<std::string>* lines) {
 // Shows a job repeatedly: repainted in place on a terminal, elsewhere as a line for each change.
 class LiveView {
  public:
-  explicit LiveView(const Surroundings& around) : around_(around), painter_(around.out) {}
+  explicit LiveView(const CommandContext& context) : context_(context), painter_(context.out) {}
 
   Status Show(const api::DistTraining& training) {
     rate_.See(training);
-    if (around_.out.can_repaint) return painter_.Paint(Block(training));
+    if (context_.out.can_repaint) return painter_.Paint(Block(training));
     const std::string contents = Line(training, AgesFrom(training));
     if (contents == last_) return {};
     last_ = contents;
-    const kube::WallTime now = around_.wall_now();
-    return around_.out.write(kube::FormatTime(now) + "  " + text::Printable(Line(training, now)) + "\n");
+    const kube::WallTime now = context_.wall_now();
+    return context_.out.write(kube::FormatTime(now) + "  " + text::Printable(Line(training, now)) + "\n");
   }
 
  private:
@@ -62,7 +62,7 @@ class LiveView {
     const api::Status& status = training.status;
     std::vector<std::string> lines;
     AddUnlessEmpty(kube::ToString(training.meta.key) + "  " + api::ToString(status.phase), &lines);
-    AddUnlessEmpty(view::ProgressText(training, view::WithBar::kYes, rate_.epochs_per_minute(), around_.wall_now()),
+    AddUnlessEmpty(view::ProgressText(training, view::WithBar::kYes, rate_.epochs_per_minute(), context_.wall_now()),
                    &lines);
     if (status.progress) AddUnlessEmpty(view::MetricsText(*status.progress), &lines);
     AddUnlessEmpty(view::RolesText(status), &lines);
@@ -71,44 +71,44 @@ class LiveView {
     return lines;
   }
 
-  const Surroundings& around_;  // must outlive this
+  const CommandContext& context_;  // must outlive this
   view::Painter painter_;
   view::EpochRate rate_;
   std::string last_;
 };
 
-int ToExitStatus(const api::DistTraining& training, const Surroundings& around) {
+int ToExitStatus(const api::DistTraining& training, const CommandContext& context) {
   if (api::IsTrue(training.status, api::kFailed)) {
-    around.note(kube::ToString(training.meta.key) + " has failed; for details run: kubectl espalier describe " +
-                training.meta.key.name + " -n " + training.meta.key.name_space);
+    context.note(kube::ToString(training.meta.key) + " has failed; for details run: kubectl espalier describe " +
+                 training.meta.key.name + " -n " + training.meta.key.name_space);
     return kJobHasFailed;
   }
-  if (const Result<std::string> uri = view::OutputsUri(training); uri.ok()) around.note("outputs: " + *uri);
+  if (const Result<std::string> uri = view::OutputsUri(training); uri.ok()) context.note("outputs: " + *uri);
   return 0;
 }
 
 }  // namespace
 
-Result<int> WatchStatus(const std::string& name, const Surroundings& around) {
-  LiveView view(around);
+Result<int> WatchStatus(const std::string& name, const CommandContext& context) {
+  LiveView view(context);
   std::string uid;
   std::optional<kube::WallTime> silent_since;
   while (true) {
-    const Result<api::DistTraining> job = ReadJob(around, name);
+    const Result<api::DistTraining> job = ReadJob(context, name);
     if (job.ok()) {
       if (!uid.empty() && uid != job->meta.uid) return NotFound(name + " was deleted; another job has its name now");
       uid = job->meta.uid;
       silent_since.reset();
       RETURN_IF_ERROR(view.Show(*job));
-      if (api::IsTerminal(job->status)) return ToExitStatus(*job, around);
+      if (api::IsTerminal(job->status)) return ToExitStatus(*job, context);
     } else {
-      if (around.stop.stop_requested()) return Cancelled("asked to stop");
+      if (context.stop.stop_requested()) return Cancelled("asked to stop");
       if (!IsRetryable(job.status().code())) return job.status();
-      if (!silent_since) around.note(job.status().message() + "; asking again");
-      silent_since = silent_since.value_or(around.wall_now());
-      if (around.wall_now() - *silent_since >= kLongestOutage) return job.status();
+      if (!silent_since) context.note(job.status().message() + "; asking again");
+      silent_since = silent_since.value_or(context.wall_now());
+      if (context.wall_now() - *silent_since >= kLongestOutage) return job.status();
     }
-    if (!around.pause(kPollInterval)) return Cancelled("asked to stop");
+    if (!context.pause(kPollInterval)) return Cancelled("asked to stop");
   }
 }
 

@@ -46,7 +46,7 @@ Status MakeFolder(const fs::path& folder) {
 Status MakeRoom(int descriptor, const fs::path& partial, uint64_t size_bytes) {
   const int error = storage::AllocateBlocks(descriptor, size_bytes);
   if (error == 0) return {};
-  const bool is_full = storage::MeansFull(error);
+  const bool is_full = storage::IsOutOfSpace(error);
   if (is_full) unlink(partial.c_str());
   return FromErrno(is_full ? ENOSPC : error,
                    "making room for " + std::to_string(size_bytes) + " bytes of " + partial.string());

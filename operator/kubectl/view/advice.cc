@@ -31,8 +31,8 @@ const std::map<std::string, std::string>& AdviceByReason() {
       {plan::kNotAllowed,
        "Use what the cluster's administrator allows in the fields that the message names, or ask for more (the "
        "operator's --allowed-service-accounts, --allowed-images, --secret-label)."},
-      {plan::kSecretMissing, "Create the Secret in the job's namespace; the job goes on by itself."},
-      {plan::kSecretKeyMissing, "Add the key to the Secret; the job goes on by itself."},
+      {plan::kSecretMissing, "Create the Secret in the job's namespace; the job then continues."},
+      {plan::kSecretKeyMissing, "Add the key to the Secret; the job then continues."},
       {plan::kFailedMount, "Make the volume, Secret or ConfigMap that spec.<role>.template mounts; it is tried again."},
       {plan::kNameTaken, "Delete or rename the object that has the name, or give the job another name."},
       {plan::kRefused,
@@ -52,7 +52,7 @@ const std::map<std::string, std::string>& AdviceByReason() {
       {plan::kSignal, "Read the last lines of the log: the process crashed, or something on the node killed it."},
       {plan::kDisrupted, "Nothing: pods that are evicted or preempted are made again, and this is not counted."},
       {plan::kNodeLost, "Nothing: the pods are made again on other nodes. See whether the node comes back."},
-      {plan::kServerLost, "Nothing: trainers go on from their checkpoint, and this is not counted."},
+      {plan::kServerLost, "Nothing: trainers resume from their checkpoint, and the failure is not counted."},
       {plan::kHeldBack, "Mend what the message names: some of the trainers could not be started. Not counted."},
       {plan::kCertificatesReplaced, "Nothing: the operator has replaced the certificates, and this is not counted."},
       {plan::kStoppedSoon, "Nothing: the program asks to be tried later. The next time in a row is counted."},
@@ -72,11 +72,12 @@ const std::map<std::string, std::string>& AdviceByReason() {
       {plan::kPodRejected, "See why the node refuses the pod: the message is the kubelet's."},
       {plan::kScriptChanged,
        "Put the script with the digest of status.script.sha256 back before the restarts reach runPolicy.backoffLimit, "
-       "or suspend the job until it is there. To run the new script, start a new job."},
-      {plan::kOtherExit, "Read the last lines of the log: the container's program ended with a code of its own."},
+       "or suspend the job until it exists. To run the new script, start a new job."},
+      {plan::kOtherExit,
+       "Read the last lines of the log: the container's program ended with a code that Espalier does not use."},
       {plan::kResultLost, "Nothing: the partitioner runs again, and finds the partitions that it has made."},
       {plan::kNoEvidence,
-       "See the events and the job's pods: whatever failed is gone. cleanPodPolicy: None keeps pods."},
+       "See the events and the job's pods: the failed pod was deleted. cleanPodPolicy: None keeps pods."},
       {plan::kDeadlineExceeded, "Give a job more time (spec.runPolicy.activeDeadlineSeconds), or more to run with."},
       {telemetry::TerminationReason(ExitCode::kBadDocument),
        "Mend the document as the message says and create the job again: the same document fails again."},
@@ -87,7 +88,7 @@ const std::map<std::string, std::string>& AdviceByReason() {
        "See whether the object storage and the other pods can be reached from spec.<role>'s pods."},
       {telemetry::TerminationReason(ExitCode::kBadCredentials),
        "See whether the Secret of spec.storage.s3.credentials, or the pods' account, may read and write there."},
-      {telemetry::TerminationReason(ExitCode::kAskedToStop), "Nothing: it was asked to stop, and goes on."},
+      {telemetry::TerminationReason(ExitCode::kAskedToStop), "Nothing: it was asked to stop, and resumes."},
   };
   return *advice;
 }

@@ -149,7 +149,7 @@ std::string ToText(const Listing& listing) {
 
 std::string GoneText(const api::LastError& error) {
   return error.pod +
-         " is gone, and its log with it (spec.runPolicy.cleanPodPolicy: None keeps the pods of a job that "
+         " was deleted with its log (spec.runPolicy.cleanPodPolicy: None keeps the pods of a job that "
          "has ended)";
 }
 

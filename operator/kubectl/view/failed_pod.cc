@@ -47,7 +47,7 @@ FailedPod Describe(const JobPod& member) {
   return failed;
 }
 
-bool IsWorthTelling(const JobPod& member) {
+bool IsRelevant(const JobPod& member) {
   return !member.pod.unscheduled_reason.empty() ||
          std::any_of(member.pod.containers.begin(), member.pod.containers.end(),
                      [&](const kube::ContainerState& container) { return Weight(member, container) > 0; });
@@ -71,7 +71,7 @@ std::optional<FailedPod> FindFailedPod(const api::DistTraining& training, const 
     highest = failure->rank;
   }
   if (strongest != nullptr) return Describe(*strongest);
-  const auto stuck = std::find_if(members.begin(), members.end(), IsWorthTelling);
+  const auto stuck = std::find_if(members.begin(), members.end(), IsRelevant);
   return stuck == members.end() ? std::nullopt : std::optional(Describe(*stuck));
 }
 

@@ -26,7 +26,7 @@ std::string WhereToLook(const api::DistTraining& training) {
 // Returns "" if espalier-operator handles the job, has written a status, and has seen the current version of the job.
 // The last condition does not apply to a job that has ended.
 std::string AdviceForMissingOperator(const api::DistTraining& training) {
-  if (!api::IsInOurCharge(training.raw_spec)) {
+  if (!api::IsManagedByEspalier(training.raw_spec)) {
     return "spec.runPolicy.managedBy leaves this job to " + api::EffectiveRunPolicy(training).managed_by +
            ": see whether that controller runs. espalier-operator does nothing for the job.";
   }
@@ -80,9 +80,8 @@ std::string AdviceForReason(const api::DistTraining& training, const std::string
   std::string text = advice.empty() ? "see the message above" : advice;
   const Result<std::string> outputs = OutputsUri(training);
   if (api::IsTerminal(training.status) && training.status.partition && outputs.ok()) {
-    text +=
-        "\nThis job has ended. A new one may go on from what it has saved: spec.checkpoint.resumeFrom: " + *outputs +
-        "/checkpoints";
+    text += "\nThis job has ended. A new job can resume from its checkpoint: spec.checkpoint.resumeFrom: " + *outputs +
+            "/checkpoints";
   }
   return text;
 }

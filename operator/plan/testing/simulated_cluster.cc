@@ -77,7 +77,7 @@ Observed SimulatedCluster::Now() const {
   for (const auto& [name, set] : sets_) seen.stateful_sets.push_back(std::make_shared<kube::StatefulSet>(set));
   for (const auto& [name, pod] : pods_) seen.pods.push_back(std::make_shared<kube::Pod>(pod.pod));
   for (const auto& [name, child] : others_) seen.others.push_back(child);
-  seen.in_the_way = in_the_way_;
+  seen.conflicting_objects = conflicting_objects_;
   seen.authority = authority_;
   seen.leaves = leaves_;
   seen.missing_secrets = missing_secrets_;
@@ -158,7 +158,7 @@ Status SimulatedCluster::Do(const Action& action) {
 Status SimulatedCluster::Apply(const ApplyChild& apply) {
   ASSIGN_OR_RETURN(kube::ObjectMeta meta, kube::ParseObjectMeta(apply.object));
   const std::string name = meta.key.name;
-  for (const Child& other : in_the_way_) {
+  for (const Child& other : conflicting_objects_) {
     if (*other.resource == *apply.resource && other.meta.key.name == name) return FailedPrecondition("name taken");
   }
   const Name key{std::string(apply.resource->kind), name};
@@ -202,7 +202,7 @@ Status SimulatedCluster::Delete(const plan::DeleteChild& deletion) {
     if (deletion.force) {
       pods_.erase(pod);
     } else {
-      AskToDelete(&pod->second);
+      RequestDeletion(&pod->second);
       kube::ObjectMeta& meta = pod->second.pod.meta;
       if (deletion.grace) meta.deletion_grace = std::min(meta.deletion_grace, *deletion.grace);
     }
@@ -330,7 +330,7 @@ void SimulatedCluster::DeleteChild(const kube::Resource& resource, const std::st
 }
 
 void SimulatedCluster::DeletePod(const std::string& name) {
-  if (const auto pod = pods_.find(name); pod != pods_.end()) AskToDelete(&pod->second);
+  if (const auto pod = pods_.find(name); pod != pods_.end()) RequestDeletion(&pod->second);
 }
 
 void SimulatedCluster::SuspendJob(const std::string& name, bool suspend, const std::string& manager) {
@@ -358,7 +358,7 @@ void SimulatedCluster::Occupy(const kube::Resource& resource, const std::string&
   child.meta.controller = kube::OwnerReference{"apps/v1", "Deployment", "stranger", "uid-of-a-stranger"};
   child.meta.created_at = now_;
   if (!with_label) {
-    in_the_way_.push_back(child);
+    conflicting_objects_.push_back(child);
   } else if (resource == kube::kJobs) {
     jobs_[name].meta = child.meta;
   } else if (resource == kube::kStatefulSets) {
@@ -369,7 +369,7 @@ void SimulatedCluster::Occupy(const kube::Resource& resource, const std::string&
 }
 
 void SimulatedCluster::Vacate(const std::string& name) {
-  std::erase_if(in_the_way_, [&](const Child& child) { return child.meta.key.name == name; });
+  std::erase_if(conflicting_objects_, [&](const Child& child) { return child.meta.key.name == name; });
   std::erase_if(others_, [&](const auto& other) { return other.first.second == name && !IsOurs(other.second.meta); });
   if (const kube::Job* job = FindJob(name); job != nullptr && !IsOurs(job->meta)) jobs_.erase(name);
   if (const kube::StatefulSet* set = FindSet(name); set != nullptr && !IsOurs(set->meta)) sets_.erase(name);

@@ -139,7 +139,7 @@ class SimulatedCluster {
   void DeleteObject(const kube::Resource& resource, const std::string& name, kube::Propagation propagation);
   void MakePod(const kube::ObjectMeta& controller, const kube::Resource& resource, const std::string& name,
                int64_t index);
-  void AskToDelete(SimulatedPod* pod);
+  void RequestDeletion(SimulatedPod* pod);
   void SyncJob(kube::Job* job);
   void SyncSet(kube::StatefulSet* set);
   void SyncPod(SimulatedPod* pod);
@@ -157,7 +157,7 @@ class SimulatedCluster {
   std::map<std::string, kube::StatefulSet> sets_;
   std::map<Name, Child> others_;
   std::map<std::string, SimulatedPod> pods_;
-  std::vector<Child> in_the_way_;
+  std::vector<Child> conflicting_objects_;
   std::optional<resources::CertificateFacts> authority_;
   std::map<api::Role, resources::CertificateFacts> leaves_;
   std::vector<Observed::MissingSecret> missing_secrets_;

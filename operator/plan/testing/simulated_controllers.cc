@@ -35,7 +35,7 @@ void SimulatedCluster::MakePod(const kube::ObjectMeta& controller, const kube::R
   pods_[name] = std::move(made);
 }
 
-void SimulatedCluster::AskToDelete(SimulatedPod* pod) {
+void SimulatedCluster::RequestDeletion(SimulatedPod* pod) {
   if (pod->pod.meta.deletion_requested_at) return;
   Changed();
   pod->pod.meta.deletion_requested_at = std::chrono::floor<std::chrono::seconds>(now_);
@@ -62,7 +62,7 @@ void SimulatedCluster::SyncJob(kube::Job* job) {
   for (SimulatedPod* pod : pods) {
     if (job->suspended && !HasEnded(pod->pod)) {  // not a failure
       pod->counted = true;
-      AskToDelete(pod);
+      RequestDeletion(pod);
     }
     const bool failed = pod->pod.phase == PodPhase::kFailed || pod->pod.meta.deletion_requested_at;
     if (pod->counted || (!failed && pod->pod.phase != PodPhase::kSucceeded)) continue;
@@ -81,7 +81,7 @@ void SimulatedCluster::SyncJob(kube::Job* job) {
       return HasEnded(pod->pod) || pod->pod.meta.deletion_requested_at;
     });
     for (SimulatedPod* pod : pods) {
-      if (!HasEnded(pod->pod)) AskToDelete(pod);
+      if (!HasEnded(pod->pod)) RequestDeletion(pod);
     }
     if (asked_before) {
       job->failure_target = true;
@@ -116,7 +116,7 @@ void SimulatedCluster::SyncSet(kube::StatefulSet* set) {
       if (pods_.count(name) == 0) MakePod(set->meta, kube::kStatefulSets, name, ordinal);
     }
     for (SimulatedPod* pod : PodsOfUid(set->meta.uid)) {
-      if (pod->index >= set->wanted) AskToDelete(pod);
+      if (pod->index >= set->wanted) RequestDeletion(pod);
     }
   }
   const std::vector<SimulatedPod*> pods = PodsOfUid(set->meta.uid);
@@ -134,14 +134,14 @@ void SimulatedCluster::RunGarbageCollector() {
   for (auto& [name, pod] : pods_) {
     if (has_owner(pod.pod.meta.controller->uid)) continue;
     pod.counted = true;  // without its Job no controller counts it
-    AskToDelete(&pod);
+    RequestDeletion(&pod);
   }
   const auto collect = [this](auto* owners) {
     for (auto owner = owners->begin(); owner != owners->end();) {
       const std::vector<SimulatedPod*> pods = PodsOfUid(owner->second.meta.uid);
       const bool deleted = owner->second.meta.deletion_requested_at.has_value();
       for (SimulatedPod* pod : pods) {
-        if (deleted) AskToDelete(pod);
+        if (deleted) RequestDeletion(pod);
       }
       if (deleted && pods.empty()) {
         Changed();
@@ -232,7 +232,7 @@ void SimulatedCluster::RunTaintManager() {
     if (!IsLost(pod.pod.node) || pod.pod.meta.deletion_requested_at || HasEnded(pod.pod)) continue;
     pod.pod.disruption_target = true;
     pod.pod.disruption_reason = "DeletionByTaintManager";
-    AskToDelete(&pod);
+    RequestDeletion(&pod);
   }
 }
 

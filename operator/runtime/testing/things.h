@@ -37,7 +37,7 @@ class Things {
     return told_;
   }
   // Blocks until a change equals `what`. Returns false after 30 s.
-  bool AwaitTold(const std::string& what) const {
+  bool AwaitChange(const std::string& what) const {
     MutexLock lock(&mutex_);
     return mutex_.AwaitBefore(Deadline::After(std::chrono::seconds(30)), [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
       return std::find(told_.begin(), told_.end(), what) != told_.end();

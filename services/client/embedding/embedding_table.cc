@@ -20,7 +20,7 @@ constexpr std::chrono::seconds kTimeToDropAfterAnError{10};
 
 // Converts NotFound to Unavailable: the server that held the rows has ended, and the next incarnation creates the rows
 // again.
-Status UnavailableWhereLost(Status status) {
+Status LostRowsToUnavailable(Status status) {
   if (status.code() != StatusCode::kNotFound) return status;
   return Unavailable("a graph server was restarted and has lost the rows of an embedding: " + status.message());
 }
@@ -59,7 +59,7 @@ class EmbeddingTable::Acknowledgement {
 Result<std::unique_ptr<EmbeddingTable>> EmbeddingTable::Create(std::shared_ptr<sampler::EmbeddingStore> store,
                                                                collective::Collective& group,
                                                                const EmbeddingTableOptions& options,
-                                                               sampler::KeptRows* kept) {
+                                                               sampler::SavedLearnableRows* kept) {
   if (options.size < 1 || options.size > INT32_MAX) {
     return InvalidArgument("an embedding with rows of " + std::to_string(options.size) + " values");
   }
@@ -122,7 +122,7 @@ Result<Tensor> EmbeddingTable::ReadRows(std::span<const GlobalRowId> rows, std::
   if (rows.empty()) return Tensor::Zeros(spec_.dtype, {0, size()});
   Result<Tensor> read = store_->ReadEmbedding(spec_, version_, rows, deadline.value_or(CallDeadline()));
   if (read.ok()) return read;
-  return UnavailableWhereLost(std::move(read).status()).While("reading '" + name() + "'");
+  return LostRowsToUnavailable(std::move(read).status()).While("reading '" + name() + "'");
 }
 
 Status EmbeddingTable::GatherRowsInto(std::span<const int64_t> ids, std::span<float> out,
@@ -175,7 +175,7 @@ Status EmbeddingTable::AwaitSteps(std::optional<Deadline> deadline) {
   std::optional<Status> sent = pending_->Await(until);
   if (!sent.has_value()) return WaitEnded(until, "gradients of '" + name() + "' were not acknowledged in time");
   if (sent->ok()) pending_.reset();  // else every later call returns the error
-  return UnavailableWhereLost(*std::move(sent)).While("sending gradients of '" + name() + "'");
+  return LostRowsToUnavailable(*std::move(sent)).While("sending gradients of '" + name() + "'");
 }
 
 Status EmbeddingTable::Drop() {

@@ -19,7 +19,7 @@
 //
 // Guarantees: rows depend neither on the order in which ranks arrive nor on repeated messages. With one rank they have
 // the same bits under every partitioning. Initial values depend only on (seed, row space, name, original id, column).
-// client::SaveTensors saves rows and optimizer state, client::SavedEmbedding restores them (KeptRows).
+// client::SaveTensors saves rows and optimizer state, client::SavedEmbedding restores them (SavedLearnableRows).
 #pragma once
 
 #include <chrono>
@@ -59,7 +59,7 @@ class EmbeddingTable {
   static Result<std::unique_ptr<EmbeddingTable>> Create(std::shared_ptr<sampler::EmbeddingStore> store,
                                                         collective::Collective& group,
                                                         const EmbeddingTableOptions& options,
-                                                        sampler::KeptRows* kept = nullptr);
+                                                        sampler::SavedLearnableRows* kept = nullptr);
   // Does not wait for gradients that Step is still sending.
   ~EmbeddingTable();
   EmbeddingTable(const EmbeddingTable&) = delete;

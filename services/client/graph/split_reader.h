@@ -28,15 +28,15 @@ struct SplitItem {
 // Reads one part of a split: nodes in the order of original ids, edges in the order of the input files. For one thread.
 class SplitReader {
  public:
-  // Reads nodes, or edges, of `type`. `graph` must outlive the reader. items_per_question > 0.
+  // Reads nodes, or edges, of `type`. `graph` must outlive the reader. items_per_request > 0.
   SplitReader(const DistGraph& graph, NodeTypeId type, const std::string& split, graph::SplitPartName part,
-              uint64_t items_per_question)
-      : SplitReader(graph, split, part, items_per_question) {
+              uint64_t items_per_request)
+      : SplitReader(graph, split, part, items_per_request) {
     query_.node_type = type;
   }
   SplitReader(const DistGraph& graph, EdgeTypeId type, const std::string& split, graph::SplitPartName part,
-              uint64_t items_per_question)
-      : SplitReader(graph, split, part, items_per_question) {
+              uint64_t items_per_request)
+      : SplitReader(graph, split, part, items_per_request) {
     query_.edge_types = {type};
   }
 
@@ -78,10 +78,10 @@ class SplitReader {
   }
 
   // Returns rows of an edge column at these positions of a split of edges: [positions.size(), row shape...].
-  // `positions` must be ascending. A query returns about `bytes_per_question` bytes, so wide rows take more queries.
+  // `positions` must be ascending. A query returns about `bytes_per_request` bytes, so wide rows take more queries.
   // Without positions one query is still sent, which checks that the graph has the column.
   Result<Tensor> ReadRows(const std::string& column, std::span<const uint64_t> positions,
-                          uint64_t bytes_per_question = kRowBytesPerQuestion) const {
+                          uint64_t bytes_per_request = kRowBytesPerRequest) const {
     sampler::SeedQuery query = query_;
     query.edge_column = column;
     query.want_edge_ids = false;
@@ -90,7 +90,7 @@ class SplitReader {
     ASSIGN_OR_RETURN(const sampler::GlobalBatch first, graph_.partitions().SeedsOfStep(query, QueryDeadline()));
     RowPieces rows(positions.size());
     RETURN_IF_ERROR(rows.Add(sampler::RowsAt<uint64_t>(first.rows, {})));
-    query.batch_size = RowsPerQuestion(first.rows, query_.batch_size, bytes_per_question);
+    query.batch_size = RowsPerRequest(first.rows, query_.batch_size, bytes_per_request);
     for (size_t next = 0; next < positions.size();) {
       const uint64_t step = positions[next] / query.batch_size;
       RETURN_IF_ERROR(CheckStep(step, query.batch_size));
@@ -109,18 +109,18 @@ class SplitReader {
 
  private:
   // InvalidArgument: `step` does not fit uint32_t, the type of SeedQuery::step.
-  Status CheckStep(uint64_t step, uint64_t items_per_question) const {
+  Status CheckStep(uint64_t step, uint64_t items_per_request) const {
     if (step <= std::numeric_limits<uint32_t>::max()) return Status();
     return InvalidArgument("split '" + query_.split + "' needs 2^32 or more queries of " +
-                           std::to_string(items_per_question) + " items: use larger queries");
+                           std::to_string(items_per_request) + " items: use larger queries");
   }
 
-  SplitReader(const DistGraph& graph, const std::string& split, graph::SplitPartName part, uint64_t items_per_question)
+  SplitReader(const DistGraph& graph, const std::string& split, graph::SplitPartName part, uint64_t items_per_request)
       : graph_(graph) {
     query_.split = split;
     query_.part = part;
     query_.shuffle = false;
-    query_.batch_size = items_per_question;
+    query_.batch_size = items_per_request;
   }
 
   Deadline QueryDeadline() const { return deadline_.value_or(graph_.CallDeadline()); }

@@ -394,11 +394,11 @@ TEST(SplitReaderTest, ReadsWideRowsInMoreQuestions) {
   ASSERT_TRUE(limited.ok()) << limited.status().ToString();
   const DistGraph graph(kOrders, *std::move(limited), Context());
   const SplitReader reader(graph, *graph.schema().FindEdgeType("orders"), kOrders, graph::SplitPartName::kTrain,
-                           /*items_per_question=*/1000);
+                           /*items_per_request=*/1000);
   std::vector<uint64_t> positions;  // neither all edges nor those of whole queries
   for (uint64_t i = 3; i < kTrainOrders; i += 1 + i % 2) positions.push_back(i);
   EXPECT_EQ(reader.ReadRows("parts", positions).status().code(), StatusCode::kResourceExhausted);
-  const auto rows = reader.ReadRows("parts", positions, /*bytes_per_question=*/64);
+  const auto rows = reader.ReadRows("parts", positions, /*bytes_per_request=*/64);
   ASSERT_TRUE(rows.ok()) << rows.status().ToString();
   ASSERT_EQ(rows->shape(), (std::vector<int64_t>{static_cast<int64_t>(positions.size()), 2}));
   for (size_t i = 0; i < positions.size(); ++i) {

@@ -13,7 +13,7 @@ namespace {
 // State of one query. Each call in flight holds a reference to it.
 class CallWindow : public std::enable_shared_from_this<CallWindow> {
  public:
-  CallWindow(rpc::Callee callee, PiecedQuestion question, Deadline deadline, sampler::DoneStatus done)
+  CallWindow(rpc::Callee callee, PiecewiseRequest question, Deadline deadline, sampler::DoneStatus done)
       : callee_(std::move(callee)), question_(std::move(question)), deadline_(deadline), done_(std::move(done)) {}
 
   void Start(size_t max_in_flight) {
@@ -55,7 +55,7 @@ class CallWindow : public std::enable_shared_from_this<CallWindow> {
   }
 
   const rpc::Callee callee_;
-  const PiecedQuestion question_;
+  const PiecewiseRequest question_;
   const Deadline deadline_;
   const sampler::DoneStatus done_;
   Mutex mutex_;
@@ -66,8 +66,8 @@ class CallWindow : public std::enable_shared_from_this<CallWindow> {
 
 }  // namespace
 
-void AskInPieces(rpc::Callee callee, PiecedQuestion question, size_t max_in_flight, Deadline deadline,
-                 sampler::DoneStatus done) {
+void RequestInPieces(rpc::Callee callee, PiecewiseRequest question, size_t max_in_flight, Deadline deadline,
+                     sampler::DoneStatus done) {
   std::make_shared<CallWindow>(std::move(callee), std::move(question), deadline, std::move(done))->Start(max_in_flight);
 }
 

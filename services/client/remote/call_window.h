@@ -11,7 +11,7 @@
 namespace espalier::client {
 
 // A query in pieces. Its functions may be called concurrently for different pieces.
-struct PiecedQuestion {
+struct PiecewiseRequest {
   std::string method;
   size_t num_pieces = 0;
   std::function<grpc::ByteBuffer(size_t piece)> request_of;                       // returns the request for a piece
@@ -24,7 +24,7 @@ struct PiecedQuestion {
 // Requests all pieces, at most `max_in_flight` (positive) at a time. Calls `done` exactly once, when no call is in
 // flight any more: with OK if take_reply or take_error succeeded for every piece, otherwise with the first error. After
 // an error no further piece is requested.
-void AskInPieces(rpc::Callee callee, PiecedQuestion question, size_t max_in_flight, Deadline deadline,
-                 sampler::DoneStatus done);
+void RequestInPieces(rpc::Callee callee, PiecewiseRequest question, size_t max_in_flight, Deadline deadline,
+                     sampler::DoneStatus done);
 
 }  // namespace espalier::client

@@ -23,7 +23,7 @@ constexpr size_t kGuessedRowBytes = size_t{16} << 10;
 
 // State shared by all calls of a query.
 struct EdgeRowsGather {
-  const EdgeRowsQuestion question;
+  const EdgeRowsQuery question;
   std::vector<Tensor> pieces;  // in the order of the edges
 };
 
@@ -65,7 +65,7 @@ Status CheckRowsAreAlike(const Tensor& first, const Tensor& rows) {
 void ReadRange(const std::shared_ptr<EdgeRowsGather>& gather, const EdgeRange& range, Deadline deadline,
                sampler::DoneStatus done) {
   const size_t num_before = gather->pieces.size();
-  PiecedQuestion asked{.method = kGatherEdgeRows, .num_pieces = range.num_pieces()};
+  PiecewiseRequest asked{.method = kGatherEdgeRows, .num_pieces = range.num_pieces()};
   gather->pieces.resize(num_before + asked.num_pieces);
   asked.request_of = [gather, range](size_t piece) {
     const Tensor ids = messages::WideIdTensor(range.Piece(gather->question.edges, piece));
@@ -76,8 +76,8 @@ void ReadRange(const std::shared_ptr<EdgeRowsGather>& gather, const EdgeRange& r
     ASSIGN_OR_RETURN(rows, DecodeEdgeRows(reply, range.Piece(gather->question.edges, piece).size()));
     return num_before == 0 ? Status() : CheckRowsAreAlike(gather->pieces.front(), rows);
   };
-  const EdgeRowsQuestion& question = gather->question;
-  AskInPieces(question.callee, std::move(asked), question.calls_in_flight, deadline, std::move(done));
+  const EdgeRowsQuery& question = gather->question;
+  RequestInPieces(question.callee, std::move(asked), question.calls_in_flight, deadline, std::move(done));
 }
 
 Result<Tensor> JoinRows(EdgeRowsGather& gather) {
@@ -90,7 +90,7 @@ Result<Tensor> JoinRows(EdgeRowsGather& gather) {
 // Reads the remaining edges with as many rows per call as the size of the first rows allows.
 void ReadRemaining(const std::shared_ptr<EdgeRowsGather>& gather, size_t num_first, Deadline deadline,
                    const sampler::Done<Tensor>& done) {
-  const EdgeRowsQuestion& question = gather->question;
+  const EdgeRowsQuery& question = gather->question;
   const size_t num_edges = question.edges.size();
   if (num_first == num_edges) return done(JoinRows(*gather));
   const size_t row_bytes = std::max<size_t>(1, gather->pieces.front().row_bytes());
@@ -115,7 +115,7 @@ void ReadFirst(const std::shared_ptr<EdgeRowsGather>& gather, size_t num_first, 
 
 }  // namespace
 
-void AskForEdgeRows(EdgeRowsQuestion question, Deadline deadline, sampler::Done<Tensor> done) {
+void RequestEdgeRows(EdgeRowsQuery question, Deadline deadline, sampler::Done<Tensor> done) {
   const size_t num_first =
       std::min(question.edges.size(), std::max<size_t>(1, question.reply_bytes_per_call / kGuessedRowBytes));
   const auto gather = std::make_shared<EdgeRowsGather>(EdgeRowsGather{.question = std::move(question), .pieces = {}});

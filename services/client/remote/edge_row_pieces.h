@@ -10,7 +10,7 @@
 
 namespace espalier::client {
 
-struct EdgeRowsQuestion {
+struct EdgeRowsQuery {
   rpc::Callee callee;
   graph::v1::GatherEdgeRowsRequest header;
   std::span<const GlobalEdgeId> edges;  // of the server's partition; must outlive the query
@@ -21,6 +21,6 @@ struct EdgeRowsQuestion {
 // Calls `done` with the rows [edges.size(), row shape...] in the order of the edges. Only the server knows the size of
 // a row, so a few rows are read first, or a single row if these exceed the size of a response; their size determines
 // the pieces of the rest. ResourceExhausted: a single row exceeds the size of a response.
-void AskForEdgeRows(EdgeRowsQuestion question, Deadline deadline, sampler::Done<Tensor> done);
+void RequestEdgeRows(EdgeRowsQuery question, Deadline deadline, sampler::Done<Tensor> done);
 
 }  // namespace espalier::client

@@ -32,7 +32,7 @@ Status CheckSampledEdgesHaveIds(const sampler::MiniBatch& batch) {
   for (const sampler::BatchLayer& layer : batch.layers) {
     for (const sampler::Block& block : layer.blocks) {
       if (block.edge_ids.size() == block.indices.size()) continue;
-      return Unimplemented("the sampler sends no ids of sampled edges: it is of another version");
+      return Unimplemented("the sampler sends no ids of sampled edges: it has another version");
     }
   }
   return Status();

@@ -118,7 +118,7 @@ void RequestPieces(const std::shared_ptr<PendingHop>& hop, std::vector<size_t> a
                    sampler::Done<sampler::PartitionHopSample> done) {
   hop->halves.assign(hop->pieces.size(), {});
   const auto requested = std::make_shared<const std::vector<size_t>>(std::move(asked));
-  PiecedQuestion question{.method = kSampleNeighbors, .num_pieces = requested->size()};
+  PiecewiseRequest question{.method = kSampleNeighbors, .num_pieces = requested->size()};
   question.request_of = [hop, requested](size_t i) {
     return messages::EncodeHopRequest(hop->query, hop->pieces[(*requested)[i]], hop->identity);
   };
@@ -133,13 +133,13 @@ void RequestPieces(const std::shared_ptr<PendingHop>& hop, std::vector<size_t> a
     hop->halves[piece] = SplitInHalves(hop->query, hop->pieces[piece]);
     return hop->halves[piece].empty() ? error : Status();
   };
-  AskInPieces(hop->callee, std::move(question), hop->calls_in_flight, deadline,
-              [hop, deadline, done = std::move(done)](const Status& status) {
-                if (!status.ok()) return done(status);
-                std::vector<size_t> new_pieces = ReplaceByHalves(*hop);
-                if (!new_pieces.empty()) return RequestPieces(hop, std::move(new_pieces), deadline, done);
-                done(Assemble(hop->query, hop->pieces, std::move(hop->samples)));
-              });
+  RequestInPieces(hop->callee, std::move(question), hop->calls_in_flight, deadline,
+                  [hop, deadline, done = std::move(done)](const Status& status) {
+                    if (!status.ok()) return done(status);
+                    std::vector<size_t> new_pieces = ReplaceByHalves(*hop);
+                    if (!new_pieces.empty()) return RequestPieces(hop, std::move(new_pieces), deadline, done);
+                    done(Assemble(hop->query, hop->pieces, std::move(hop->samples)));
+                  });
 }
 
 tensor::v1::RequestIdentity MakeIdentity(const RemotePartitionOptions& options) {
@@ -201,7 +201,7 @@ void RemotePartition::GatherRows(NodeTypeId type, const std::string& column, std
   const auto length_of = [nodes, rows_per_call](size_t piece) {
     return std::min(rows_per_call, nodes.size() - piece * rows_per_call);
   };
-  PiecedQuestion question{.method = kGatherRows};
+  PiecewiseRequest question{.method = kGatherRows};
   // At least one call: a query for no rows checks that the column exists.
   question.num_pieces = std::max<size_t>(1, (nodes.size() + rows_per_call - 1) / rows_per_call);
   question.request_of = [header, nodes, rows_per_call, length_of](size_t piece) {
@@ -211,7 +211,7 @@ void RemotePartition::GatherRows(NodeTypeId type, const std::string& column, std
   question.take_reply = [sink, rows_per_call, length_of](size_t piece, const grpc::ByteBuffer& reply) {
     return ScatterRows(reply, sink, sink.positions.subspan(piece * rows_per_call, length_of(piece)));
   };
-  AskInPieces(readers_, std::move(question), options_.calls_in_flight, deadline, std::move(done));
+  RequestInPieces(readers_, std::move(question), options_.calls_in_flight, deadline, std::move(done));
 }
 
 void RemotePartition::SeedsOfStep(const sampler::SeedQuery& query, Deadline deadline,
@@ -273,15 +273,15 @@ void RemotePartition::FindEdges(EdgeTypeId type, std::span<const GlobalEdgeId> e
 
 void RemotePartition::GatherEdgeRows(EdgeTypeId type, const std::string& column, std::span<const GlobalEdgeId> edges,
                                      Deadline deadline, sampler::Done<Tensor> done) {
-  EdgeRowsQuestion question{.callee = readers_,
-                            .header = {},
-                            .edges = edges,
-                            .reply_bytes_per_call = options_.reply_bytes_per_call,
-                            .calls_in_flight = options_.calls_in_flight};
+  EdgeRowsQuery question{.callee = readers_,
+                         .header = {},
+                         .edges = edges,
+                         .reply_bytes_per_call = options_.reply_bytes_per_call,
+                         .calls_in_flight = options_.calls_in_flight};
   *question.header.mutable_identity() = Identity();
   question.header.set_edge_type(type.value);
   question.header.set_column(column);
-  AskForEdgeRows(std::move(question), deadline, std::move(done));
+  RequestEdgeRows(std::move(question), deadline, std::move(done));
 }
 
 void RemotePartition::CallFunction(const std::string& function, const Tensor& request, sampler::TensorEffect effect,

@@ -296,7 +296,7 @@ TEST_P(PartitionAccessTest, FindsItsEdgesOfAStep) {
   query.positions = {3, 2};
   const auto falling = Await<sampler::PartitionSeeds>([&](auto done) { access_->SeedsOfStep(query, Soon(), done); });
   EXPECT_EQ(falling.status().code(), StatusCode::kInvalidArgument);
-  EXPECT_THAT(falling.status().message(), HasSubstr("3 stands before 2"));
+  EXPECT_THAT(falling.status().message(), HasSubstr("3 precedes 2"));
   query.positions = {2, 80};
   const auto beyond = Await<sampler::PartitionSeeds>([&](auto done) { access_->SeedsOfStep(query, Soon(), done); });
   EXPECT_THAT(beyond.status().message(), HasSubstr("position 80 of a step that has 80"));

@@ -130,7 +130,7 @@ void RemoteTensors::Read(const sampler::TensorId& tensor, std::span<const LocalR
   *header.mutable_identity() = options_.identity();
   *header.mutable_tensor() = ToProto(tensor);
   header.set_row_bytes(sink.row_bytes);
-  PiecedQuestion question{.method = kRead, .num_pieces = NumPieces(rows.size(), rows_per_call)};
+  PiecewiseRequest question{.method = kRead, .num_pieces = NumPieces(rows.size(), rows_per_call)};
   question.request_of = [header, rows, rows_per_call](size_t piece) {
     const Tensor ids = messages::LocalIdTensor(Piece(rows, piece, rows_per_call));
     return rpc::EncodeFrame(header, std::span(&ids, 1));
@@ -139,7 +139,7 @@ void RemoteTensors::Read(const sampler::TensorId& tensor, std::span<const LocalR
     return PlaceRows<tensor::v1::ReadResponse>(
         reply, sink, sink.positions.subspan(piece * rows_per_call, Piece(rows, piece, rows_per_call).size()));
   };
-  AskInPieces(peer_, std::move(question), options_.calls_in_flight, deadline, std::move(done));
+  RequestInPieces(peer_, std::move(question), options_.calls_in_flight, deadline, std::move(done));
 }
 
 void RemoteTensors::Write(const sampler::TensorId& tensor, sampler::RowWrite write, std::vector<LocalRowId> rows,
@@ -156,7 +156,7 @@ void RemoteTensors::Write(const sampler::TensorId& tensor, sampler::RowWrite wri
 
   // A piece gets its number when it is first sent, so that the server tracks few pending changes.
   const auto sequences = std::make_shared<std::vector<uint64_t>>(num_pieces);  // by piece; 0: not sent yet
-  PiecedQuestion question{.method = kWrite, .num_pieces = num_pieces};
+  PiecewiseRequest question{.method = kWrite, .num_pieces = num_pieces};
   question.request_of = [header, rows = std::move(rows), values, rows_per_call, changes = changes_,
                          sequences](size_t piece) {
     const std::span<const LocalRowId> of_piece = Piece(rows, piece, rows_per_call);
@@ -175,11 +175,11 @@ void RemoteTensors::Write(const sampler::TensorId& tensor, sampler::RowWrite wri
     return Status();
   };
   const size_t calls_in_flight = write == sampler::RowWrite::kAssign ? options_.calls_in_flight : 1;
-  AskInPieces(peer_, std::move(question), calls_in_flight, deadline,
-              [changes = changes_, sequences, done = std::move(done)](Status status) {
-                for (const uint64_t sequence : *sequences) changes->End(sequence);  // of failed pieces
-                done(std::move(status));
-              });
+  RequestInPieces(peer_, std::move(question), calls_in_flight, deadline,
+                  [changes = changes_, sequences, done = std::move(done)](Status status) {
+                    for (const uint64_t sequence : *sequences) changes->End(sequence);  // of failed pieces
+                    done(std::move(status));
+                  });
 }
 
 void RemoteTensors::Combine(const sampler::TensorId& tensor, sampler::RowWrite write, const sampler::TensorId& from,

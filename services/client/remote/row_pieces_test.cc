@@ -23,11 +23,11 @@ TEST(RowPiecesTest, OfNoRowsHaveTheTypeOfTheQuestion) {
 }
 
 TEST(RowPiecesTest, WideRowsAreAskedForAFewAtATime) {
-  EXPECT_EQ(RowsPerQuestion(Tensor::Zeros(DType::kF32, {0, 16}), 1'000'000), 1'000'000u);
-  EXPECT_EQ(RowsPerQuestion(Tensor::Zeros(DType::kF32, {0, 1 << 20}), 1'000'000), 16u);
-  EXPECT_EQ(RowsPerQuestion(Tensor::Zeros(DType::kF32, {0, 1 << 20}), 7), 7u);
-  EXPECT_EQ(RowsPerQuestion(Tensor::Zeros(DType::kF32, {0, 1 << 25}), 7), 1u);
-  EXPECT_EQ(RowsPerQuestion(Tensor::Zeros(DType::kF32, {0, 0}), 7), 7u);
+  EXPECT_EQ(RowsPerRequest(Tensor::Zeros(DType::kF32, {0, 16}), 1'000'000), 1'000'000u);
+  EXPECT_EQ(RowsPerRequest(Tensor::Zeros(DType::kF32, {0, 1 << 20}), 1'000'000), 16u);
+  EXPECT_EQ(RowsPerRequest(Tensor::Zeros(DType::kF32, {0, 1 << 20}), 7), 7u);
+  EXPECT_EQ(RowsPerRequest(Tensor::Zeros(DType::kF32, {0, 1 << 25}), 7), 1u);
+  EXPECT_EQ(RowsPerRequest(Tensor::Zeros(DType::kF32, {0, 0}), 7), 7u);
 }
 
 // The rows come from servers and are not trusted.

@@ -107,7 +107,7 @@ TEST_F(OlderSamplerTest, NoBatchIsUsedWhoseOptionsItDoesNotKnow) {
 
 TEST_F(OlderSamplerTest, NoBatchIsUsedWithoutTheIdsOfSampledEdges) {
   EXPECT_THAT(FirstBatch(Spec(), /*want_edge_ids=*/true).status(),
-              Unimplemented("the sampler sends no ids of sampled edges: it is of another version"));
+              Unimplemented("the sampler sends no ids of sampled edges: it has another version"));
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ Status MakeEndStatus(const std::string& neighbor, const std::string& error) {
   return Unavailable(neighbor + " failed: " + ShortenMiddle(error, rpc::kMaxStatusMessageBytes));
 }
 
-Status ThisRankHasLeft() { return Unavailable("this trainer has left the group"); }
+Status LeftGroupError() { return Unavailable("this trainer has left the group"); }
 
 }  // namespace
 
@@ -90,7 +90,7 @@ Status RingLink::Connect(uint64_t group, RingSocket next, const Deadline& deadli
 }
 
 // Newer connections come first in greeted_: the previous rank may have connected again.
-bool RingLink::TakeGreeted(uint64_t group) {
+bool RingLink::AcceptGreeted(uint64_t group) {
   MutexLock lock(&mutex_);
   const auto of_group =
       std::find_if(greeted_.begin(), greeted_.end(), [&](const Greeted& greeted) { return greeted.group == group; });
@@ -106,7 +106,7 @@ bool RingLink::TakeGreeted(uint64_t group) {
 Status RingLink::AwaitPrevious(uint64_t group, const RingWait& wait) {
   while (error_.ok()) {
     offered_.Reset();
-    if (TakeGreeted(group)) return Status();
+    if (AcceptGreeted(group)) return Status();
     pollfd events[] = {{.fd = offered_.descriptor(), .events = POLLIN, .revents = 0},
                        {.fd = next_.descriptor(), .events = next_.read_events(), .revents = 0}};
     if (const Status ready = wait.Poll(events); !ready.ok()) {
@@ -174,7 +174,7 @@ Status RingLink::Drive(const Deadline& deadline, bool waits_for_previous, Receiv
   RingHostWatch next_host(host_timeout_);
   for (;;) {
     CheckNext();
-    if (is_interrupted_) SetError(ThisRankHasLeft());
+    if (is_interrupted_) SetError(LeftGroupError());
     if (!error_.ok()) return ReportError();
     bool moved = SendQueued();
     const Result<bool> done = receive(&moved);
@@ -316,7 +316,7 @@ void RingLink::Interrupt() {
 void RingLink::Abandon() {
   QueueEnds();
   FlushEnds(Deadline::After(std::chrono::seconds(0)));
-  if (error_.ok()) error_ = ThisRankHasLeft();
+  if (error_.ok()) error_ = LeftGroupError();
   reported_ = true;
 }
 

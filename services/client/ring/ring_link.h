@@ -101,7 +101,7 @@ class RingLink {
   // Receives the End message of the next rank, or detects its disconnection. Does not block.
   void ReceiveNextEnd();
   void OnNextDisconnects(const Status& why);
-  bool TakeGreeted(uint64_t group) ABSL_LOCKS_EXCLUDED(mutex_);
+  bool AcceptGreeted(uint64_t group) ABSL_LOCKS_EXCLUDED(mutex_);
   void OnNextEnds(uint64_t finished, const Status& why);
   void CheckNext();
   Status TimedOut(const Status& ended, bool waits_for_previous) const;

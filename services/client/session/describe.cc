@@ -88,7 +88,7 @@ Result<ServerDescription> DescriptionIn(const Result<grpc::ByteBuffer>& reply, c
   for (const grpc::Slice& slice : slices) bytes.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
   graph::v1::DescribeResponse response;
   if (!response.ParseFromString(bytes))
-    return InvalidArgument(address + " sent an invalid description: it is not a graph server, or of another version");
+    return InvalidArgument(address + " sent an invalid description: it is not a graph server, or has another version");
   return ParseDescription(response).While("description of " + address);
 }
 

@@ -34,7 +34,7 @@ bool HasAnswered(const ServerGroup& group) {
                      [](const auto& description) { return description.has_value(); });
 }
 
-bool MayAnswerLater(const Status& status) {
+bool IsTransientError(const Status& status) {
   return status.code() == StatusCode::kUnavailable || status.code() == StatusCode::kDeadlineExceeded;
 }
 
@@ -55,7 +55,7 @@ Status QueryTogether(const std::vector<ServerGroup*>& groups, const std::string&
     for (std::optional<ServerDescription>& description : group->descriptions) {
       if (answer->ok()) {
         description = **answer;
-      } else if (!MayAnswerLater(answer->status())) {
+      } else if (!IsTransientError(answer->status())) {
         return answer->status();
       } else if (first_failure.ok()) {
         first_failure = answer->status();
@@ -104,7 +104,7 @@ Status CheckPeer(const rpc::Peer& peer, const ServerDescription& description, co
 }
 
 // Checks all servers, sorts the groups by partition and checks that every partition has exactly one group.
-Status CheckTheyBelongTogether(const SessionOptions& options, std::vector<ServerGroup>& groups) {
+Status CheckSameGraph(const SessionOptions& options, std::vector<ServerGroup>& groups) {
   const ServerDescription& first = groups.front().description();
   const std::string key = options.partition_key.empty() ? first.partition_key : options.partition_key;
   for (const ServerGroup& group : groups) {
@@ -143,7 +143,7 @@ std::shared_ptr<rpc::Replicas> ServerGroup::ReplicasSeenFrom(const std::string& 
 Result<std::vector<ServerGroup>> FindServers(const SessionOptions& options, Deadline deadline) {
   ASSIGN_OR_RETURN(std::vector<ServerGroup> groups, MakeGroups(options));
   RETURN_IF_ERROR(AskAll(groups, options, deadline));
-  RETURN_IF_ERROR(CheckTheyBelongTogether(options, groups));
+  RETURN_IF_ERROR(CheckSameGraph(options, groups));
   return groups;
 }
 

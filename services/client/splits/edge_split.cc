@@ -25,7 +25,7 @@ Result<Tensor> RowsOfIds(const DistGraph& graph, EdgeTypeId type, const std::str
   // A query for no rows returns the dtype and shape of a row, which determine the number of rows per query.
   ASSIGN_OR_RETURN(const Tensor none, graph.GatherEdgeRows(type, column, {}));
   RETURN_IF_ERROR(rows.Add(none));
-  const uint64_t at_once = RowsPerQuestion(none, edges_per_request);
+  const uint64_t at_once = RowsPerRequest(none, edges_per_request);
   for (uint64_t first = 0; first < ids.size(); first += at_once) {
     const auto begin = ids.begin() + static_cast<std::ptrdiff_t>(first);
     const auto count = static_cast<std::ptrdiff_t>(std::min<uint64_t>(at_once, ids.size() - first));

@@ -37,12 +37,12 @@ class IdReader {
 template <class Id>
 class MaskReader {
  public:
-  // Counts the ids of each partition on the servers. Mask rows are read `rows_per_question` at a time, at least 1.
-  static Result<MaskReader> Make(const DistGraph& graph, const DistTensor& mask, uint64_t rows_per_question) {
+  // Counts the ids of each partition on the servers. Mask rows are read `rows_per_request` at a time, at least 1.
+  static Result<MaskReader> Make(const DistGraph& graph, const DistTensor& mask, uint64_t rows_per_request) {
     ASSIGN_OR_RETURN(const std::vector<uint64_t> counts, mask.CountNonzeroByPartition(graph.CallDeadline()));
     std::vector<uint64_t> positions = {0};
     for (const uint64_t count : counts) positions.push_back(positions.back() + count);
-    return MaskReader(graph, mask, rows_per_question, sampler::FirstRows(mask.rows(), graph.book()),
+    return MaskReader(graph, mask, rows_per_request, sampler::FirstRows(mask.rows(), graph.book()),
                       std::move(positions));
   }
 
@@ -60,11 +60,11 @@ class MaskReader {
   }
 
  private:
-  MaskReader(const DistGraph& graph, const DistTensor& mask, uint64_t rows_per_question,
+  MaskReader(const DistGraph& graph, const DistTensor& mask, uint64_t rows_per_request,
              std::vector<uint64_t> first_rows, std::vector<uint64_t> positions)
       : graph_(graph),
         mask_(mask),
-        rows_per_question_(rows_per_question),
+        rows_per_request_(rows_per_request),
         first_rows_(std::move(first_rows)),
         positions_(std::move(positions)) {}
 
@@ -76,7 +76,7 @@ class MaskReader {
     std::vector<GlobalRowId> rows;
     for (uint64_t first = first_rows_[p]; first < first_rows_[p + 1]; first += rows.size()) {
       rows.clear();
-      const uint64_t last = first + std::min(rows_per_question_, first_rows_[p + 1] - first);
+      const uint64_t last = first + std::min(rows_per_request_, first_rows_[p + 1] - first);
       for (uint64_t row = first; row < last; ++row) rows.emplace_back(row);
       ASSIGN_OR_RETURN(const Tensor values, mask_.ReadRows(rows, graph_.CallDeadline()));
       const std::span<const std::byte> bytes = values.byte_span();  // one byte per row
@@ -92,7 +92,7 @@ class MaskReader {
 
   const DistGraph& graph_;
   const DistTensor& mask_;
-  const uint64_t rows_per_question_;
+  const uint64_t rows_per_request_;
   std::vector<uint64_t> first_rows_;  // [partitions + 1]
   std::vector<uint64_t> positions_;   // [partitions + 1]
 };

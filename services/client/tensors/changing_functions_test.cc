@@ -232,7 +232,7 @@ TEST_F(ChangingFunctionsTest, CallersSayWhatTheyCall) {
   const DistTensor tensor = MakeNumbers(*graph_, RowSpace::Own(10), "x");
   const Status unsaid = graph_->CallFunction(kFirst, "tensors/change", "add own x 1 0").status();
   EXPECT_EQ(unsaid.code(), StatusCode::kInvalidArgument);
-  EXPECT_THAT(unsaid.message(), HasSubstr("changes tensors, and the call does not say so (TensorEffect::kChanges)"));
+  EXPECT_THAT(unsaid.message(), HasSubstr("changes tensors: call it with TensorEffect::kChanges"));
   const Status false_say =
       graph_->CallFunction(kFirst, "tensors/look", "read own x 0", TensorEffect::kChanges).status();
   EXPECT_EQ(false_say.code(), StatusCode::kInvalidArgument);

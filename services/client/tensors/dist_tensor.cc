@@ -15,7 +15,7 @@ constexpr const char* kAnonymousStream = "anonymous";
 
 }  // namespace
 
-Status RestartWhereLost(Status status) {
+Status NotFoundToUnavailable(Status status) {
   if (status.code() != StatusCode::kNotFound) return status;
   return Unavailable(
       "rows of a tensor are lost, because a server or a program that held them has ended; restart the program: " +

@@ -132,10 +132,10 @@ class DistTensor {
 // tensor they were, has ended, and that the program must be restarted. A program that exits with the code of
 // Unavailable (74) is restarted; the code of NotFound (65, invalid input) ends a run. Do not use it for Open of a name
 // that may be wrong.
-Status RestartWhereLost(Status status);
+Status NotFoundToUnavailable(Status status);
 template <class T>
-Result<T> RestartWhereLost(Result<T> result) {
-  return result.ok() ? std::move(result) : Result<T>(RestartWhereLost(std::move(result).status()));
+Result<T> NotFoundToUnavailable(Result<T> result) {
+  return result.ok() ? std::move(result) : Result<T>(NotFoundToUnavailable(std::move(result).status()));
 }
 
 // Converts ids of nodes or edges to row ids of a tensor, in the same order.

@@ -138,15 +138,15 @@ TEST_P(LostRowsTest, AProgramMakesThemAReasonToStartAgain) {
   const DistTensorOptions options{.rows = RowSpace::Own(10), .name = "visits", .lifetime = Lifetime::kPersistent};
   auto visits = DistTensor::Create(*graph, options);
   ASSERT_TRUE(visits.ok()) << visits.status().ToString();
-  EXPECT_TRUE(RestartWhereLost(visits->AddRows(RowRange(0, 10), Ones(10))).ok());
-  EXPECT_TRUE(RestartWhereLost(visits->ReadRows(RowRange(0, 10))).ok());
+  EXPECT_TRUE(NotFoundToUnavailable(visits->AddRows(RowRange(0, 10), Ones(10))).ok());
+  EXPECT_TRUE(NotFoundToUnavailable(visits->ReadRows(RowRange(0, 10))).ok());
   served_.Restart(GetParam());
 
-  const Status lost = RestartWhereLost(visits->AddRows(RowRange(0, 10), Ones(10)));
+  const Status lost = NotFoundToUnavailable(visits->AddRows(RowRange(0, 10), Ones(10)));
   EXPECT_EQ(lost.code(), StatusCode::kUnavailable) << lost.ToString();
   EXPECT_EQ(ToExitCode(lost.code()), ExitCode::kUnavailable);
-  EXPECT_EQ(RestartWhereLost(visits->ReadRows(RowRange(0, 10))).status().code(), StatusCode::kUnavailable);
-  EXPECT_EQ(RestartWhereLost(InvalidArgument("rows")).code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(NotFoundToUnavailable(visits->ReadRows(RowRange(0, 10))).status().code(), StatusCode::kUnavailable);
+  EXPECT_EQ(NotFoundToUnavailable(InvalidArgument("rows")).code(), StatusCode::kInvalidArgument);
 }
 
 // A program that exits has released its tensors on the servers.

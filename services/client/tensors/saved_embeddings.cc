@@ -19,8 +19,8 @@ EntriesOfRows MakeEntries(const format::SavedEmbeddingEntry& saved) {
 }
 
 // Returns a description such as "1000 F32 rows of nodes/author, 64 values and 128 of state, by Adam".
-std::string WhatItIs(const std::string& rows, uint64_t num_rows, DType dtype, int64_t width, int64_t state_width,
-                     const std::string& optimizer) {
+std::string DescribeRows(const std::string& rows, uint64_t num_rows, DType dtype, int64_t width, int64_t state_width,
+                         const std::string& optimizer) {
   return std::to_string(num_rows) + " " + ToString(dtype) + " rows of " + rows + ", " + std::to_string(width) +
          " values and " + std::to_string(state_width) + " of state, by " + optimizer;
 }
@@ -59,7 +59,7 @@ Result<std::unique_ptr<SavedEmbedding>> SavedEmbedding::Open(const DistGraph& gr
     return std::unique_ptr<SavedEmbedding>(
         new SavedEmbedding(std::unique_ptr<Place>(new Place{graph, std::move(at), uri, saved})));
   }
-  return NotFound(what + ": it has none of " + rows + "; it has " + (others.empty() ? "none at all" : others));
+  return NotFound(what + ": it has no " + rows + "; it has " + (others.empty() ? "none at all" : others));
 }
 
 uint64_t SavedEmbedding::version() const { return place_->saved.version; }
@@ -69,11 +69,11 @@ Status SavedEmbedding::CheckFits(const sampler::EmbeddingSpec& spec) const {
   const graph::PartitionBook& book = place_->graph.book();
   RETURN_IF_ERROR(sampler::CheckRowSpace(spec.id.rows, book));
   const int64_t state_width = saved.state.has_value() ? RowWidth(*saved.state) : 0;
-  const std::string has = WhatItIs(saved.values.rows, saved.values.num_rows, saved.values.dtype, RowWidth(saved.values),
-                                   state_width, saved.optimizer);
+  const std::string has = DescribeRows(saved.values.rows, saved.values.num_rows, saved.values.dtype,
+                                       RowWidth(saved.values), state_width, saved.optimizer);
   const std::string wants =
-      WhatItIs(sampler::RowsName(spec.id.rows, book), sampler::FirstRows(spec.id.rows, book).back(), spec.dtype,
-               spec.width, static_cast<int64_t>(sampler::StateRowWidth(spec)), ToString(spec.optimizer.type));
+      DescribeRows(sampler::RowsName(spec.id.rows, book), sampler::FirstRows(spec.id.rows, book).back(), spec.dtype,
+                   spec.width, static_cast<int64_t>(sampler::StateRowWidth(spec)), ToString(spec.optimizer.type));
   if (has == wants) return Status();
   return FailedPrecondition("the embedding '" + saved.values.name + "' was saved as " + has + "; expected " + wants);
 }
@@ -89,7 +89,8 @@ Result<bool> SavedEmbedding::RestoreSome(sampler::EmbeddingStore& store, const s
   if (!piece.has_value()) return false;
   const auto num_rows = static_cast<int64_t>(piece->rows.size());
   const Tensor state = piece->columns.size() > 1 ? piece->columns[1] : Tensor::Zeros(DType::kF32, {num_rows, 0});
-  RETURN_IF_ERROR(RestartWhereLost(store.Restore(spec, piece->rows, piece->columns[0], state, deadline)).While(what));
+  RETURN_IF_ERROR(
+      NotFoundToUnavailable(store.Restore(spec, piece->rows, piece->columns[0], state, deadline)).While(what));
   rows_ = std::move(rows);
   return true;
 }

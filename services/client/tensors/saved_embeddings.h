@@ -9,7 +9,7 @@
 //                                                          saved.get()));  // all ranks
 //
 // The class is not in client/embedding/, because reading the files needs a store and the order of original ids.
-// EmbeddingTable depends only on the interfaces of sampler and uses a saved embedding as sampler::KeptRows.
+// EmbeddingTable depends only on the interfaces of sampler and uses a saved embedding as sampler::SavedLearnableRows.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ namespace espalier::client {
 class SavedRowsReader;
 
 // A saved embedding. For one thread. The graph must outlive it.
-class SavedEmbedding final : public sampler::KeptRows {
+class SavedEmbedding final : public sampler::SavedLearnableRows {
  public:
   // Reads the manifest in the folder `uri`; RestoreSome reads the rows. NotFound: nothing was saved there, or no
   // embedding with that name and row space; the message lists the saved ones. FailedPrecondition: it was saved for

@@ -53,7 +53,7 @@ Status SavedRowsWriter::PutRows(const DistGraph& graph, const RowSpace& rows, co
     ASSIGN_OR_RETURN(const std::vector<GlobalRowId> piece, order.Next(rows_per_file));
     if (piece.empty()) break;
     for (size_t i = 0; i < columns.size(); ++i) {
-      ASSIGN_OR_RETURN(const Tensor values, RestartWhereLost(columns[i].read(piece)));
+      ASSIGN_OR_RETURN(const Tensor values, NotFoundToUnavailable(columns[i].read(piece)));
       const std::string key = folders[i] + "/" + FiveDigits(number) + ".safetensors";
       keys_.push_back(storage::JoinKey(at_.prefix, key));  // before the write: a failed write may have created the file
       ASSIGN_OR_RETURN(columns[i].entry->files.emplace_back(),

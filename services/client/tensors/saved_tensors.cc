@@ -32,7 +32,7 @@ Result<DistTensor> Load(const DistGraph& graph, const storage::StoreLocation& at
   for (;;) {
     ASSIGN_OR_RETURN(const std::optional<SavedRowsReader::Piece> piece, rows->Next());
     if (!piece.has_value()) return tensor;
-    RETURN_IF_ERROR(RestartWhereLost(tensor.WriteRows(piece->rows, piece->columns.front())));
+    RETURN_IF_ERROR(NotFoundToUnavailable(tensor.WriteRows(piece->rows, piece->columns.front())));
   }
 }
 

@@ -212,15 +212,15 @@ TEST_P(CollectiveConformanceTest, RanksWaitForOneStepAtATime) {
     EXPECT_EQ(steps, 4);
     const auto fails = []() -> Result<bool> { return DataLoss("x"); };
     EXPECT_EQ(WorkInSteps(Rank(2), fails, collective, kLongest), DataLoss("trainer 2: x"));
-    // Longer than longest_step / 60, the interval at which WorkAside synchronizes.
+    // Longer than longest_step / 60, the interval at which RunOnSideThread synchronizes.
     const auto long_work = []() -> Status {
       Clock::Real().SleepFor(std::chrono::milliseconds(1500));
       return NotFound("y");
     };
-    EXPECT_EQ(WorkAside(Rank(0), long_work, collective, std::chrono::seconds(60)), NotFound("trainer 0: y"));
+    EXPECT_EQ(RunOnSideThread(Rank(0), long_work, collective, std::chrono::seconds(60)), NotFound("trainer 0: y"));
     const auto throws = []() -> Status { throw std::bad_alloc(); };
-    EXPECT_EQ(WorkAside(Rank(0), throws, collective, kLongest).code(), StatusCode::kResourceExhausted);
-    EXPECT_EQ(WorkAside(
+    EXPECT_EQ(RunOnSideThread(Rank(0), throws, collective, kLongest).code(), StatusCode::kResourceExhausted);
+    EXPECT_EQ(RunOnSideThread(
                   Rank(0), [] { return Status(); }, collective, kLongest)
                   .ToString(),
               "OK")

@@ -16,7 +16,7 @@ std::string InDegrees(const Context& context, std::string_view request) {
   const Array indptr = context.in_edges(context.FindEdgeType(request)).indptr;
   std::map<uint64_t, uint64_t> nodes_by_degree;
   for (size_t node = 0; node + 1 < indptr.size(); ++node) {
-    if (node % 65536 == 0) context.StopWhereNobodyWaits();
+    if (node % 65536 == 0) context.ThrowIfCallerGone();
     ++nodes_by_degree[indptr.id(node + 1) - indptr.id(node)];
   }
   std::ostringstream lines;
@@ -40,7 +40,7 @@ std::string TopRows(const Context& context, std::string_view request) {
 
   std::priority_queue<std::pair<float, uint64_t>> best;  // (-value, id): the smallest value is on top
   for (size_t node = 0; node < ids.size(); ++node) {
-    if (node % 65536 == 0) context.StopWhereNobodyWaits();
+    if (node % 65536 == 0) context.ThrowIfCallerGone();
     const float value = values[node * rows.row_size() + element];
     if (!std::isnan(value)) best.emplace(-value, ids.id(node));
     if (best.size() > count) best.pop();

@@ -71,7 +71,7 @@ Status CountEnds(const sampler::MiniBatch& batch, DistTensor& counts) {
     for (const uint32_t row : *side) ends.emplace_back(batch.nodes[kNode.value][row].value);
   }
   const Tensor ones = Tensor::FromVector(std::vector<int64_t>(ends.size(), 1));
-  return RestartWhereLost(counts.AddRows(ends, ones));  // if the rows were lost: ends with 74
+  return NotFoundToUnavailable(counts.AddRows(ends, ones));  // if the rows were lost: ends with 74
 }
 
 // Trains for one epoch and returns its mean loss.
@@ -131,7 +131,7 @@ Status Save(const DistGraph& graph, const LinkOptions& options, const DistEmbedd
   const std::string name = "epochs-" + std::to_string(1000 + losses.size());  // names sort by epoch
   const SaveOptions saving{
       .notes = {{"losses", nlohmann::json(losses).dump()}}, .embeddings = {emb.Now()}, .stores = options.stores};
-  return RestartWhereLost(SaveTensors(graph, {{counts.rows, counts.name}}, options.folder + "/" + name, saving));
+  return NotFoundToUnavailable(SaveTensors(graph, {{counts.rows, counts.name}}, options.folder + "/" + name, saving));
 }
 
 // Broadcasts the numbers of rank 0.
@@ -163,7 +163,8 @@ Result<LinkResult> LearnLinks(const DistGraph& graph, collective::Collective& gr
   result.losses = std::move(kept.losses);
   RETURN_IF_ERROR(Share(result.losses, group, graph.CallDeadline()));
   ASSIGN_OR_RETURN(const auto emb, DistEmbedding::Create(graph.embeddings(), group, OptionsOfRows(), kept.rows.get()));
-  ASSIGN_OR_RETURN(DistTensor counts, RestartWhereLost(DistTensor::Create(graph, OptionsOfCounts())));  // or opens it
+  ASSIGN_OR_RETURN(DistTensor counts,
+                   NotFoundToUnavailable(DistTensor::Create(graph, OptionsOfCounts())));  // or opens it
 
   while (result.losses.size() < options.epochs) {
     const auto epoch = static_cast<uint32_t>(result.losses.size());
@@ -175,7 +176,7 @@ Result<LinkResult> LearnLinks(const DistGraph& graph, collective::Collective& gr
 
   ASSIGN_OR_RETURN(const torch::Tensor rows, RowsInOrder(graph, *emb));
   result.rows.assign(rows.data_ptr<float>(), rows.data_ptr<float>() + rows.numel());
-  ASSIGN_OR_RETURN(const Tensor total, RestartWhereLost(counts.Sum()));
+  ASSIGN_OR_RETURN(const Tensor total, NotFoundToUnavailable(counts.Sum()));
   result.ends_counted = total.ValueAsInt(0);
   RETURN_IF_ERROR(emb->Drop());  // after all ranks have read them
   if (is_first) RETURN_IF_ERROR(DistTensor::Drop(graph, counts.rows(), counts.name()));

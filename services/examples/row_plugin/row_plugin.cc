@@ -19,7 +19,7 @@ void Sinusoids(const Context& context, const Rows& rows) {
   const std::span<float> values = rows.values<float>();  // throws if the tensor is not F32
   const size_t width = rows.row_size();
   for (size_t row = 0; row < rows.original_ids().size(); ++row) {
-    context.StopWhereNobodyWaits();
+    context.ThrowIfCallerGone();
     const auto id = static_cast<double>(rows.original_ids()[row]);
     for (size_t column = 0; column < width; ++column) {
       const double share = static_cast<double>(column / 2 * 2) / static_cast<double>(width);

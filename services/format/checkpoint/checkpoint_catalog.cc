@@ -61,7 +61,7 @@ Result<CheckpointListing> Describe(ObjectStore& store, const std::string& prefix
     listing.was_removed_meanwhile = true;
     return listing;
   }
-  if (!manifest.ok() && !IsOfTheCheckpoint(manifest.status().code())) return manifest.status();
+  if (!manifest.ok() && !IsCheckpointCorruption(manifest.status().code())) return manifest.status();
   listing.problem = manifest.ok() ? CheckContent(*manifest, id, content) : manifest.status();
   listing.state = listing.problem.ok() ? CheckpointState::kComplete : CheckpointState::kCorrupt;
   if (listing.problem.ok()) listing.manifest = *std::move(manifest);
@@ -130,7 +130,7 @@ Status FindCorrupt(ObjectStore& store, const Selection& selection, CheckpointVer
   for (CheckpointListing* listing : selection.kept) {
     if (verdicts.contains(listing->id)) continue;  // known to be good: those known to be corrupt are marked already
     const Status status = VerifyCheckpointBytes(store, listing->folder, may_read);
-    if (!status.ok() && !IsOfTheCheckpoint(status.code())) return status;
+    if (!status.ok() && !IsCheckpointCorruption(status.code())) return status;
     verdicts[listing->id] = status;
     if (status.ok()) continue;
     MarkCorrupt(*listing, status);
@@ -158,7 +158,7 @@ Result<NewestOfList> FindNewest(ObjectStore& store, const std::string& prefix, u
         newest.found.loaded = *std::move(loaded);
         return newest;
       }
-      if (!IsOfTheCheckpoint(loaded.status().code())) return loaded.status();
+      if (!IsCheckpointCorruption(loaded.status().code())) return loaded.status();
       if (loaded.status().code() == StatusCode::kNotFound) {  // removed since the listing, which had all files
         newest.lacks_newer = true;
         continue;
@@ -172,7 +172,7 @@ Result<NewestOfList> FindNewest(ObjectStore& store, const std::string& prefix, u
 
 }  // namespace
 
-bool IsOfTheCheckpoint(StatusCode code) {
+bool IsCheckpointCorruption(StatusCode code) {
   switch (code) {
     case StatusCode::kInvalidArgument:
     case StatusCode::kNotFound:
@@ -209,7 +209,7 @@ Result<NewestCheckpoint> NewestGood(ObjectStore& store, const std::string& prefi
 Result<CheckpointPlace> FindCheckpoints(ObjectStore& store, const std::string& prefix) {
   const Result<CheckpointManifest> own = ReadCheckpointManifest(store, prefix);
   if (own.ok()) return CheckpointPlace{true, prefix};
-  if (!IsOfTheCheckpoint(own.status().code())) return own.status();
+  if (!IsCheckpointCorruption(own.status().code())) return own.status();
   // checkpoints/ first, because the folder of a job may hold many other objects.
   for (const std::string& place : {JoinKey(prefix, "checkpoints"), prefix}) {
     ASSIGN_OR_RETURN(const std::vector<ObjectInfo> objects, store.List(FolderPrefix(place)));

@@ -29,7 +29,7 @@ struct CheckpointListing {
 
 // Returns true if an error that was returned for reading a checkpoint means that its stored content is corrupt, and
 // false if it means that the store could not be read.
-bool IsOfTheCheckpoint(StatusCode code);
+bool IsCheckpointCorruption(StatusCode code);
 
 // Returns all checkpoints directly below `prefix`, oldest first. Reads manifests, but verifies no checksums. Ignores
 // other objects.

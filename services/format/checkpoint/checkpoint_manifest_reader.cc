@@ -30,13 +30,13 @@ class CheckpointFields {
 
   Result<uint32_t> Unsigned32(const char* name) const {
     ASSIGN_OR_RETURN(const uint64_t value, fields_.Unsigned(name));
-    if (value > UINT32_MAX) return fields_.Wrong(name, "expected an integer below 2^32");
+    if (value > UINT32_MAX) return fields_.InvalidField(name, "expected an integer below 2^32");
     return static_cast<uint32_t>(value);
   }
 
   Result<double> Real(const char* name) const {
     ASSIGN_OR_RETURN(const std::optional<double> value, OptionalReal(name));
-    if (!value.has_value()) return fields_.Wrong(name, "expected a number");
+    if (!value.has_value()) return fields_.InvalidField(name, "expected a number");
     return *value;
   }
 
@@ -52,7 +52,7 @@ class CheckpointFields {
           ASSIGN_OR_RETURN(found, RealFrom(value, path));
           return Status();
         }));
-    if (!is_there) return fields_.Wrong(name, "missing");
+    if (!is_there) return fields_.InvalidField(name, "missing");
     return found;
   }
 
@@ -84,14 +84,15 @@ Result<LoopRecord> LoopFrom(const JsonFields& object) {
   ASSIGN_OR_RETURN(loop.best_epoch, fields.Unsigned32("best_epoch"));
   ASSIGN_OR_RETURN(loop.best_validation, fields.OptionalReal("best_validation"));
   ASSIGN_OR_RETURN(loop.evaluations_since_best, object.Unsigned("evaluations_since_best"));
-  if (loop.evaluations_since_best > INT64_MAX) return object.Wrong("evaluations_since_best", "expected less than 2^63");
+  if (loop.evaluations_since_best > INT64_MAX)
+    return object.InvalidField("evaluations_since_best", "expected less than 2^63");
   ASSIGN_OR_RETURN(const JsonFields partial, object.Object("partial_epoch"));
   ASSIGN_OR_RETURN(loop.partial, EpochFrom(partial));
   RETURN_IF_ERROR(object.ForEach("epochs", [&](const json& element, const std::string& path) -> Status {
     ASSIGN_OR_RETURN(const JsonFields epoch, JsonFields::Of(element, path));
     ASSIGN_OR_RETURN(loop.epochs.emplace_back(), EpochFrom(epoch));
     if (loop.epochs.back().epoch + 1 == loop.epochs.size()) return Status();
-    return epoch.Wrong("epoch", "expected " + std::to_string(loop.epochs.size() - 1));
+    return epoch.InvalidField("epoch", "expected " + std::to_string(loop.epochs.size() - 1));
   }));
   RETURN_IF_ERROR(object.ForEach("first_epoch_losses", [&](const json& element, const std::string& path) -> Status {
     ASSIGN_OR_RETURN(loop.first_epoch_losses.emplace_back(), RealFrom(element, path));
@@ -115,7 +116,7 @@ Result<CheckpointMetric> MetricFrom(const JsonFields& fields) {
   CheckpointMetric metric;
   ASSIGN_OR_RETURN(metric.name, fields.Text("name"));
   ASSIGN_OR_RETURN(const std::string better, fields.Text("better"));
-  if (better != "higher" && better != "lower") return fields.Wrong("better", "expected 'higher' or 'lower'");
+  if (better != "higher" && better != "lower") return fields.InvalidField("better", "expected 'higher' or 'lower'");
   metric.higher_is_better = better == "higher";
   ASSIGN_OR_RETURN(metric.value, CheckpointFields(fields).OptionalReal("value"));
   return metric;
@@ -136,13 +137,13 @@ Status ReadFiles(const JsonFields& document, CheckpointManifest* manifest) {
   std::set<std::string> keys;
   uint64_t total = 0;
   for (const FileEntry& file : manifest->files) {
-    if (!keys.insert(file.key).second) return document.Wrong("files", "'" + file.key + "' is listed twice");
+    if (!keys.insert(file.key).second) return document.InvalidField("files", "'" + file.key + "' is listed twice");
     if (file.size_bytes >> 62 != 0 || (total += file.size_bytes) >> 62 != 0) {
-      return document.Wrong("files", "expected less than 2^62 bytes in total");
+      return document.InvalidField("files", "expected less than 2^62 bytes in total");
     }
   }
   for (const char* needed : {kCheckpointModel, kCheckpointOptimizer}) {
-    if (!keys.contains(needed)) return document.Wrong("files", std::string("'") + needed + "' is missing");
+    if (!keys.contains(needed)) return document.InvalidField("files", std::string("'") + needed + "' is missing");
   }
   return Status();
 }
@@ -150,13 +151,14 @@ Status ReadFiles(const JsonFields& document, CheckpointManifest* manifest) {
 Status CheckCheckpointFormat(const JsonFields& document) {
   ASSIGN_OR_RETURN(const std::string format, document.Text("format"));
   if (format != kCheckpointFormatName) {
-    return document.Wrong("format", "expected '" + std::string(kCheckpointFormatName) + "', found '" + format + "'");
+    return document.InvalidField("format",
+                                 "expected '" + std::string(kCheckpointFormatName) + "', found '" + format + "'");
   }
   ASSIGN_OR_RETURN(const uint64_t version, document.Unsigned("format_version"));
   if (version == static_cast<uint64_t>(kCheckpointFormatVersion)) return Status();
-  return document.Wrong("format_version", "this checkpoint has version " + std::to_string(version) +
-                                              ", this program reads version " +
-                                              std::to_string(kCheckpointFormatVersion));
+  return document.InvalidField("format_version", "this checkpoint has version " + std::to_string(version) +
+                                                     ", this program reads version " +
+                                                     std::to_string(kCheckpointFormatVersion));
 }
 
 Status ReadPosition(const JsonFields& document, CheckpointManifest* manifest) {
@@ -168,11 +170,12 @@ Status ReadPosition(const JsonFields& document, CheckpointManifest* manifest) {
   ASSIGN_OR_RETURN(manifest->steps_per_epoch, fields.Unsigned32("steps_per_epoch"));
   ASSIGN_OR_RETURN(manifest->num_epochs, fields.Unsigned32("epochs"));
   if (manifest->next_step > manifest->steps_per_epoch) {
-    return document.Wrong("next_step", "expected at most steps_per_epoch");
+    return document.InvalidField("next_step", "expected at most steps_per_epoch");
   }
   const uint64_t steps = uint64_t{manifest->epoch} * manifest->steps_per_epoch + manifest->next_step;
   if (manifest->id.global_step != steps) {
-    return document.Wrong("global_step", "expected " + std::to_string(steps) + ", the step of 'epoch' and 'next_step'");
+    return document.InvalidField("global_step",
+                                 "expected " + std::to_string(steps) + ", the step of 'epoch' and 'next_step'");
   }
   ASSIGN_OR_RETURN(const std::string end, document.Text("end"));
   for (const CheckpointEnd known : {CheckpointEnd::kGoesOn, CheckpointEnd::kAllEpochs, CheckpointEnd::kEarlyStopping}) {
@@ -180,7 +183,7 @@ Status ReadPosition(const JsonFields& document, CheckpointManifest* manifest) {
     manifest->end = known;
     return Status();
   }
-  return document.Wrong("end", "expected GoesOn, AllEpochs or EarlyStopping");
+  return document.InvalidField("end", "expected GoesOn, AllEpochs or EarlyStopping");
 }
 
 Status ReadJob(const JsonFields& document, CheckpointManifest* manifest) {
@@ -194,7 +197,8 @@ Status ReadJob(const JsonFields& document, CheckpointManifest* manifest) {
     return Status();
   }));
   ASSIGN_OR_RETURN(const std::string digest, document.Text("job_digest"));
-  if (digest != JobDigest(manifest->fields)) return document.Wrong("job_digest", "expected the digest of 'fields'");
+  if (digest != JobDigest(manifest->fields))
+    return document.InvalidField("job_digest", "expected the digest of 'fields'");
   ASSIGN_OR_RETURN(manifest->partition_key, document.Text("partition_key"));
   ASSIGN_OR_RETURN(manifest->num_partitions, fields.Unsigned32("partitions"));
   ASSIGN_OR_RETURN(manifest->num_trainers, fields.Unsigned32("trainers"));
@@ -209,11 +213,11 @@ Status ReadLoop(const JsonFields& document, CheckpointManifest* manifest) {
   ASSIGN_OR_RETURN(const JsonFields fields, document.Object("loop"));
   ASSIGN_OR_RETURN(manifest->loop, LoopFrom(fields));
   if (manifest->loop.epochs.size() != manifest->epoch) {
-    return fields.Wrong("epochs", "expected one report for each of " + std::to_string(manifest->epoch) +
-                                      " epochs, found " + std::to_string(manifest->loop.epochs.size()));
+    return fields.InvalidField("epochs", "expected one report for each of " + std::to_string(manifest->epoch) +
+                                             " epochs, found " + std::to_string(manifest->loop.epochs.size()));
   }
   if (manifest->loop.first_epoch_losses.size() > manifest->steps_per_epoch) {
-    return fields.Wrong("first_epoch_losses", "expected at most 'steps_per_epoch' losses");
+    return fields.InvalidField("first_epoch_losses", "expected at most 'steps_per_epoch' losses");
   }
   return Status();
 }

@@ -14,7 +14,7 @@ nlohmann::ordered_json FileEntryToJson(const FileEntry& file) {
 Result<FileEntry> FileEntryFromJson(const JsonFields& fields) {
   FileEntry file;
   ASSIGN_OR_RETURN(file.key, fields.Text("key"));
-  if (const Status good = storage::CheckKey(file.key); !good.ok()) return fields.Wrong("key", good.message());
+  if (const Status good = storage::CheckKey(file.key); !good.ok()) return fields.InvalidField("key", good.message());
   ASSIGN_OR_RETURN(file.size_bytes, fields.Unsigned("size_bytes"));
   RETURN_IF_ERROR(fields.ForEach("xxh3_64", [&](const nlohmann::json& element, const std::string& path) -> Status {
     if (!element.is_string() || !ParseHex(element.get_ref<const std::string&>(), &file.block_hashes.emplace_back())) {
@@ -25,8 +25,8 @@ Result<FileEntry> FileEntryFromJson(const JsonFields& fields) {
   const uint64_t num_blocks =
       file.size_bytes / kChecksumBlockBytes + (file.size_bytes % kChecksumBlockBytes == 0 ? 0 : 1);
   if (file.block_hashes.size() != num_blocks) {
-    return fields.Wrong("xxh3_64", "expected one checksum for each of " + std::to_string(num_blocks) +
-                                       " blocks, found " + std::to_string(file.block_hashes.size()));
+    return fields.InvalidField("xxh3_64", "expected one checksum for each of " + std::to_string(num_blocks) +
+                                              " blocks, found " + std::to_string(file.block_hashes.size()));
   }
   return file;
 }

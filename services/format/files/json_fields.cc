@@ -11,37 +11,37 @@ Result<JsonFields> JsonFields::Of(const json& value, std::string path) {
   return JsonFields(value, std::move(path));
 }
 
-Status JsonFields::Wrong(const char* name, const std::string& what) const {
+Status JsonFields::InvalidField(const char* name, const std::string& what) const {
   return InvalidArgument(PathTo(name) + ": " + what);
 }
 
 Result<const json*> JsonFields::Find(const char* name) const {
   const auto found = object_->find(name);
-  if (found == object_->end()) return Wrong(name, "missing");
+  if (found == object_->end()) return InvalidField(name, "missing");
   return &*found;
 }
 
 Result<bool> JsonFields::Bool(const char* name) const {
   ASSIGN_OR_RETURN(const json* value, Find(name));
-  if (!value->is_boolean()) return Wrong(name, "expected true or false");
+  if (!value->is_boolean()) return InvalidField(name, "expected true or false");
   return value->get<bool>();
 }
 
 Result<std::string> JsonFields::Text(const char* name) const {
   ASSIGN_OR_RETURN(const json* value, Find(name));
-  if (!value->is_string()) return Wrong(name, "expected a string");
+  if (!value->is_string()) return InvalidField(name, "expected a string");
   return value->get<std::string>();
 }
 
 Result<uint64_t> JsonFields::Unsigned(const char* name) const {
   ASSIGN_OR_RETURN(const json* value, Find(name));
-  if (!value->is_number_unsigned()) return Wrong(name, "expected an integer from 0 to 2^64 - 1");
+  if (!value->is_number_unsigned()) return InvalidField(name, "expected an integer from 0 to 2^64 - 1");
   return value->get<uint64_t>();
 }
 
 Result<double> JsonFields::Real(const char* name) const {
   ASSIGN_OR_RETURN(const json* value, Find(name));
-  if (!value->is_number() || !std::isfinite(value->get<double>())) return Wrong(name, "expected a number");
+  if (!value->is_number() || !std::isfinite(value->get<double>())) return InvalidField(name, "expected a number");
   return value->get<double>();
 }
 
@@ -63,7 +63,7 @@ Result<JsonFields> JsonFields::Object(const char* name) const {
 Status JsonFields::ForEach(const char* name,
                            const std::function<Status(const json& element, const std::string& path)>& body) const {
   ASSIGN_OR_RETURN(const json* value, Find(name));
-  if (!value->is_array()) return Wrong(name, "expected a list");
+  if (!value->is_array()) return InvalidField(name, "expected a list");
   for (size_t i = 0; i < value->size(); ++i) {
     RETURN_IF_ERROR(body((*value)[i], PathTo(name) + "[" + std::to_string(i) + "]"));
   }

@@ -34,7 +34,7 @@ class JsonFields {
                                                  const std::string& path)>& body) const;
 
   // Returns InvalidArgument("<path of name>: <what>").
-  Status Wrong(const char* name, const std::string& what) const;
+  Status InvalidField(const char* name, const std::string& what) const;
 
  private:
   JsonFields(const nlohmann::json& object, std::string path) : object_(&object), path_(std::move(path)) {}

@@ -20,19 +20,19 @@ Result<ColumnEntry> ColumnFrom(const JsonFields& fields) {
   ColumnEntry column;
   ASSIGN_OR_RETURN(column.name, fields.Text("name"));
   if (const Status good = graph::CheckName("column", column.name); !good.ok()) {
-    return fields.Wrong("name", good.message());
+    return fields.InvalidField("name", good.message());
   }
   ASSIGN_OR_RETURN(const std::string dtype, fields.Text("dtype"));
   const Result<DType> parsed = DTypeFromName(dtype);
-  if (!parsed.ok()) return fields.Wrong("dtype", parsed.status().message());
+  if (!parsed.ok()) return fields.InvalidField("dtype", parsed.status().message());
   column.dtype = *parsed;
   ASSIGN_OR_RETURN(const std::vector<uint64_t> shape, fields.UnsignedList("row_shape"));
   for (const uint64_t dimension : shape) {
-    if (dimension >> 62 != 0) return fields.Wrong("row_shape", "a dimension is 2^62 or more");
+    if (dimension >> 62 != 0) return fields.InvalidField("row_shape", "a dimension is 2^62 or more");
     column.row_shape.push_back(static_cast<int64_t>(dimension));
   }
   const Result<int64_t> count = CheckedElementCount(column.row_shape, ItemSize(column.dtype));
-  if (!count.ok()) return fields.Wrong("row_shape", count.status().message());
+  if (!count.ok()) return fields.InvalidField("row_shape", count.status().message());
   if (fields.Has("lacks_values")) {
     ASSIGN_OR_RETURN(column.lacks_values, fields.Bool("lacks_values"));
   }
@@ -57,7 +57,7 @@ Result<std::vector<ColumnEntry>> ColumnsFrom(const JsonFields& fields) {
     ASSIGN_OR_RETURN(const JsonFields column, JsonFields::Of(element, path));
     ASSIGN_OR_RETURN(ColumnEntry entry, ColumnFrom(column));
     if (!columns.empty() && entry.name <= columns.back().name) {
-      return column.Wrong("name", "expected columns in ascending order of distinct names");
+      return column.InvalidField("name", "expected columns in ascending order of distinct names");
     }
     columns.push_back(std::move(entry));
     return Status();
@@ -142,18 +142,19 @@ Result<SplitEntry> SplitFrom(const JsonFields& fields, const graph::PartitionBoo
   SplitEntry split;
   ASSIGN_OR_RETURN(split.name, fields.Text("name"));
   if (const Status good = graph::CheckName("split", split.name); !good.ok()) {
-    return fields.Wrong("name", good.message());
+    return fields.InvalidField("name", good.message());
   }
   ASSIGN_OR_RETURN(const std::string type_name, fields.Text("node_type"));
   const Result<NodeTypeId> type = book.schema().FindNodeType(type_name);
-  if (!type.ok()) return fields.Wrong("node_type", type.status().message());
+  if (!type.ok()) return fields.InvalidField("node_type", type.status().message());
   split.node_type = type->value;
   ASSIGN_OR_RETURN(split.train, fields.Unsigned("train"));
   ASSIGN_OR_RETURN(split.validation, fields.Unsigned("validation"));
   ASSIGN_OR_RETURN(split.test, fields.Unsigned("test"));
   const uint64_t num_nodes = book.num_nodes(*type);
   if (split.train > num_nodes || split.validation > num_nodes || split.test > num_nodes) {
-    return fields.Wrong("node_type", "a part has more nodes than the type, which has " + std::to_string(num_nodes));
+    return fields.InvalidField("node_type",
+                               "a part has more nodes than the type, which has " + std::to_string(num_nodes));
   }
   RETURN_IF_ERROR(ReadLabels(fields, &split.labels));
   return split;
@@ -166,7 +167,7 @@ Status ReadSplits(const JsonFields& document, Manifest* manifest) {
     if (!manifest->splits.empty()) {
       const SplitEntry& last = manifest->splits.back();
       if (std::tie(split.name, split.node_type) <= std::tie(last.name, last.node_type)) {
-        return fields.Wrong("name", "expected splits in ascending order of name and node type");
+        return fields.InvalidField("name", "expected splits in ascending order of name and node type");
       }
     }
     manifest->splits.push_back(std::move(split));
@@ -179,11 +180,11 @@ Result<HeldOut> HeldOutFrom(const JsonFields& fields, EdgeTypeId type, const gra
   if (!fields.Has("reverse")) return held_out;
   ASSIGN_OR_RETURN(const std::string name, fields.Text("reverse"));
   const Result<EdgeTypeId> reverse = schema.FindEdgeType(name);
-  if (!reverse.ok()) return fields.Wrong("reverse", reverse.status().message());
+  if (!reverse.ok()) return fields.InvalidField("reverse", reverse.status().message());
   if (schema.SourceOf(*reverse) != schema.DestinationOf(type) ||
       schema.DestinationOf(*reverse) != schema.SourceOf(type)) {
-    return fields.Wrong("reverse",
-                        "'" + name + "' does not reverse the node types of '" + schema.EdgeType(type).Name() + "'");
+    return fields.InvalidField(
+        "reverse", "'" + name + "' does not reverse the node types of '" + schema.EdgeType(type).Name() + "'");
   }
   held_out.reverse = reverse->value;
   return held_out;
@@ -193,11 +194,11 @@ Result<EdgeSplitEntry> EdgeSplitFrom(const JsonFields& fields, const graph::Part
   EdgeSplitEntry split;
   ASSIGN_OR_RETURN(split.name, fields.Text("name"));
   if (const Status good = graph::CheckName("split", split.name); !good.ok()) {
-    return fields.Wrong("name", good.message());
+    return fields.InvalidField("name", good.message());
   }
   ASSIGN_OR_RETURN(const std::string type_name, fields.Text("edge_type"));
   const Result<EdgeTypeId> type = book.schema().FindEdgeType(type_name);
-  if (!type.ok()) return fields.Wrong("edge_type", type.status().message());
+  if (!type.ok()) return fields.InvalidField("edge_type", type.status().message());
   split.edge_type = type->value;
   ASSIGN_OR_RETURN(split.train, fields.Unsigned("train"));
   ASSIGN_OR_RETURN(split.validation, fields.Unsigned("validation"));
@@ -218,7 +219,7 @@ Status ReadEdgeSplits(const JsonFields& document, Manifest* manifest) {
     if (!manifest->edge_splits.empty()) {
       const EdgeSplitEntry& last = manifest->edge_splits.back();
       if (std::tie(split.name, split.edge_type) <= std::tie(last.name, last.edge_type)) {
-        return fields.Wrong("name", "expected splits in ascending order of name and edge type");
+        return fields.InvalidField("name", "expected splits in ascending order of name and edge type");
       }
     }
     manifest->edge_splits.push_back(std::move(split));
@@ -248,8 +249,8 @@ Status ReadPartitions(const JsonFields& document, Manifest* manifest) {
     return Status();
   }));
   if (manifest->partitions.size() == manifest->book.num_partitions()) return Status();
-  return document.Wrong("partitions", "expected " + std::to_string(manifest->book.num_partitions()) + ", found " +
-                                          std::to_string(manifest->partitions.size()));
+  return document.InvalidField("partitions", "expected " + std::to_string(manifest->book.num_partitions()) +
+                                                 ", found " + std::to_string(manifest->partitions.size()));
 }
 
 Status ReadQuality(const JsonFields& document, Quality* quality) {
@@ -267,21 +268,23 @@ Status ReadQuality(const JsonFields& document, Quality* quality) {
 Status CheckPartitionFormat(const JsonFields& document) {
   ASSIGN_OR_RETURN(const std::string format, document.Text("format"));
   if (format != kPartitionFormatName) {
-    return document.Wrong("format", "expected '" + std::string(kPartitionFormatName) + "', found '" + format + "'");
+    return document.InvalidField("format",
+                                 "expected '" + std::string(kPartitionFormatName) + "', found '" + format + "'");
   }
   ASSIGN_OR_RETURN(const uint64_t version, document.Unsigned("format_version"));
   if (version == static_cast<uint64_t>(kPartitionFormatVersion)) return Status();
-  return document.Wrong("format_version", "this partitioning has version " + std::to_string(version) +
-                                              ", this program reads version " +
-                                              std::to_string(kPartitionFormatVersion) + ": partition the graph again");
+  return document.InvalidField(
+      "format_version", "this partitioning has version " + std::to_string(version) + ", this program reads version " +
+                            std::to_string(kPartitionFormatVersion) + ": partition the graph again");
 }
 
 Status ReadNames(const JsonFields& document, Manifest* manifest) {
   ASSIGN_OR_RETURN(manifest->partition_key, document.Text("partition_key"));
-  if (!IsSha256Hex(manifest->partition_key)) return document.Wrong("partition_key", "expected 64 hexadecimal digits");
+  if (!IsSha256Hex(manifest->partition_key))
+    return document.InvalidField("partition_key", "expected 64 hexadecimal digits");
   ASSIGN_OR_RETURN(manifest->attempt, document.Text("attempt"));
   if (!storage::CheckKey(manifest->attempt).ok() || manifest->attempt.find('/') != std::string::npos) {
-    return document.Wrong("attempt", "expected the name of a folder");
+    return document.InvalidField("attempt", "expected the name of a folder");
   }
   ASSIGN_OR_RETURN(manifest->graph_name, document.Text("graph_name"));
   ASSIGN_OR_RETURN(manifest->algorithm, document.Text("algorithm"));

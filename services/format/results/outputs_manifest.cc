@@ -40,24 +40,24 @@ Result<OutputFile> OutputFileFrom(const JsonFields& fields) {
   if (!fields.Has("dtype")) return output;
   ASSIGN_OR_RETURN(const std::string dtype, fields.Text("dtype"));
   const Result<DType> parsed = DTypeFromName(dtype);
-  if (!parsed.ok()) return fields.Wrong("dtype", parsed.status().message());
+  if (!parsed.ok()) return fields.InvalidField("dtype", parsed.status().message());
   output.dtype = *parsed;
   ASSIGN_OR_RETURN(const std::vector<uint64_t> shape, fields.UnsignedList("shape"));
   for (const uint64_t dimension : shape) {
-    if (dimension >> 62 != 0) return fields.Wrong("shape", "a dimension is 2^62 or more");
+    if (dimension >> 62 != 0) return fields.InvalidField("shape", "a dimension is 2^62 or more");
     output.shape.push_back(static_cast<int64_t>(dimension));
   }
   const Result<int64_t> count = CheckedElementCount(output.shape, ItemSize(*output.dtype));
-  return count.ok() ? Result<OutputFile>(std::move(output)) : fields.Wrong("shape", count.status().message());
+  return count.ok() ? Result<OutputFile>(std::move(output)) : fields.InvalidField("shape", count.status().message());
 }
 
 Status CheckVersion(const JsonFields& document) {
   ASSIGN_OR_RETURN(const std::string name, document.Text("format"));
-  if (name != kOutputsFormatName) return document.Wrong("format", std::string("expected ") + kOutputsFormatName);
+  if (name != kOutputsFormatName) return document.InvalidField("format", std::string("expected ") + kOutputsFormatName);
   ASSIGN_OR_RETURN(const uint64_t version, document.Unsigned("format_version"));
   if (version == kOutputsFormatVersion) return Status();
-  return document.Wrong("format_version", "this program reads version " + std::to_string(kOutputsFormatVersion) +
-                                              ", found " + std::to_string(version));
+  return document.InvalidField("format_version", "this program reads version " + std::to_string(kOutputsFormatVersion) +
+                                                     ", found " + std::to_string(version));
 }
 
 Status PutText(storage::ObjectStore& store, const std::string& key, const std::string& text) {
@@ -121,7 +121,7 @@ Result<OutputsManifest> OutputsManifestFromJson(const std::string& text) {
     ASSIGN_OR_RETURN(const JsonFields fields, JsonFields::Of(element, path));
     ASSIGN_OR_RETURN(OutputFile file, OutputFileFrom(fields));
     if (!manifest.files.empty() && file.file.key <= manifest.files.back().file.key) {
-      return fields.Wrong("key", "expected files in ascending order of distinct keys");
+      return fields.InvalidField("key", "expected files in ascending order of distinct keys");
     }
     manifest.files.push_back(std::move(file));
     return Status();

@@ -95,23 +95,24 @@ Json ToJson(const SavedEmbeddingEntry& embedding) {
 Status CheckSavedVersion(const JsonFields& document) {
   ASSIGN_OR_RETURN(const std::string name, document.Text("format"));
   if (name != kSavedTensorsFormatName) {
-    return document.Wrong("format", std::string("expected ") + kSavedTensorsFormatName + ", found " + name);
+    return document.InvalidField("format", std::string("expected ") + kSavedTensorsFormatName + ", found " + name);
   }
   ASSIGN_OR_RETURN(const uint64_t version, document.Unsigned("format_version"));
   if (version == kSavedTensorsFormatVersion) return Status();
-  return document.Wrong("format_version", "this program reads version " + std::to_string(kSavedTensorsFormatVersion) +
-                                              ", found " + std::to_string(version));
+  return document.InvalidField("format_version", "this program reads version " +
+                                                     std::to_string(kSavedTensorsFormatVersion) + ", found " +
+                                                     std::to_string(version));
 }
 
 Result<std::vector<int64_t>> RowShapeFrom(const JsonFields& fields, DType dtype) {
   ASSIGN_OR_RETURN(const std::vector<uint64_t> lengths, fields.UnsignedList("row_shape"));
   std::vector<int64_t> shape;
   for (const uint64_t length : lengths) {
-    if (length > uint64_t{std::numeric_limits<int64_t>::max()}) return fields.Wrong("row_shape", "2^63 or more");
+    if (length > uint64_t{std::numeric_limits<int64_t>::max()}) return fields.InvalidField("row_shape", "2^63 or more");
     shape.push_back(static_cast<int64_t>(length));
   }
   const Result<int64_t> count = CheckedElementCount(shape, ItemSize(dtype));
-  if (!count.ok()) return fields.Wrong("row_shape", count.status().message());
+  if (!count.ok()) return fields.InvalidField("row_shape", count.status().message());
   return shape;
 }
 
@@ -121,19 +122,19 @@ Result<SavedTensorEntry> TensorFrom(const JsonFields& fields) {
   ASSIGN_OR_RETURN(tensor.name, fields.Text("name"));
   ASSIGN_OR_RETURN(const std::string dtype, fields.Text("dtype"));
   const Result<DType> parsed = DTypeFromName(dtype);
-  if (!parsed.ok()) return fields.Wrong("dtype", parsed.status().message());
+  if (!parsed.ok()) return fields.InvalidField("dtype", parsed.status().message());
   tensor.dtype = *parsed;
   ASSIGN_OR_RETURN(tensor.row_shape, RowShapeFrom(fields, tensor.dtype));
   ASSIGN_OR_RETURN(tensor.num_rows, fields.Unsigned("num_rows"));
   if (fields.Has("ends")) {
     ASSIGN_OR_RETURN(const std::string ends, fields.Text("ends"));
-    if (!ParseHex(ends, &tensor.ends.emplace())) return fields.Wrong("ends", "expected 16 hexadecimal digits");
+    if (!ParseHex(ends, &tensor.ends.emplace())) return fields.InvalidField("ends", "expected 16 hexadecimal digits");
   }
   RETURN_IF_ERROR(fields.ForEach("files", [&](const json& element, const std::string& path) -> Status {
     ASSIGN_OR_RETURN(const JsonFields file, JsonFields::Of(element, path));
     ASSIGN_OR_RETURN(tensor.files.emplace_back(), FileEntryFromJson(file));
     if (tensor.files.back().size_bytes <= kMaxSavedFileBytes) return Status();
-    return file.Wrong("size_bytes", "expected at most " + std::to_string(kMaxSavedFileBytes));
+    return file.InvalidField("size_bytes", "expected at most " + std::to_string(kMaxSavedFileBytes));
   }));
   return tensor;
 }
@@ -144,16 +145,16 @@ Result<SavedEmbeddingEntry> EmbeddingFrom(const JsonFields& fields) {
   ASSIGN_OR_RETURN(embedding.optimizer, fields.Text("optimizer"));
   ASSIGN_OR_RETURN(const JsonFields values, fields.Object("values"));
   ASSIGN_OR_RETURN(embedding.values, TensorFrom(values));
-  if (embedding.values.row_shape.size() != 1) return values.Wrong("row_shape", "expected one dimension");
+  if (embedding.values.row_shape.size() != 1) return values.InvalidField("row_shape", "expected one dimension");
   if (!fields.Has("state")) return embedding;
   ASSIGN_OR_RETURN(const JsonFields state, fields.Object("state"));
   ASSIGN_OR_RETURN(embedding.state, TensorFrom(state));
-  if (embedding.state->dtype != DType::kF32) return state.Wrong("dtype", "expected F32");
-  if (embedding.state->row_shape.size() != 1) return state.Wrong("row_shape", "expected one dimension");
+  if (embedding.state->dtype != DType::kF32) return state.InvalidField("dtype", "expected F32");
+  if (embedding.state->row_shape.size() != 1) return state.InvalidField("row_shape", "expected one dimension");
   const bool of_the_values = embedding.state->rows == embedding.values.rows &&
                              embedding.state->num_rows == embedding.values.num_rows &&
                              embedding.state->files.size() == embedding.values.files.size();
-  if (!of_the_values) return fields.Wrong("state", "expected the rows of the values, in as many files");
+  if (!of_the_values) return fields.InvalidField("state", "expected the rows of the values, in as many files");
   return embedding;
 }
 
@@ -189,7 +190,7 @@ Result<SavedTensorsManifest> SavedTensorsFromJson(const std::string& text) {
     ASSIGN_OR_RETURN(manifest.tensors.emplace_back(), TensorFrom(fields));
     const SavedTensorEntry& tensor = manifest.tensors.back();
     if (names.emplace(tensor.rows, tensor.name).second) return Status();
-    return fields.Wrong("name", "a second tensor '" + tensor.name + "' of " + tensor.rows);
+    return fields.InvalidField("name", "a second tensor '" + tensor.name + "' of " + tensor.rows);
   }));
   if (!document.Has("embeddings")) return manifest;
   names.clear();
@@ -198,7 +199,7 @@ Result<SavedTensorsManifest> SavedTensorsFromJson(const std::string& text) {
     ASSIGN_OR_RETURN(manifest.embeddings.emplace_back(), EmbeddingFrom(fields));
     const SavedTensorEntry& values = manifest.embeddings.back().values;
     if (names.emplace(values.rows, values.name).second) return Status();
-    return fields.Wrong("values", "a second embedding '" + values.name + "' of " + values.rows);
+    return fields.InvalidField("values", "a second embedding '" + values.name + "' of " + values.rows);
   }));
   return manifest;
 }

@@ -32,18 +32,18 @@ struct Field {
   std::string Where() const {
     return std::string(kChunkedMetadataFile) + ":" + std::to_string(value.Mark().line + 1) + ", " + path;
   }
-  Status Wrong(const std::string& what) const { return InvalidArgument(Where() + ": " + what); }
+  Status InvalidField(const std::string& what) const { return InvalidArgument(Where() + ": " + what); }
   Field Element(size_t i) const { return {value[i], path + "[" + std::to_string(i) + "]"}; }
 };
 
 // Calls body(key, field) for each entry of an object, in document order. Returns an error for duplicate keys.
 Status ForEachEntry(const Field& object,
                     const std::function<Status(const std::string& key, const Field& field)>& body) {
-  if (!object.value.IsMap()) return object.Wrong("expected an object");
+  if (!object.value.IsMap()) return object.InvalidField("expected an object");
   std::set<std::string> seen;
   for (const auto& entry : object.value) {
     const std::string key = entry.first.IsScalar() ? entry.first.Scalar() : "?";
-    if (!seen.insert(key).second) return object.Wrong("'" + key + "' occurs twice");
+    if (!seen.insert(key).second) return object.InvalidField("'" + key + "' occurs twice");
     RETURN_IF_ERROR(body(key, {entry.second, object.path + "['" + key + "']"}));
   }
   return {};
@@ -60,14 +60,14 @@ std::optional<Field> Find(const Field& object, const std::string& name) {
 }
 
 Result<Field> Get(const Field& object, const std::string& name) {
-  if (!object.value.IsMap()) return object.Wrong("expected an object");
+  if (!object.value.IsMap()) return object.InvalidField("expected an object");
   std::optional<Field> found = Find(object, name);
-  if (!found) return object.Wrong("lacks the field '" + name + "'");
+  if (!found) return object.InvalidField("lacks the field '" + name + "'");
   return *std::move(found);
 }
 
 Result<std::string> ToText(const Field& field) {
-  if (!field.value.IsScalar()) return field.Wrong("expected a string");
+  if (!field.value.IsScalar()) return field.InvalidField("expected a string");
   return field.value.Scalar();
 }
 
@@ -76,18 +76,20 @@ Result<uint64_t> Count(const Field& field) {
   uint64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size() || number > kMaxCount) {
-    return field.Wrong("is '" + text.substr(0, 40) + "': expected a number from 0 to 2^40");
+    return field.InvalidField("is '" + text.substr(0, 40) + "': expected a number from 0 to 2^40");
   }
   return number;
 }
 
 Status CheckTypes(const Field& types) {
-  if (!types.value.IsSequence()) return types.Wrong("expected a list");
+  if (!types.value.IsSequence()) return types.InvalidField("expected a list");
   if (types.value.size() <= kMaxTypes) return {};
-  return types.Wrong("names " + std::to_string(types.value.size()) + " types: expected at most 2^16");
+  return types.InvalidField("names " + std::to_string(types.value.size()) + " types: expected at most 2^16");
 }
 
-Status CheckList(const Field& field) { return field.value.IsSequence() ? Status() : field.Wrong("expected a list"); }
+Status CheckList(const Field& field) {
+  return field.value.IsSequence() ? Status() : field.InvalidField("expected a list");
+}
 
 Result<ChunkedRows> RowsOfChunks(const Field& chunks) {
   RETURN_IF_ERROR(CheckList(chunks));
@@ -96,7 +98,7 @@ Result<ChunkedRows> RowsOfChunks(const Field& chunks) {
     ASSIGN_OR_RETURN(const uint64_t count, Count(chunks.Element(i)));
     rows.per_chunk.push_back(count);
     rows.count += count;
-    if (rows.count > kMaxCount) return chunks.Wrong("more than 2^40 in all");
+    if (rows.count > kMaxCount) return chunks.InvalidField("more than 2^40 in all");
   }
   return rows;
 }
@@ -107,13 +109,13 @@ Result<std::vector<ChunkedRows>> RowsByType(const Field& root, const std::string
   const std::optional<Field> per_chunk = Find(root, "num_" + what + "_per_chunk");
   const std::optional<Field> per_type = Find(root, "num_" + what + "_per_type");
   if (!per_chunk && !per_type) {
-    return root.Wrong("lacks the field 'num_" + what + "_per_chunk' (or 'num_" + what + "_per_type')");
+    return root.InvalidField("lacks the field 'num_" + what + "_per_chunk' (or 'num_" + what + "_per_type')");
   }
   const Field& list = per_chunk ? *per_chunk : *per_type;
   RETURN_IF_ERROR(CheckList(list));
   if (list.value.size() != num_types) {
-    return list.Wrong("has " + std::to_string(list.value.size()) + " entries: expected one for each of " +
-                      std::to_string(num_types) + " types");
+    return list.InvalidField("has " + std::to_string(list.value.size()) + " entries: expected one for each of " +
+                             std::to_string(num_types) + " types");
   }
   std::vector<ChunkedRows> rows(num_types);
   for (size_t i = 0; i < num_types; ++i) {
@@ -151,9 +153,9 @@ Result<std::string> FileBelow(const Field& field, const WritersPlace& place) {
   }
   const bool climbs = std::count(parts.begin(), parts.end(), "..") > 0;
   if (parts.empty() || climbs || text.ends_with('/') || (absolute && parts.front() != place.folder)) {
-    return field.Wrong("'" + text.substr(0, 200) + "' is not a file below the folder of " + kChunkedMetadataFile +
-                       ": expected a relative path, or the absolute one that chunk_graph.py writes (.../" +
-                       place.folder + "/...)");
+    return field.InvalidField(
+        "'" + text.substr(0, 200) + "' is not a file below the folder of " + kChunkedMetadataFile +
+        ": expected a relative path, or the absolute one that chunk_graph.py writes (.../" + place.folder + "/...)");
   }
   std::string file;
   for (const std::string& part : parts) file += (file.empty() ? "" : "/") + part;
@@ -168,16 +170,16 @@ Status ReadFormat(const Field& field, ChunkedArray* array) {
     return {};
   }
   if (name == "parquet") {
-    return name_field.Wrong(
+    return name_field.InvalidField(
         "Parquet files are not read: write the chunks as 'csv' or 'numpy' (chunk_graph's data_fmt and edges_fmt)");
   }
-  if (name != "csv") return name_field.Wrong("'" + name.substr(0, 40) + "' is unknown: expected csv or numpy");
+  if (name != "csv") return name_field.InvalidField("'" + name.substr(0, 40) + "' is unknown: expected csv or numpy");
   const std::optional<Field> delimiter = Find(field, "delimiter");
   if (!delimiter) return {};
   ASSIGN_OR_RETURN(const std::string text, ToText(*delimiter));
   constexpr std::string_view kOfNumbers = "0123456789+-.eE\r\n";
   if (text.size() != 1 || kOfNumbers.find(text[0]) != std::string_view::npos) {
-    return delimiter->Wrong("'" + text.substr(0, 40) + "': expected one character that numbers do not have");
+    return delimiter->InvalidField("'" + text.substr(0, 40) + "': expected one character that numbers do not have");
   }
   array->delimiter = text[0];
   return {};
@@ -211,11 +213,11 @@ class MetadataReader {
     for (size_t i = 0; i < rows.size(); ++i) {
       ASSIGN_OR_RETURN(std::string type, ToText(types.Element(i)));
       if (const Status good = graph::CheckName("node type", type); !good.ok()) {
-        return types.Element(i).Wrong(good.message());
+        return types.Element(i).InvalidField(good.message());
       }
       metadata->nodes.push_back({.type = std::move(type), .rows = std::move(rows[i]), .columns = {}});
     }
-    return metadata->nodes.empty() ? types.Wrong("names no node types") : Status();
+    return metadata->nodes.empty() ? types.InvalidField("names no node types") : Status();
   }
 
   Status ReadEdges(const Field& root, ChunkedMetadata* metadata) {
@@ -232,9 +234,9 @@ class MetadataReader {
     for (size_t i = 0; i < rows.size(); ++i) {
       ASSIGN_OR_RETURN(const std::string name, ToText(types.Element(i)));
       Result<graph::CanonicalEdgeType> type = graph::ParseCanonicalEdgeType(name);
-      if (!type.ok()) return types.Element(i).Wrong(type.status().message());
+      if (!type.ok()) return types.Element(i).InvalidField(type.status().message());
       const auto entry = entries.find(name);
-      if (entry == entries.end() && rows[i].count > 0) return edges.Wrong("lacks the field '" + name + "'");
+      if (entry == entries.end() && rows[i].count > 0) return edges.InvalidField("lacks the field '" + name + "'");
       ChunkedArray ends;  // without files if the type has no edges
       if (entry != entries.end()) {
         ASSIGN_OR_RETURN(ends, ReadArray(entry->second, {.folder = "edge_index", .depth = 2}));
@@ -244,7 +246,7 @@ class MetadataReader {
       known.insert(name);
     }
     for (const auto& [name, field] : entries) {
-      if (!known.contains(name)) return field.Wrong("'edge_type' does not name this type");
+      if (!known.contains(name)) return field.InvalidField("'edge_type' does not name this type");
     }
     return {};
   }
@@ -255,9 +257,9 @@ class MetadataReader {
     if (!types) return {};
     return ForEachEntry(*types, [&](const std::string& type, const Field& of_type) -> Status {
       const auto columns = columns_of.find(type);
-      if (columns == columns_of.end()) return of_type.Wrong("there is no such type");
+      if (columns == columns_of.end()) return of_type.InvalidField("there is no such type");
       return ForEachEntry(of_type, [&](const std::string& name, const Field& field) -> Status {
-        if (const Status good = graph::CheckName("column", name); !good.ok()) return field.Wrong(good.message());
+        if (const Status good = graph::CheckName("column", name); !good.ok()) return field.InvalidField(good.message());
         ASSIGN_OR_RETURN((*columns->second)[name], ReadArray(field, {.folder = section, .depth = 3}));
         return {};
       });
@@ -272,7 +274,7 @@ class MetadataReader {
     ASSIGN_OR_RETURN(const Field data, Get(field, "data"));
     RETURN_IF_ERROR(CheckList(data));
     num_files_ += data.value.size();
-    if (num_files_ > kMaxChunkFiles) return data.Wrong("with it there are more than 2^20 files");
+    if (num_files_ > kMaxChunkFiles) return data.InvalidField("with it there are more than 2^20 files");
     for (size_t i = 0; i < data.value.size(); ++i) {
       ASSIGN_OR_RETURN(std::string file, FileBelow(data.Element(i), place));
       array.files.push_back(std::move(file));
@@ -289,7 +291,7 @@ Result<ChunkedMetadata> ParseChunkedMetadata(const std::string& json) {
   try {
     CheckYamlBounds(json, YamlReferences::kRefused);
     const Field root{YAML::Load(json), "the document"};
-    if (!root.value.IsMap()) return root.Wrong("expected an object");
+    if (!root.value.IsMap()) return root.InvalidField("expected an object");
     return MetadataReader().Read(root);
   } catch (const YAML::Exception& error) {
     return InvalidArgument(std::string(kChunkedMetadataFile) + ":" + std::to_string(error.mark.line + 1) + ": " +

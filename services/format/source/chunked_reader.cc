@@ -43,7 +43,7 @@ const Tensor* MaskIn(const std::map<std::string, Tensor>& columns, const std::st
   return found->second.num_elements() == found->second.num_rows() ? &found->second : nullptr;
 }
 
-std::vector<uint64_t> RowsThatAreSet(const Tensor* mask) {
+std::vector<uint64_t> FindSetRows(const Tensor* mask) {
   std::vector<uint64_t> rows;
   for (int64_t row = 0; mask != nullptr && row < mask->num_rows(); ++row) {
     if (mask->ValueAsInt(row) != 0) rows.push_back(static_cast<uint64_t>(row));
@@ -51,8 +51,8 @@ std::vector<uint64_t> RowsThatAreSet(const Tensor* mask) {
   return rows;
 }
 
-graph::EdgePairs PairsThatAreSet(const Tensor* mask, const EdgeSet& edges) {
-  std::vector<uint64_t> rows = RowsThatAreSet(mask), sources, destinations;
+graph::EdgePairs FindSetPairs(const Tensor* mask, const EdgeSet& edges) {
+  std::vector<uint64_t> rows = FindSetRows(mask), sources, destinations;
   for (const uint64_t row : rows) {
     sources.push_back(static_cast<uint64_t>(edges.sources.ValueAsInt(static_cast<int64_t>(row))));
     destinations.push_back(static_cast<uint64_t>(edges.destinations.ValueAsInt(static_cast<int64_t>(row))));
@@ -99,7 +99,7 @@ bool HasMaskSplit(const std::map<std::string, Tensor>& columns, const std::strin
                   std::vector<std::string>* warnings) {
   const std::string problem = MaskProblem(columns);
   if (!problem.empty() && warnings != nullptr) {
-    warnings->push_back("split '" + std::string(kMaskSplit) + "' of " + owner + " is left out: " + problem);
+    warnings->push_back("split '" + std::string(kMaskSplit) + "' of " + owner + " is omitted: " + problem);
   }
   return problem.empty() && Masks(columns).any();
 }
@@ -110,18 +110,18 @@ void AddMaskSplits(SourceGraph* graph, std::vector<std::string>* warnings) {
     const std::string owner = "node type '" + graph->schema.NodeTypeName(NodeTypeId(type)) + "'";
     if (!HasMaskSplit(columns, owner, warnings)) continue;
     const Masks masks(columns);
-    graph->splits[kMaskSplit][type] = {.train = RowsThatAreSet(masks.train),
-                                       .validation = RowsThatAreSet(masks.validation),
-                                       .test = RowsThatAreSet(masks.test)};
+    graph->splits[kMaskSplit][type] = {.train = FindSetRows(masks.train),
+                                       .validation = FindSetRows(masks.validation),
+                                       .test = FindSetRows(masks.test)};
   }
   for (uint16_t type = 0; type < graph->edges.size(); ++type) {
     const EdgeSet& edges = graph->edges[type];
     const std::string owner = "edge type '" + graph->schema.EdgeType(EdgeTypeId(type)).Name() + "'";
     if (!HasMaskSplit(edges.columns, owner, warnings)) continue;
     const Masks masks(edges.columns);
-    graph->edge_splits[kMaskSplit][type] = {.train = PairsThatAreSet(masks.train, edges),
-                                            .validation = PairsThatAreSet(masks.validation, edges),
-                                            .test = PairsThatAreSet(masks.test, edges)};
+    graph->edge_splits[kMaskSplit][type] = {.train = FindSetPairs(masks.train, edges),
+                                            .validation = FindSetPairs(masks.validation, edges),
+                                            .test = FindSetPairs(masks.test, edges)};
   }
 }
 

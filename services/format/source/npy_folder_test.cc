@@ -234,7 +234,7 @@ TEST(NpyFolderTest, NamesTheFileThatDoesNotFit) {
   EXPECT_THAT(ErrorWithLine("ids: cites.npy", "ids: feat.npy"),
               HasSubstr("graph.yaml:11: feat.npy: edges are U16 [3, 1]: expected [2, m]"));
   EXPECT_THAT(ErrorWithLine("dst.npy", "label.npy"), HasSubstr("sources are I32 [1], destinations I64 [3]"));
-  EXPECT_THAT(ErrorWithLine("train: mask.npy", "train: label.npy"), HasSubstr("train: node 0 is there more than once"));
+  EXPECT_THAT(ErrorWithLine("train: mask.npy", "train: label.npy"), HasSubstr("train: node 0 occurs more than once"));
   EXPECT_THAT(ErrorWithLine("type: paper\n    train", "type: author\n    train"),
               ContainsRegex("reading [^ ]+: graph.yaml:[0-9]+: mask.npy: the mask is BOOL .3.: expected .2."));
   EXPECT_THAT(ErrorWithLine("train: mask.npy", "train: gone.npy"),
@@ -290,7 +290,7 @@ TEST(GraphDescriptionTest, AnAliasCountsAsAllThatItStandsFor) {
   EXPECT_EQ(bomb.code(), StatusCode::kInvalidArgument);
   EXPECT_THAT(bomb.message(), AllOf(HasSubstr("line "), HasSubstr("more than 2^22 values, with what aliases")));
   EXPECT_THAT(ParseGraphDescription("version: 1\nnodes: &all [*all]\n").status().message(),
-              HasSubstr("line 2: an alias inside of what it names"));
+              HasSubstr("line 2: an alias inside its own anchor"));
 }
 
 TEST(NpyFolderTest, SplitsOfEdgesComeBackAsTheyWere) {

@@ -225,7 +225,7 @@ Status WriteNpyFolder(const SourceGraph& graph, const std::string& directory, co
   const fs::path target = WithoutSlash(directory);
   std::error_code error;
   if (fs::exists(target, error) && !(fs::is_directory(target, error) && fs::is_empty(target, error))) {
-    return AlreadyExists(target.string() + " is there already: name another folder or remove it");
+    return AlreadyExists(target.string() + " exists already: name another folder or remove it");
   }
   if (target.has_parent_path()) {
     fs::create_directories(target.parent_path(), error);

@@ -231,7 +231,7 @@ bool LeavesOut(const std::string& name, const std::string& directory, std::vecto
   const std::string file = FindTorchFile(directory);
   if (file.empty()) return false;
   if (warnings != nullptr) {
-    warnings->push_back("split '" + name + "' is left out: " + directory + "/" + file +
+    warnings->push_back("split '" + name + "' is omitted: " + directory + "/" + file +
                         " is a file of torch.save, which only Python can read; write its arrays as .npy and name them "
                         "in graph.yaml (docs/graph-formats.md, \"Splits in .pt files\")");
   }

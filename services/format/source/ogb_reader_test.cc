@@ -61,7 +61,7 @@ TEST(OgbReaderTest, LeavesOutSplitsOfTorchSave) {
         ReadSourceGraph({.format = SourceFormat::kOgb, .path = folder.path(), .warnings = &warnings});
     ASSERT_TRUE(graph.ok()) << graph.status().ToString();
     EXPECT_EQ(graph->splits.size(), 1u);
-    EXPECT_THAT(warnings, ElementsAre(AllOf(HasSubstr("split 'time' is left out: " + folder.path() + "/split/time/" +
+    EXPECT_THAT(warnings, ElementsAre(AllOf(HasSubstr("split 'time' is omitted: " + folder.path() + "/split/time/" +
                                                       file + " is a file of torch.save"),
                                             HasSubstr("write its arrays as .npy"))));
   }

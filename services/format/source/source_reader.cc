@@ -86,7 +86,7 @@ Result<graph::SourceGraph> ReadSourceGraph(const SourceReadOptions& options, Sou
 }
 
 Result<graph::SourceGraph> MapSourceGraph(const SourceReadOptions& options, const std::string& scratch_folder) {
-  ESPALIER_CHECK(!scratch_folder.empty()) << "no folder for what is to be mapped";
+  ESPALIER_CHECK(!scratch_folder.empty()) << "no folder for files to be mapped";
   return ReadUnchecked(options, scratch_folder, nullptr);
 }
 

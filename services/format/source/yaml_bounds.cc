@@ -25,7 +25,7 @@ class DocumentBounds final : public YAML::EventHandler {
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     if (references_ == YamlReferences::kRefused) RefuseReference(mark);
     const auto named = values_of_.find(anchor);
-    if (named == values_of_.end()) throw YAML::ParserException(mark, "an alias inside of what it names");
+    if (named == values_of_.end()) throw YAML::ParserException(mark, "an alias inside its own anchor");
     Add(mark, named->second);
   }
   void OnScalar(const YAML::Mark& mark, const std::string& /*tag*/, YAML::anchor_t anchor,

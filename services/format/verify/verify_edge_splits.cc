@@ -63,8 +63,8 @@ std::optional<graph::EdgePairs> PairsByOrdinal(const LoadedPartitioning& loaded,
 
 // Returns true if the stored positions of edges are those of the edges in `expected`, which has the same sources and
 // destinations as the part.
-bool PointToMeantEdges(const LoadedPartitioning& loaded, const EdgeSplitEntry& split, graph::SplitPartName part,
-                       const graph::EdgePairs& expected) {
+bool PositionsMatch(const LoadedPartitioning& loaded, const EdgeSplitEntry& split, graph::SplitPartName part,
+                    const graph::EdgePairs& expected) {
   const std::span<const uint64_t> expected_ids = expected.edge_ids.ids();
   for (const graph::Partition& partition : loaded.partitions) {
     const graph::EdgeSplitPart& owned = OwnedPart(partition, split, part);
@@ -210,7 +210,7 @@ void CompareEdgeSplits(const LoadedPartitioning& loaded, const graph::SourceGrap
       const graph::EdgePairs& of_source = *parts[static_cast<size_t>(part)];
       if (pairs->sources != of_source.sources || pairs->destinations != of_source.destinations) {
         report->Add(EdgePartName(loaded, split, part) + ": its edges are not the source's");
-      } else if (!PointToMeantEdges(loaded, split, part, of_source)) {
+      } else if (!PositionsMatch(loaded, split, part, of_source)) {
         report->Add(EdgePartName(loaded, split, part) +
                     ": of several edges with the same ends it means others than the source");
       }

@@ -105,7 +105,7 @@ class Checker {
       // Without this conversion, defaults 0 and 0.0 would give different effective documents.
       if (spec.type == FieldType::kNumber) value = value.get<double>();
       (*object)[field.name] = std::move(value);
-    } else if (StandsForDefaults(field, [this](const FieldSpec& one) { return HasDefault(one); })) {
+    } else if (HasObjectDefault(field, [this](const FieldSpec& one) { return HasDefault(one); })) {
       (*object)[field.name] = Object(field, nullptr, field_path);
     }
   }
@@ -164,7 +164,7 @@ class Checker {
       Json item = One(field, node.items[i], item_path);
       if (item.is_discarded()) continue;
       if (!item.is_object() && !spec.may_repeat && std::find(list.begin(), list.end(), item) != list.end()) {
-        violations_->Add(node.items[i].at, item_path, Shown(node.items[i].text) + " stands in the list twice");
+        violations_->Add(node.items[i].at, item_path, Shown(node.items[i].text) + " occurs twice in the list");
       }
       if (const std::string key = ToKey(spec, item); !key.empty() && !keys.insert(key).second) {
         violations_->Add(node.items[i].at, item_path, "a second entry for " + Shown(key));

@@ -131,11 +131,11 @@ std::string Found(const YamlNode& node) {
 }
 
 bool CheckText(const YamlNode& node, const std::string& path, Violations* violations) {
-  const char* other = node.plain ? OtherReadingOfText(node.text) : nullptr;
+  const char* other = node.plain ? OtherTypeOfScalar(node.text) : nullptr;
   if (other == nullptr) return true;
   violations->Add(node.at, path,
-                  "expected text; some readers of YAML take a plain " + node.text + " for " + other + ": write \"" +
-                      node.text + "\" in quotes if it is meant");
+                  "expected text; some YAML parsers read a plain " + node.text + " as " + other + ": write \"" +
+                      node.text + "\" in quotes");
   return false;
 }
 

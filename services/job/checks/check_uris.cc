@@ -56,7 +56,8 @@ bool IsEndpointPath(std::string_view path) {
 std::string LongPrefix(size_t max_prefix) {
   const std::string problem = "the prefix of an s3:// URI has at most " + std::to_string(max_prefix) + " bytes";
   if (max_prefix == kMaxKeyBytes) return problem;
-  return problem + ": keys have at most " + std::to_string(kMaxKeyBytes) + ", and what is kept under it needs the rest";
+  return problem + ": keys have at most " + std::to_string(kMaxKeyBytes) +
+         ", and the names of files below the prefix need the rest";
 }
 
 std::string S3Problem(std::string_view rest, size_t max_prefix) {

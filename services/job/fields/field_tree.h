@@ -27,12 +27,12 @@ const TableNode& TableTree();
 // Returns whether a missing object of the document is replaced by one with the defaults of its fields: at least one of
 // its fields has a default, by has_default(spec), or is such an object itself, and none of its fields is required.
 template <class HasDefault>
-bool StandsForDefaults(const TableNode& table, const HasDefault& has_default) {
+bool HasObjectDefault(const TableNode& table, const HasDefault& has_default) {
   if (table.spec->type != FieldType::kObject || table.spec->is_list) return false;
   bool any = false;
   for (const TableNode& field : table.fields) {
     if (field.spec->required) return false;
-    any = any || has_default(*field.spec) || StandsForDefaults(field, has_default);
+    any = any || has_default(*field.spec) || HasObjectDefault(field, has_default);
   }
   return any;
 }

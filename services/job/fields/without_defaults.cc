@@ -15,7 +15,7 @@ void Shorten(const TableNode& table, Json* object);
 
 bool IsPutBack(const TableNode& field, const Json& value) {
   if (HasDefault(*field.spec)) return value == Json::parse(field.spec->default_json);
-  return value.is_object() && value.empty() && StandsForDefaults(field, HasDefault);
+  return value.is_object() && value.empty() && HasObjectDefault(field, HasDefault);
 }
 
 void ShortenValue(const TableNode& field, Json* value) {

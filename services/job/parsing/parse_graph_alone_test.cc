@@ -37,7 +37,7 @@ TEST(ParseJobTest, OnlyThoseWhoNeedTheGraphAloneTakeADocumentWithoutTraining) {
   EXPECT_THAT(wrong.status().message(), HasSubstr("spec.training.task: is missing"));
   const auto samplers =
       ParseJob("job.yaml", kGraphAlone, {{"samplers.replicas", "1"}}, RunsOn::kLaptop, SpecTraining::kOptional);
-  EXPECT_THAT(samplers.status().message(), HasSubstr("spec.samplers.replicas: sampler processes draw what"));
+  EXPECT_THAT(samplers.status().message(), HasSubstr("spec.samplers.replicas: sampler processes need"));
 }
 
 constexpr const char* kProgram = R"(apiVersion: espalier.io/v1alpha1
@@ -87,7 +87,7 @@ TEST(ParseProgramTest, RefusesWhatIsNoCommandLine) {
       HasSubstr("spec.trainers.program.command: is missing: expected the program and its arguments, or a script"));
   EXPECT_THAT(ProgramErrors({{"trainers.program.command", "[]"}}), HasSubstr("1 to 16 items"));
   EXPECT_THAT(ProgramErrors({{"trainers.program.command", "[\"\"]"}}),
-              HasSubstr("spec.trainers.program.command[0]: the first word is the program"));
+              HasSubstr("spec.trainers.program.command[0]: expected the program as the first word"));
   EXPECT_THAT(ProgramErrors({{"trainers.program.args", "[0.1]"}}), HasSubstr("write \"0.1\" in quotes"));
   EXPECT_THAT(ProgramErrors({{"trainers.program.args", R"(["a", "b\0c"])"}}),
               HasSubstr("spec.trainers.program.args[1]: has a NUL byte"));
@@ -115,11 +115,10 @@ TEST(ParseProgramTest, RefusesWordsThatTogetherAreTooLongForAConfigMap) {
 
 TEST(ParseProgramTest, RefusesWhatOnlyEspaliersTrainersDo) {
   EXPECT_THAT(ProgramErrors({{"checkpoint.resumeFrom", "s3://results/other"}}),
-              HasSubstr("spec.checkpoint.resumeFrom: a program goes on from what it has saved itself"));
+              HasSubstr("spec.checkpoint.resumeFrom: not supported for programs, which load what they have saved"));
   EXPECT_THAT(ProgramErrors({{"output.nodesUri", "s3://results/nodes"}}),
-              HasSubstr("spec.output.nodesUri: a program decides itself what it writes"));
-  EXPECT_THAT(ProgramErrors({{"samplers.replicas", "1"}}),
-              HasSubstr("spec.samplers.replicas: sampler processes draw what"));
+              HasSubstr("spec.output.nodesUri: not supported for programs, which write their own outputs"));
+  EXPECT_THAT(ProgramErrors({{"samplers.replicas", "1"}}), HasSubstr("spec.samplers.replicas: sampler processes need"));
 }
 
 }  // namespace

@@ -300,7 +300,7 @@ TEST(ParseJobTest, ServersHavePlugins) {
   EXPECT_THAT(error_of("[{name: a/b, path: x}]"), HasSubstr("spec.servers.plugins[0].name: expected a name"));
   EXPECT_THAT(error_of("[{name: a}]"), HasSubstr("spec.servers.plugins[0].path: is missing"));
   EXPECT_THAT(error_of("[{name: a, path: \"\"}]"), HasSubstr("spec.servers.plugins[0].path: expected the path"));
-  EXPECT_THAT(error_of("[{name: a, path: \"x,y\"}]"), HasSubstr("spec.servers.plugins[0].path: has a comma"));
+  EXPECT_THAT(error_of("[{name: a, path: \"x,y\"}]"), HasSubstr("spec.servers.plugins[0].path: contains a comma"));
 }
 
 TEST(ParseJobTest, FreeObjectsAreObjects) {
@@ -350,7 +350,7 @@ TEST(ParseJobTest, ChecksTheShapeOfWhatOnlyAClusterUses) {
   EXPECT_THAT(ErrorOf(ExampleWith("maxReplicas: 4", "maxReplicas: 1")),
               HasSubstr("is below spec.trainers.replicas (2)"));
   EXPECT_THAT(ErrorOf(ExampleWith("    threads: 1\n", "    threads: 1\n    nodeSelector: {zone: on}\n")),
-              HasSubstr("some readers of YAML take a plain on for a boolean"));
+              HasSubstr("some YAML parsers read a plain on as a boolean"));
 }
 
 TEST(ParseJobTest, ChecksWhatRelatesFields) {
@@ -359,14 +359,15 @@ TEST(ParseJobTest, ChecksWhatRelatesFields) {
               HasSubstr("spec.training.evaluation.metric: expected Accuracy | MacroF1 | MicroF1 | ROCAUC for "
                         "classifications, found MeanSquaredError"));
   EXPECT_THAT(ErrorOf(ExampleWith("{fanout: 10}", "{}")), HasSubstr("layers[1]: expected fanout, edgeTypes or both"));
-  EXPECT_THAT(ErrorOf(ExampleWith("{fanout: 10}", "{fanout: 0}")), HasSubstr("draws no neighbors at all"));
+  EXPECT_THAT(ErrorOf(ExampleWith("{fanout: 10}", "{fanout: 0}")), HasSubstr("samples no neighbors"));
   EXPECT_THAT(ErrorOf(ExampleWith("epochs: 50", "epochs: 0")),
-              HasSubstr("spec.training.epochs: 0 epochs need a model to apply: set spec.training.model.uri"));
+              HasSubstr("spec.training.epochs: 0 epochs apply an existing model: set spec.training.model.uri"));
   EXPECT_EQ(ErrorOf(ExampleWith("epochs: 50", "epochs: 0"), {{"training.model.uri", "s3://results/m"}}), "");
   EXPECT_THAT(ErrorOf(kExampleJob, {{"checkpoint.resumeFrom", "a"}, {"training.model.uri", "b"}}),
-              HasSubstr("spec.checkpoint.resumeFrom: a checkpoint brings its model"));
+              HasSubstr("spec.checkpoint.resumeFrom: a checkpoint contains the model"));
   EXPECT_THAT(ErrorOf(kExampleJob, {{"tls.mode", "SecretRef"}}), HasSubstr("SecretRef needs spec.tls.secretName"));
-  EXPECT_THAT(ErrorOf(kExampleJob, {{"tls", "{mode: Managed, secretName: a}"}}), HasSubstr("only the mode SecretRef"));
+  EXPECT_THAT(ErrorOf(kExampleJob, {{"tls", "{mode: Managed, secretName: a}"}}),
+              HasSubstr("only for the mode SecretRef"));
   EXPECT_THAT(ErrorOf(ExampleWith("weightDecay: 0.0005", "momentum: 0.9")), HasSubstr("momentum: only for SGD"));
   EXPECT_THAT(ErrorOf(kExampleJob, {{"training.model.type", "GCN"}, {"training.model.aggregator", "Pool"}}),
               HasSubstr("aggregator: only for GraphSAGE"));
@@ -386,9 +387,9 @@ TEST(ParseJobTest, ChecksWhatRelatesFields) {
   EXPECT_EQ(ErrorOf(kExampleJob, resumed), "");
   resumed.emplace_back("training.epochs", "0");
   EXPECT_THAT(ErrorOf(kExampleJob, resumed),
-              HasSubstr("spec.checkpoint.resumeFrom: 0 epochs apply the module as its file has it: leave it out"));
+              HasSubstr("spec.checkpoint.resumeFrom: 0 epochs apply the parameters in the module's file: omit it"));
   EXPECT_THAT(ErrorOf(ExampleWith("- features: [node-feat]", "- features: [a]\n    - features: [b]")),
-              HasSubstr("spec.training.inputs[1]: nodeType may be left out only when there is one entry"));
+              HasSubstr("spec.training.inputs[1]: nodeType may be omitted only if there is one entry"));
 }
 
 TEST(ParseJobTest, SeveralPartitionersTakeWhatEachCanDoWithItsPart) {

@@ -106,7 +106,7 @@ TEST(ParseTrainingTest, LearnableRowsOfAModuleAreTrainedWithIt) {
   EXPECT_EQ(ErrorOfModuleWithRows({}), "");
   EXPECT_EQ(ErrorOfModuleWithRows({{"spec.checkpoint.resumeFrom", "/srv/run/checkpoints"}}), "");
   EXPECT_THAT(ErrorOfModuleWithRows({{"spec.training.epochs", "0"}}),
-              HasSubstr("spec.training.epochs: 0 epochs apply a module to learnable rows that nothing has"));
+              HasSubstr("spec.training.epochs: 0 epochs of a module with learnable rows need"));
 }
 
 TEST(ParseTrainingTest, RefusesWhatOtherDistributionsOfRowsDoNotHeed) {
@@ -185,18 +185,18 @@ TEST(ParseTrainingTest, CountsTheSourceColumnThatLaborAdds) {
 TEST(ParseTrainingTest, NamesWaysToDrawThatDoNotGoTogether) {
   const auto error = [](const Overrides& overrides) { return ErrorOf(kExampleJob, overrides); };
   EXPECT_THAT(error({{"training.sampling.method", "Labor"}, {"training.sampling.replace", "true"}}),
-              HasSubstr("spec.training.sampling.replace: Labor and Last draw without replacement only"));
+              HasSubstr("spec.training.sampling.replace: Labor and Last sample without replacement"));
   EXPECT_THAT(error({{"training.sampling.layerDependency", "true"}}),
               HasSubstr("spec.training.sampling.layerDependency: only for Labor"));
   EXPECT_THAT(error({{"training.sampling.method", "Last"}}),
-              HasSubstr("spec.training.sampling.method: Last needs in-edges in the order of time"));
+              HasSubstr("spec.training.sampling.method: Last needs in-edges ordered by time"));
   const std::string untimed = error({{"training.sampling.seedTime", "joined"}});
-  EXPECT_THAT(untimed, HasSubstr("spec.training.sampling.seedTime: needs in-edges in the order of time"));
-  EXPECT_THAT(untimed, HasSubstr("spec.training.evaluation.neighborhood: Full would see edges that are later"));
+  EXPECT_THAT(untimed, HasSubstr("spec.training.sampling.seedTime: needs in-edges ordered by time"));
+  EXPECT_THAT(untimed, HasSubstr("spec.training.evaluation.neighborhood: Full would use edges that are later"));
   EXPECT_THAT(untimed, HasSubstr("spec.output.save: Embeddings and Predictions are computed from full neighborhoods"));
   EXPECT_THAT(untimed, Not(HasSubstr("GCN")));
   EXPECT_THAT(error({{"training.sampling.seedTime", "joined"}, {"training.model.type", "GCN"}}),
-              HasSubstr("spec.training.sampling.seedTime: not with the model GCN"));
+              HasSubstr("spec.training.sampling.seedTime: not supported with the model GCN"));
 }
 
 TEST(ParseTrainingTest, ReadsFanoutsOfRelations) {
@@ -266,8 +266,8 @@ TEST(ParseTrainingTest, RefusesWhatDoesNotFitLinkPrediction) {
   EXPECT_THAT(ErrorOf(LinkJobWith("      edgeType: likes\n      edgeTypes: [likes, cites]\n")),
               HasSubstr("spec.training.task.edgeTypes: edgeType names one edge type, edgeTypes several"));
   EXPECT_THAT(ErrorOf(LinkJobWith("      edgeTypes: [likes, cites]\n      reverseEdgeType: liked_by\n")),
-              HasSubstr("spec.training.task.reverseEdgeType: the reverse of one edge type: name it in edgeType"));
-  EXPECT_THAT(ErrorOf(LinkJobWith("      edgeTypes: [likes, likes]\n")), HasSubstr("stands in the list twice"));
+              HasSubstr("spec.training.task.reverseEdgeType: needs edgeType instead of edgeTypes"));
+  EXPECT_THAT(ErrorOf(LinkJobWith("      edgeTypes: [likes, likes]\n")), HasSubstr("occurs twice in the list"));
   EXPECT_THAT(ErrorOf(LinkJobWith("      edgeTypes: []\n")), HasSubstr("a list of 1 to 256 items"));
   EXPECT_THAT(
       ErrorOf(LinkJobWith("", "metric: Accuracy, ")),
@@ -276,7 +276,7 @@ TEST(ParseTrainingTest, RefusesWhatDoesNotFitLinkPrediction) {
   EXPECT_THAT(ErrorOf(LinkJobWith("", "neighborhood: Sampled, ")),
               HasSubstr("tasks on edges are evaluated over full neighborhoods: choose Full"));
   EXPECT_THAT(ErrorOf(LinkJobWith("      scorer: RotatE\n"), {{"spec.training.model.hiddenSize", "33"}}),
-              HasSubstr("ComplEx and RotatE need an even size: their numbers are complex, found 33"));
+              HasSubstr("ComplEx and RotatE need an even size: their values are complex numbers, found 33"));
   EXPECT_THAT(ErrorOf(LinkJobWith("      negatives: {type: InBatch, count: 140}\n")),
               HasSubstr("choose a number below batchSize (140)"));
   // 2^23 edges per trainer; the limit is 2^28 embeddings of 16 values.
@@ -284,7 +284,7 @@ TEST(ParseTrainingTest, RefusesWhatDoesNotFitLinkPrediction) {
                            {"spec.training.model.hiddenSize", "16"},
                            {"spec.trainers.replicas", "2"}};
   EXPECT_THAT(ErrorOf(LinkJobWith("      negatives: {type: Uniform, count: 64}\n"), large),
-              AllOf(HasSubstr("more embeddings of a step's negatives than fit a trainer: use fewer"),
+              AllOf(HasSubstr("the embeddings of a step's negatives do not fit in a trainer: use fewer"),
                     HasSubstr("; found 536870912, expected at most 268435456")));
   EXPECT_THAT(ErrorOf(LinkJobWith("      negatives: {type: Joint, count: 64}\n"), large), HasSubstr("than fit"));
   EXPECT_EQ(ErrorOf(LinkJobWith("      negatives: {type: Uniform, count: 32}\n"), large), "");
@@ -293,7 +293,7 @@ TEST(ParseTrainingTest, RefusesWhatDoesNotFitLinkPrediction) {
               HasSubstr("batchSize times count is at most 16777216, found 33554432"));
   EXPECT_THAT(ErrorOf(LinkJobWith("", "neighborhood: Sampled, "),
                       {{"spec.graph.timeColumn", "year"}, {"spec.training.sampling.seedTime", "year"}}),
-              HasSubstr("says nothing of when an edge was"));
+              HasSubstr("only for tasks on nodes: omit it"));
   // 2^18 edges per trainer.
   const Overrides sampled = {{"spec.training.batchSize", "524288"},
                              {"spec.training.model.hiddenSize", "16"},
@@ -359,7 +359,8 @@ TEST(ParseTrainingTest, RefusesWhatDoesNotGoWithLabelsOfEdges) {
               HasSubstr("spec.training.task.multiLabel: only for NodeClassification and EdgeClassification"));
   EXPECT_THAT(error("      nodeType: a\n"),
               HasSubstr("spec.training.task.nodeType: only for tasks on nodes: name edgeType"));
-  EXPECT_THAT(error("      exclude: ReverseEdges\n"), HasSubstr("spec.training.task.exclude: which are they?"));
+  EXPECT_THAT(error("      exclude: ReverseEdges\n"),
+              HasSubstr("spec.training.task.exclude: ReverseEdges needs reverseEdgeType"));
   EXPECT_EQ(error("      exclude: ReverseEdges\n", "", {{"spec.graph.preprocess.addReverseEdges", "true"}}), "");
   EXPECT_THAT(error("      scorer: Dot\n"), HasSubstr("spec.training.task.scorer: only for LinkPrediction"));
   EXPECT_THAT(error("", "metric: MRR, "),
@@ -368,7 +369,7 @@ TEST(ParseTrainingTest, RefusesWhatDoesNotGoWithLabelsOfEdges) {
   EXPECT_THAT(error("", "neighborhood: Sampled, "), HasSubstr("tasks on edges are evaluated over full"));
   const std::string balanced =
       ExampleWith("NodeClassification\n      label: node-label", "EdgeRegression\n      label: rating");
-  EXPECT_THAT(ErrorOf(balanced), HasSubstr("TrainNodes balances a split of nodes, and the task's is one of edges"));
+  EXPECT_THAT(ErrorOf(balanced), HasSubstr("TrainNodes needs a task on nodes"));
   EXPECT_EQ(error("", "", {{"spec.samplers.replicas", "2"}}), "");
   EXPECT_THAT(ErrorOf(ExampleWith("split: public", "split: public\n      edgeType: cites")),
               HasSubstr("spec.training.task.edgeType: only for tasks on edges"));

@@ -19,8 +19,8 @@ std::vector<Rule> PartitionRules() {
        "External needs spec.graph.partitions.assignmentUri", "algorithm", Holds([](const Partitions& self) {
          return self.algorithm != PartitionAlgorithm::kExternal || !self.assignment_uri.empty();
        })},
-      {partitions, "self.algorithm == 'External' || !has(self.assignmentUri)",
-       "only the algorithm External takes an assignment", "assignmentUri", Holds([](const Partitions& self) {
+      {partitions, "self.algorithm == 'External' || !has(self.assignmentUri)", "only for the algorithm External",
+       "assignmentUri", Holds([](const Partitions& self) {
          return self.algorithm == PartitionAlgorithm::kExternal || self.assignment_uri.empty();
        })},
       {partitions, "self.algorithm == 'METIS' || self.objective != 'CommunicationVolume'",
@@ -29,8 +29,7 @@ std::vector<Rule> PartitionRules() {
                 self.objective != PartitionObjective::kCommunicationVolume;
        })},
       {partitions, "self.algorithm in ['METIS', 'Streaming'] || size(self.balance) == 0",
-       "Random and External cannot balance anything but nodes: leave it out", "balance",
-       Holds([](const Partitions& self) {
+       "Random and External balance only nodes: omit it", "balance", Holds([](const Partitions& self) {
          return self.algorithm == PartitionAlgorithm::kMetis || self.algorithm == PartitionAlgorithm::kStreaming ||
                 self.balance.empty();
        })},
@@ -39,7 +38,7 @@ std::vector<Rule> PartitionRules() {
        OfTraining("self.training.sampling.method != 'Labor' || size(self.graph.partitions.sourceColumns) < " +
                   std::to_string(kMostSourceColumns) + " || 'original_id' in self.graph.partitions.sourceColumns"),
        "at most " + std::to_string(kMostSourceColumns) +
-           " with original_id, which sampling.method Labor adds: leave one out",
+           " with original_id, which sampling.method Labor adds: omit one",
        "graph.partitions.sourceColumns", Holds([](const DistTraining& self) {
          return self.graph.partitions.source_columns.size() <= kMostSourceColumns;
        })},
@@ -61,7 +60,7 @@ std::vector<Rule> PartitionerRules() {
        alone + "!('Edges' in self.graph.partitions.balance) || !(self.graph.preprocess.dropSelfLoops || "
                "self.graph.preprocess.addReverseEdges || self.graph.preprocess.dropDuplicateEdges || "
                "(has(self.training) && self.training.task.type == 'LinkPrediction'))",
-       "several partitioners balance Edges only of a graph whose edges they leave as they are: leave Edges out" +
+       "several partitioners balance Edges only if neither preprocessing nor the task changes the edges: omit Edges" +
            otherwise,
        "graph.partitions.balance", Holds([](const DistTraining& self) {
          const Preprocess& preprocess = self.graph.preprocess;
@@ -72,8 +71,7 @@ std::vector<Rule> PartitionerRules() {
       {"spec",
        OfTraining("self.training.task.type in ['NodeClassification', 'NodeRegression'] || !('TrainNodes' in "
                   "self.graph.partitions.balance)"),
-       "TrainNodes balances a split of nodes, and the task's is one of edges", "graph.partitions.balance",
-       Holds([](const DistTraining& self) {
+       "TrainNodes needs a task on nodes", "graph.partitions.balance", Holds([](const DistTraining& self) {
          return !self.has_training || !IsOfEdges(self.training.task.type) ||
                 !Balances(self.graph.partitions, PartitionBalance::kTrainNodes);
        })},
@@ -96,16 +94,16 @@ std::vector<Rule> ServerRules() {
       {path, "self != ''", "expected the path of a shared library", "",
        Holds([](const ServerPlugin& self) { return !self.path.empty(); })},
       // Servers receive the plugins as "name=path,name=path", so a path must not contain a comma.
-      {path, "!self.matches('[,[:cntrl:]]')",
-       "has a comma or a character that cannot be printed: name the file otherwise", "",
+      {path, "!self.matches('[,[:cntrl:]]')", "contains a comma or an unprintable character: rename the file", "",
        Holds([](const ServerPlugin& self) {
          return std::none_of(self.path.begin(), self.path.end(),
                              [](unsigned char c) { return c == ',' || c < ' ' || c == 0x7f; });
        })},
       {.at = path,
        .cel = "self == '' || self.startsWith('/')",
-       .message = "a relative path means nothing in a pod: expected the absolute path of a file of the servers' image, "
-                  "or of a volume that spec.servers.template mounts",
+       .message =
+           "a relative path is not supported on a cluster: expected the absolute path of a file of the servers' image, "
+           "or of a volume that spec.servers.template mounts",
        .check = Holds([](const ServerPlugin& self) { return self.path.empty() || self.path.starts_with('/'); }),
        .on_cluster_only = true},
   };

@@ -45,12 +45,12 @@ std::vector<RuleFinding> FindInitializersOfNoPlugin(const DistTraining& job) {
 std::vector<Rule> NodeTypeRules() {
   return {
       {"spec.training", "size(self.inputs) == 1 || self.inputs.all(input, has(input.nodeType))",
-       "nodeType may be left out only when there is one entry", "inputs",
+       "nodeType may be omitted only if there is one entry", "inputs",
        Finds([](const Training& self) { return FindUnnamedNodeTypes(self); })},
       {"spec.training",
        "self.inputs.all(one, !has(one.nodeType) || self.inputs.exists_one(other, has(other.nodeType) && "
        "other.nodeType == one.nodeType))",
-       "a second entry for a node type", "inputs",
+       "duplicate entry for a node type", "inputs",
        Finds([](const Training& self) { return FindRepeatedNodeTypes(self); })},
       {.at = "spec.training.inputs[]",
        .cel = "has(self.features) || has(self.embedding)",

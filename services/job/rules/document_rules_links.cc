@@ -27,10 +27,10 @@ std::vector<Rule> LinkFieldRules() {
   const std::string training = "spec.training";
   return {
       {training, "!has(self.task.edgeTypes) || !has(self.task.edgeType)",
-       "edgeType names one edge type, edgeTypes several: leave out one of them", "task.edgeTypes",
+       "edgeType names one edge type, edgeTypes several: omit one of them", "task.edgeTypes",
        Holds([](const Training& self) { return self.task.edge_types.empty() || self.task.edge_type.empty(); })},
-      {training, "!has(self.task.edgeTypes) || !has(self.task.reverseEdgeType)",
-       "the reverse of one edge type: name it in edgeType", "task.reverseEdgeType",
+      {training, "!has(self.task.edgeTypes) || !has(self.task.reverseEdgeType)", "needs edgeType instead of edgeTypes",
+       "task.reverseEdgeType",
        Holds([](const Training& self) { return self.task.edge_types.empty() || self.task.reverse_edge_type.empty(); })},
       {training, "!has(self.evaluation.k) || (has(self.evaluation.metric) && self.evaluation.metric == 'HitsAtK')",
        "only for the metric HitsAtK", "evaluation.k", Holds([](const Training& self, const RuleFields& fields) {
@@ -39,14 +39,13 @@ std::vector<Rule> LinkFieldRules() {
       {training,
        "self.task.type != 'LinkPrediction' || !has(self.evaluation.metric) || self.evaluation.metric != 'ROCAUC' || "
        "(has(self.evaluation.candidates) && self.evaluation.candidates > 0)",
-       "ROCAUC needs at least 1: so many negatives for each edge", "evaluation.candidates",
-       Holds([](const Training& self) {
+       "ROCAUC needs at least 1 negative per edge", "evaluation.candidates", Holds([](const Training& self) {
          return self.task.type != TaskType::kLinkPrediction || self.evaluation.metric != Metric::kRocAuc ||
                 self.evaluation.candidates > 0;
        })},
       {training,
        "!has(self.task.scorer) || !(self.task.scorer in ['ComplEx', 'RotatE']) || self.model.hiddenSize % 2 == 0",
-       "ComplEx and RotatE need an even size: their numbers are complex", "model.hiddenSize",
+       "ComplEx and RotatE need an even size: their values are complex numbers", "model.hiddenSize",
        Holds(
            [](const Training& self) {
              return (self.task.scorer != Scorer::kComplEx && self.task.scorer != Scorer::kRotatE) ||
@@ -64,14 +63,16 @@ std::vector<Rule> NegativeRules() {
   const std::string most_of_sampler = std::to_string(kMostNegativesOfSampler);
   return {
       {training, OfNegatives("InBatch", "COUNT < self.batchSize"),
-       "InBatch takes them from the batch: choose a number below batchSize", "task.negatives.count",
+       "InBatch uses the other edges of the batch: expected a number below batchSize", "task.negatives.count",
        Holds(
            [](const Training& self) {
              return self.task.negatives != sampler::NegativeKind::kInBatch || self.task.num_negatives < self.batch_size;
            },
            [](const Training& self) { return " (" + std::to_string(self.batch_size) + ")"; })},
       {training, OfNegatives("InDegree", "self.batchSize * COUNT <= " + most_in_degree),
-       "each trainer fetches InDegree's of the whole step: batchSize times count is at most " + most_in_degree,
+       "with InDegree, each trainer fetches the negatives of the whole step: expected batchSize times count of at "
+       "most " +
+           most_in_degree,
        "task.negatives.count",
        Holds(
            [](const Training& self) {
@@ -83,18 +84,18 @@ std::vector<Rule> NegativeRules() {
            })},
       {"spec", OfTraining(of_others + "self.samplers.replicas == 0 || " + share + " <= " + most_of_sampler),
        "a sampler draws at most " + most_of_sampler +
-           " for one trainer's step: use fewer, a smaller batchSize, more trainers, or no samplers",
+           " negatives for one trainer's step: use fewer, a smaller batchSize, more trainers, or no samplers",
        "training.task.negatives.count", Holds([](const DistTraining& self) {
          return !IsLinkPrediction(self) || self.sampler_replicas == 0 ||
                 NegativesOfShare(self.training, self.trainer_replicas) <= kMostNegativesOfSampler;
        })},
       {"spec",
-       OfTraining(of_others + "(" + share + " <= " + std::to_string(kMostNegativesOfTrainer) +
+       OfTraining(of_others + "(" + share + " <= " + std::to_string(kMaxNegativesOfTrainer) +
                   " && ((has(self.training.task.negatives) && has(self.training.task.negatives.type) && "
                   "self.training.task.negatives.type == 'Joint') || " +
-                  share + " * self.training.model.hiddenSize <= " + std::to_string(kMostNegativeValuesOfTrainer) +
-                  "))"),
-       "more embeddings of a step's negatives than fit a trainer: use fewer, a smaller batchSize, more trainers, or "
+                  share + " * self.training.model.hiddenSize <= " + std::to_string(kMaxNegativeValuesOfTrainer) + "))"),
+       "the embeddings of a step's negatives do not fit in a trainer: use fewer, a smaller batchSize, more trainers, "
+       "or "
        "Joint, which shares them",
        "training.task.negatives.count",
        Holds(
@@ -102,13 +103,13 @@ std::vector<Rule> NegativeRules() {
              const Training& trained = self.training;
              return !IsLinkPrediction(self) ||
                     NegativesOfShare(trained, self.trainer_replicas) <=
-                        MostNegativesOfShare(trained.task.negatives, trained.model.hidden_size);
+                        MaxNegativesOfShare(trained.task.negatives, trained.model.hidden_size);
            },
            [](const DistTraining& self) {
              const Training& trained = self.training;
              return "; found " + std::to_string(NegativesOfShare(trained, self.trainer_replicas)) +
                     ", expected at most " +
-                    std::to_string(MostNegativesOfShare(trained.task.negatives, trained.model.hidden_size));
+                    std::to_string(MaxNegativesOfShare(trained.task.negatives, trained.model.hidden_size));
            })},
   };
 }

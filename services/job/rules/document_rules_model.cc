@@ -43,12 +43,12 @@ Rule ModuleRule(const std::string& field, const std::string& cel, bool (*is_defa
 std::vector<Rule> ModelFileRules() {
   return {
       {"spec.training", "self.epochs > 0 || has(self.model.uri)",
-       "0 epochs need a model to apply: set spec.training.model.uri, or train for at least 1", "epochs",
+       "0 epochs apply an existing model: set spec.training.model.uri, or train for at least 1", "epochs",
        Holds([](const Training& self) { return self.epochs > 0 || !self.model.uri.empty(); })},
       {"spec.training",
        "self.epochs > 0 || self.model.type != 'TorchScript' || !self.inputs.exists(input, has(input.embedding))",
-       "0 epochs apply a module to learnable rows that nothing has learned: train for at least 1, or resume from a "
-       "checkpoint, which holds them, with as many epochs as it has",
+       "0 epochs of a module with learnable rows need their trained values: train for at least 1, or resume from a "
+       "checkpoint, which contains them, with as many epochs as it has",
        "epochs", Holds([](const Training& self) {
          return self.epochs > 0 || self.model.type != ModelType::kTorchScript || !HasEmbeddings(self);
        })},

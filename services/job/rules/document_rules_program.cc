@@ -33,7 +33,7 @@ std::vector<Rule> WordRules() {
        .check = Holds([](const Program& self) { return !self.command.empty() || self.script.has_value(); }),
        .is_required = true},
       {kProgramPath, "!has(self.command) || size(self.command) == 0 || self.command[0] != ''",
-       "the first word is the program: expected one that is not empty", "command", Finds([](const Program& self) {
+       "expected the program as the first word, found an empty one", "command", Finds([](const Program& self) {
          const bool is_named = self.command.empty() || !self.command.front().empty();
          return is_named ? std::vector<RuleFinding>() : std::vector<RuleFinding>{{.field = "command[0]"}};
        })},
@@ -43,7 +43,7 @@ std::vector<Rule> WordRules() {
        Finds([](const Program& self) { return FindNulBytes(self.args, "args"); })},
       {kProgramPath, "",
        "expected at most " + std::to_string(kMaxProgramBytes) +
-           " bytes as JSON, since a ConfigMap of at most 1 MiB brings pods the document: put long words into a file "
+           " bytes as JSON, because pods get the document in a ConfigMap of at most 1 MiB: put long words into a file "
            "that the program reads",
        "",
        Holds([](const RuleFields& self) { return CountJsonBytes(self) <= kMaxProgramBytes; },
@@ -52,13 +52,14 @@ std::vector<Rule> WordRules() {
 }
 
 // Returns whether the URI names a file: not a folder, which ends in '/', and not "s3://bucket".
-bool NamesAFile(std::string_view uri) {
+bool IsFileUri(std::string_view uri) {
   constexpr std::string_view kS3 = "s3://";
   const bool is_bucket = uri.starts_with(kS3) && uri.find('/', kS3.size()) == std::string_view::npos;
   return !uri.ends_with('/') && !is_bucket;
 }
 
-// Returns whether the script is at one place. Rules about its file hold otherwise, since there is none, or two.
+// Returns whether exactly one of uri and configMapKeyRef is set. Otherwise the rules about the script's file do not
+// apply and hold.
 bool HasOnePlace(const Script& script) { return script.uri.empty() != script.config_map.empty(); }
 
 std::vector<Rule> ScriptRules() {
@@ -71,23 +72,22 @@ std::vector<Rule> ScriptRules() {
        Holds([](const Script& self) { return HasOnePlace(self); })},
       {.at = script,
        .cel = no_file + "has(self.entrypoint) || !" + is_archive,
-       .message = "expected the path of the file in the archive that is run",
+       .message = "expected the path of the file to run in the archive",
        .field = "entrypoint",
        .check = Holds([](const Script& self) {
          return !HasOnePlace(self) || !self.entrypoint.empty() || !IsArchiveName(self.FileName());
        }),
        .is_required = true},
       {script, no_file + "!has(self.entrypoint) || " + is_archive,
-       "only an archive (*.tar, *.tar.gz, *.tgz, *.zip) has several files: leave it out", "entrypoint",
-       Holds([](const Script& self) {
+       "only for an archive (*.tar, *.tar.gz, *.tgz, *.zip): omit it", "entrypoint", Holds([](const Script& self) {
          return !HasOnePlace(self) || self.entrypoint.empty() || IsArchiveName(self.FileName());
        })},
       {script + ".uri", R"(!self.endsWith('/') && !self.matches('^[sS]3[aA]?://[^/]*$'))",
        "names a folder: expected one file or archive", "",
-       Holds([](const RuleFields& self) { return NamesAFile(self.get<std::string>()); })},
+       Holds([](const RuleFields& self) { return IsFileUri(self.get<std::string>()); })},
       {.at = script + ".uri",
        .cel = "self.matches('^[sS]3[aA]?://')",
-       .message = "on a cluster a script is one object: expected s3://bucket/key, or configMapKeyRef; the path of a "
+       .message = "on a cluster, expected s3://bucket/key or configMapKeyRef; the path of a "
                   "file on a volume is a word of spec.trainers.program.command",
        .check = Holds([](const RuleFields& self) { return self.get<std::string>().starts_with("s3://"); }),
        .on_cluster_only = true},
@@ -102,7 +102,7 @@ std::vector<Rule> ScriptRules() {
        .cel = "has(self.command) || !has(self.script) || has(self.script.uri) == has(self.script.configMapKeyRef) || "
               "(has(self.script.entrypoint) ? self.script.entrypoint : has(self.script.uri) ? self.script.uri : "
               "self.script.configMapKeyRef.key).endsWith('.py')",
-       .message = "only a script *.py is run by python3 without it",
+       .message = "expected a command: only a script *.py runs without one",
        .field = "command",
        .check = Holds([](const Program& self) {
          return !self.command.empty() || !self.script.has_value() || !HasOnePlace(*self.script) ||
@@ -122,18 +122,18 @@ std::vector<Rule> ProgramRules() {
        .message = kTrainingOrProgram,
        .field = "training",
        .is_required = true},
-      {"spec", "has(self.training) || self.samplers.replicas == 0",
-       "sampler processes draw what spec.training.sampling says, and there is none", "samplers.replicas",
+      {"spec", "has(self.training) || self.samplers.replicas == 0", "sampler processes need spec.training.sampling",
+       "samplers.replicas",
        Holds([](const DistTraining& self) { return self.has_training || self.sampler_replicas == 0; })},
       {"spec", "!has(self.trainers.program) || !has(self.checkpoint.resumeFrom)",
-       "a program goes on from what it has saved itself: leave it out", "checkpoint.resumeFrom",
+       "not supported for programs, which load what they have saved: omit it", "checkpoint.resumeFrom",
        Holds(
            [](const DistTraining& self) { return !self.program.has_value() || self.checkpoint.resume_from.empty(); })},
       {"spec", "!has(self.trainers.program) || !has(self.output.nodesUri)",
-       "a program decides itself what it writes: leave it out", "output.nodesUri",
+       "not supported for programs, which write their own outputs: omit it", "output.nodesUri",
        Holds([](const DistTraining& self) { return !self.program.has_value() || self.output_nodes_uri.empty(); })},
       {"spec", "!has(self.trainers.program) || !has(self.trainers.featureCache)",
-       "a program does not read rows through it: leave it out", "trainers.featureCache",
+       "not supported for programs, which fetch rows themselves: omit it", "trainers.featureCache",
        Holds([](const DistTraining& self) { return !self.program.has_value() || !self.feature_cache.has_value(); })},
   };
   for (const std::vector<Rule>& part : {WordRules(), ScriptRules()})

@@ -21,7 +21,7 @@ std::vector<Rule> ResumeRules() {
       {"spec",
        OfTraining("!has(self.checkpoint.resumeFrom) || !has(self.training.model.uri) || self.training.model.type == "
                   "'TorchScript'"),
-       "a checkpoint brings its model: leave out spec.training.model.uri", "checkpoint.resumeFrom",
+       "a checkpoint contains the model: omit spec.training.model.uri", "checkpoint.resumeFrom",
        Holds([](const DistTraining& self) {
          const Model& model = self.training.model;
          return !self.has_training || self.checkpoint.resume_from.empty() || model.uri.empty() ||
@@ -30,7 +30,7 @@ std::vector<Rule> ResumeRules() {
       {"spec",
        OfTraining("!has(self.checkpoint.resumeFrom) || self.training.model.type != 'TorchScript' || "
                   "self.training.epochs > 0"),
-       "0 epochs apply the module as its file has it: leave it out", "checkpoint.resumeFrom",
+       "0 epochs apply the parameters in the module's file: omit it", "checkpoint.resumeFrom",
        Holds([](const DistTraining& self) {
          return !self.has_training || self.checkpoint.resume_from.empty() ||
                 self.training.model.type != ModelType::kTorchScript || self.training.epochs > 0;
@@ -75,7 +75,7 @@ std::vector<Rule> RunRules() {
   std::vector<Rule> rules = {
       {.at = "spec",
        .cel = "has(self.output.uri)",
-       .message = "on a cluster a run keeps its checkpoints and results there",
+       .message = "on a cluster, checkpoints and results are written there",
        .field = "output.uri",
        .check = Holds([](const DistTraining& self) { return !self.output_uri.empty(); }),
        .is_required = true,
@@ -84,7 +84,7 @@ std::vector<Rule> RunRules() {
        "SecretRef needs spec.tls.secretName", "mode",
        Holds([](const DistTraining& self) { return self.tls != TlsMode::kSecretRef || !self.tls_secret.empty(); })},
       {"spec.tls", "!has(self.secretName) || (has(self.mode) && self.mode == 'SecretRef')",
-       "only the mode SecretRef takes a Secret", "secretName",
+       "only for the mode SecretRef", "secretName",
        Holds([](const DistTraining& self) { return self.tls_secret.empty() || self.tls == TlsMode::kSecretRef; })},
       {.at = "spec.runPolicy.managedBy",
        .cel = R"(self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?/[A-Za-z0-9._-]+$'))",

@@ -35,7 +35,8 @@ std::vector<Rule> LayerRules() {
          return self.model.type != ModelType::kEmbedding || self.sampling.layers.empty();
        })},
       {"spec.training", "self.model.type != 'Embedding' || (" + NoDrawOptions() + ")",
-       "the model Embedding draws nothing: leave all but layers: [] out", "sampling", Holds([](const Training& self) {
+       "the model Embedding samples nothing: omit everything except layers: []", "sampling",
+       Holds([](const Training& self) {
          sampler::DrawSpec draw = self.sampling.draw;
          draw.time_column.clear();  // belongs to spec.graph
          return self.model.type != ModelType::kEmbedding || draw == sampler::DrawSpec();
@@ -48,7 +49,7 @@ std::vector<Rule> LayerRules() {
       {layer,
        "!(has(self.fanout) || (has(self.edgeTypes) && size(self.edgeTypes) > 0)) || (has(self.fanout) && self.fanout "
        "!= 0) || (has(self.edgeTypes) && self.edgeTypes.exists(edge_type, edge_type.fanout != 0))",
-       "draws no neighbors at all: a fan-out must be above 0, or -1 for all", "", Holds([](const SamplingLayer& self) {
+       "samples no neighbors: expected a fan-out above 0, or -1 for all", "", Holds([](const SamplingLayer& self) {
          const bool is_empty = !self.fanout.has_value() && self.edge_types.empty();
          return is_empty || self.fanout.value_or(0) != 0 ||
                 std::any_of(self.edge_types.begin(), self.edge_types.end(),
@@ -60,8 +61,8 @@ std::vector<Rule> LayerRules() {
 std::vector<Rule> MethodRules() {
   const std::string sampling = "spec.training.sampling";
   return {
-      {sampling, "self.method == 'Neighbor' || !self.replace", "Labor and Last draw without replacement only",
-       "replace", Holds([](const Sampling& self) {
+      {sampling, "self.method == 'Neighbor' || !self.replace", "Labor and Last sample without replacement", "replace",
+       Holds([](const Sampling& self) {
          return self.draw.method == sampler::DrawMethod::kNeighbor || !self.draw.replace;
        })},
       {sampling, "self.method == 'Labor' || !self.layerDependency", "only for Labor", "layerDependency",
@@ -69,7 +70,7 @@ std::vector<Rule> MethodRules() {
          return self.draw.method == sampler::DrawMethod::kLabor || !self.draw.layer_dependency;
        })},
       {"spec", OfTraining("self.training.sampling.method != 'Last' || has(self.graph.timeColumn)"),
-       "Last needs in-edges in the order of time: set spec.graph.timeColumn", "training.sampling.method",
+       "Last needs in-edges ordered by time: set spec.graph.timeColumn", "training.sampling.method",
        Holds([](const DistTraining& self) {
          return !self.has_training || self.training.sampling.draw.method != sampler::DrawMethod::kLast ||
                 !self.graph.time_column.empty();
@@ -82,22 +83,23 @@ bool HasSeedTime(const DistTraining& job) { return job.has_training && !job.trai
 std::vector<Rule> SeedTimeRules() {
   const std::string timed = "!has(self.training) || !has(self.training.sampling.seedTime) || ";
   return {
-      {"spec", timed + "has(self.graph.timeColumn)", "needs in-edges in the order of time: set spec.graph.timeColumn",
+      {"spec", timed + "has(self.graph.timeColumn)", "needs in-edges ordered by time: set spec.graph.timeColumn",
        "training.sampling.seedTime",
        Holds([](const DistTraining& self) { return !HasSeedTime(self) || !self.graph.time_column.empty(); })},
       // GCN normalizes by degrees that count all edges of the graph, including later ones.
-      {"spec", timed + "self.training.model.type != 'GCN'", "not with the model GCN, whose degrees know later edges",
-       "training.sampling.seedTime", Holds([](const DistTraining& self) {
-         return !HasSeedTime(self) || self.training.model.type != ModelType::kGcn;
-       })},
+      {"spec", timed + "self.training.model.type != 'GCN'",
+       "not supported with the model GCN, whose degrees include later edges", "training.sampling.seedTime",
+       Holds(
+           [](const DistTraining& self) { return !HasSeedTime(self) || self.training.model.type != ModelType::kGcn; })},
       // Layer-wise inference computes one row per node, but temporal sampling needs one per node and time.
       {"spec", timed + "self.training.evaluation.neighborhood == 'Sampled'",
-       "Full would see edges that are later than a node's time: with spec.training.sampling.seedTime set it to Sampled",
+       "Full would use edges that are later than a node's time: with spec.training.sampling.seedTime, set it to "
+       "Sampled",
        "training.evaluation.neighborhood", Holds([](const DistTraining& self) {
          return !HasSeedTime(self) || self.training.evaluation.neighborhood == EvaluationNeighborhood::kSampled;
        })},
       {"spec", timed + "!has(self.output.save) || self.output.save.all(kind, kind in ['Model', 'TorchScript'])",
-       "Embeddings and Predictions are computed from full neighborhoods, later edges included: leave them out with "
+       "Embeddings and Predictions are computed from full neighborhoods, later edges included: omit them with "
        "spec.training.sampling.seedTime",
        "output.save", Holds([](const DistTraining& self) {
          return !HasSeedTime(self) || (!Saves(self, OutputKind::kEmbeddings) && !Saves(self, OutputKind::kPredictions));

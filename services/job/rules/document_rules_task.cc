@@ -80,8 +80,7 @@ std::vector<Rule> EdgeTaskRules() {
        Holds([](const Training& self) {
          return !IsOfEdges(self.task.type) || self.evaluation.neighborhood == EvaluationNeighborhood::kFull;
        })},
-      {kTrainingPath, nodes + "!has(self.sampling.seedTime)",
-       "a column of nodes says nothing of when an edge was: leave it out", "sampling.seedTime",
+      {kTrainingPath, nodes + "!has(self.sampling.seedTime)", "only for tasks on nodes: omit it", "sampling.seedTime",
        Holds([](const Training& self) { return !IsOfEdges(self.task.type) || self.sampling.seed_time.empty(); })},
       {kTrainingPath, labeled + "!has(self.task.exclude)", "only for EdgeClassification and EdgeRegression",
        "task.exclude", Holds([](const Training& self, const RuleFields& fields) {
@@ -91,14 +90,14 @@ std::vector<Rule> EdgeTaskRules() {
        "task.label",
        Holds([](const Training& self) { return !LabelsEdges(self.task.type) || self.task.label != "node-label"; })},
       {kTrainingPath, not_labeled + "self.epochs > 0 || self.model.type != 'TorchScript'",
-       "a TorchScript module brings no head for edges: train for at least 1", "epochs", Holds([](const Training& self) {
+       "a TorchScript module has no head for edges: train for at least 1", "epochs", Holds([](const Training& self) {
          return !LabelsEdges(self.task.type) || self.epochs > 0 || self.model.type != ModelType::kTorchScript;
        })},
       {"spec",
        OfTraining("!has(self.training.task.exclude) || self.training.task.exclude != 'ReverseEdges' || "
                   "has(self.training.task.reverseEdgeType) || (has(self.graph.preprocess) && "
                   "has(self.graph.preprocess.addReverseEdges) && self.graph.preprocess.addReverseEdges)"),
-       "which are they? Name reverseEdgeType, or set graph.preprocess.addReverseEdges", "training.task.exclude",
+       "ReverseEdges needs reverseEdgeType or graph.preprocess.addReverseEdges", "training.task.exclude",
        Holds([](const DistTraining& self) {
          const Task& task = self.training.task;
          return !self.has_training || task.exclude != ExcludeEdges::kReverseEdges || !task.reverse_edge_type.empty() ||

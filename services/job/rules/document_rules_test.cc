@@ -66,7 +66,7 @@ TEST(DocumentRulesTest, RowsAreDistinctAndComplete) {
 TEST(DocumentRulesTest, TheParserNamesItemsOfListsWhereTheSchemaNamesTheList) {
   const std::string error = ErrorOf(
       ExampleWith("- features: [node-feat]", "- {nodeType: a, features: [x]}\n    - {nodeType: a, features: [x]}"));
-  EXPECT_EQ(error, "job.yaml:17:7: spec.training.inputs[1]: a second entry for a node type: 'a'");
+  EXPECT_EQ(error, "job.yaml:17:7: spec.training.inputs[1]: duplicate entry for a node type: 'a'");
 }
 
 TEST(DocumentRulesTest, RulesOfAClusterHoldThereAlone) {
@@ -74,8 +74,8 @@ TEST(DocumentRulesTest, RulesOfAClusterHoldThereAlone) {
   EXPECT_TRUE(ParseJob("job.yaml", kExampleJob, none, RunsOn::kLaptop).ok());
   EXPECT_THAT(
       ParseJob("", kExampleJob, none, RunsOn::kCluster).status().message(),
-      AllOf(HasSubstr("spec.output.uri: is missing: on a cluster a run keeps its checkpoints and results there"),
-            HasSubstr("spec.servers.plugins[0].path: a relative path means nothing in a pod: expected the "
+      AllOf(HasSubstr("spec.output.uri: is missing: on a cluster, checkpoints and results are written there"),
+            HasSubstr("spec.servers.plugins[0].path: a relative path is not supported on a cluster: expected the "
                       "absolute path of a file of the servers' image")));
 }
 

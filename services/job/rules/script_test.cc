@@ -60,7 +60,7 @@ TEST(ScriptTest, AnArchiveNamesItsEntrypoint) {
                 HasSubstr("spec.trainers.program.script.entrypoint: is missing"));
   }
   EXPECT_THAT(ScriptErrors({{"trainers.program.script.entrypoint", "train.py"}}),
-              HasSubstr("spec.trainers.program.script.entrypoint: only an archive"));
+              HasSubstr("spec.trainers.program.script.entrypoint: only for an archive"));
 }
 
 TEST(ScriptTest, AConfigMapsKeyIsTheFile) {

@@ -75,7 +75,7 @@ Result<std::optional<EdgeTypeId>> FindReverseType(const Task& task, const graph:
     if (task.reverse_edges_added && !schema.is_homogeneous() && FindCounterpart(schema, type) != named) {
       return InvalidArgument(
           "spec.training.task.reverseEdgeType: with spec.graph.preprocess.addReverseEdges the reverse "
-          "is what that makes: leave out one of them");
+          "is what that makes: omit one of them");
     }
     return std::optional<EdgeTypeId>(named);
   }

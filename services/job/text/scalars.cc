@@ -104,7 +104,7 @@ std::optional<bool> ReadBool(std::string_view text) {
   return std::nullopt;
 }
 
-const char* OtherReadingOfText(std::string_view plain) {
+const char* OtherTypeOfScalar(std::string_view plain) {
   if (LooksLikeBool(plain)) return "a boolean";
   if (LooksLikeNumber(plain)) return "a number";
   if (LooksLikeDate(plain)) return "a date";

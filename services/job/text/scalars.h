@@ -21,6 +21,6 @@ std::optional<bool> ReadBool(std::string_view text);  // true, True, TRUE, false
 
 // Returns the other type that some YAML reader assigns to the plain scalar: "a boolean", "a number", "a date" or
 // "a directive"; nullptr if all readers parse it as text.
-const char* OtherReadingOfText(std::string_view plain);
+const char* OtherTypeOfScalar(std::string_view plain);
 
 }  // namespace espalier::job

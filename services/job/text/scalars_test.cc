@@ -27,18 +27,18 @@ TEST(ScalarsTest, ReadsSizesOfMemoryAsKubernetesDoes) {
 }
 
 TEST(ScalarsTest, FindsTextThatIsNotTextToAll) {
-  for (const char* text : {"y", "N", "Yes", "off", "TRUE"}) EXPECT_STREQ(OtherReadingOfText(text), "a boolean") << text;
+  for (const char* text : {"y", "N", "Yes", "off", "TRUE"}) EXPECT_STREQ(OtherTypeOfScalar(text), "a boolean") << text;
   for (const char* text : {"1", "-2.5", "1_000", "0o17", "0xFF", "1:30", "+1", ".5", ".NaN", "-.inf", "1e3", "0b11"}) {
-    EXPECT_STREQ(OtherReadingOfText(text), "a number") << text;
+    EXPECT_STREQ(OtherTypeOfScalar(text), "a number") << text;
   }
-  EXPECT_STREQ(OtherReadingOfText("2024-02-29"), "a date");
-  EXPECT_STREQ(OtherReadingOfText("<<"), "a directive");
+  EXPECT_STREQ(OtherTypeOfScalar("2024-02-29"), "a date");
+  EXPECT_STREQ(OtherTypeOfScalar("<<"), "a directive");
 }
 
 TEST(ScalarsTest, LeavesOrdinaryTextAlone) {
   for (const char* text : {"public", "node-feat", "5fold", "a:b:c", "/srv/graph", "v1.2.3", "yesterday", "1-2", "e5",
                            "-", ".", "100m", "0xyz", "24-1-1"}) {
-    EXPECT_EQ(OtherReadingOfText(text), nullptr) << text;
+    EXPECT_EQ(OtherTypeOfScalar(text), nullptr) << text;
   }
 }
 

@@ -54,7 +54,7 @@ class TreeBuilder : public YAML::EventHandler {
 
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     const auto found = anchors_.find(anchor);
-    if (found == anchors_.end()) Stop(At(mark), "an alias inside of what it names");
+    if (found == anchors_.end()) Stop(At(mark), "an alias inside its own anchor");
     TreeSize copied;
     AddSize(found->second, &copied);
     node_count_ += copied.nodes - 1;
@@ -153,8 +153,7 @@ class TreeBuilder : public YAML::EventHandler {
     map.entry.value = std::move(node);
     for (const YamlEntry& earlier : map.node.entries) {
       if (earlier.key != map.entry.key) continue;
-      errors_->push_back({map.entry.key_at, "the field '" + map.entry.key +
-                                                "' stands here for the second time (first on line " +
+      errors_->push_back({map.entry.key_at, "the field '" + map.entry.key + "' is duplicate (first on line " +
                                                 std::to_string(earlier.key_at.line) + ")"});
       return;
     }

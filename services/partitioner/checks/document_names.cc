@@ -47,7 +47,7 @@ std::string Lacks(const std::string& owner, const std::string& what, const std::
 }
 
 // Returns "no edge type has a column 'when'; there are: since, until".
-std::string NoneHas(const std::string& kind, const std::string& name, const Names& names) {
+std::string DescribeMissing(const std::string& kind, const std::string& name, const Names& names) {
   return "no " + kind + " has a column '" + name + "'" + job::DidYouMean(name, ToList(names)) +
          "; there are: " + ToText(names);
 }
@@ -68,12 +68,12 @@ class NameSearch {
     // Copies of source columns are made when the graph is cut, so they cannot be the time column.
     for (const std::string& name : graph.partitions.source_columns) edge_columns.erase(graph::SourceColumnName(name));
     if (!graph.time_column.empty() && !edge_columns.contains(graph.time_column)) {
-      Add("spec.graph.timeColumn", NoneHas("edge type", graph.time_column, edge_columns));
+      Add("spec.graph.timeColumn", DescribeMissing("edge type", graph.time_column, edge_columns));
     }
     const std::vector<std::string>& copied = graph.partitions.source_columns;
     for (size_t i = 0; i < copied.size(); ++i) {
       if (copied[i] == graph::kOriginalIdColumn || node_columns.contains(copied[i])) continue;
-      Add(Item("spec.graph.partitions.sourceColumns", i), NoneHas("node type", copied[i], node_columns));
+      Add(Item("spec.graph.partitions.sourceColumns", i), DescribeMissing("node type", copied[i], node_columns));
     }
   }
 
@@ -205,7 +205,7 @@ class NameSearch {
     }
     const Names edge_columns = All(graph_.edge_columns);
     if (!sampling.draw.weight_column.empty() && !edge_columns.contains(sampling.draw.weight_column)) {
-      Add("spec.training.sampling.weight", NoneHas("edge type", sampling.draw.weight_column, edge_columns));
+      Add("spec.training.sampling.weight", DescribeMissing("edge type", sampling.draw.weight_column, edge_columns));
     }
     if (!sampling.seed_time.empty() && seed_type) {
       ExpectColumn(*seed_type, sampling.seed_time, "spec.training.sampling.seedTime");

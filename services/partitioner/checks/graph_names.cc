@@ -93,8 +93,8 @@ void AddSourceColumns(const std::vector<std::string>& source_columns, const grap
 
 }  // namespace
 
-std::vector<EdgeTypeId> ListTypesMade(const graph::CanonicalEdgeType& type, bool makes_relations,
-                                      const graph::GraphSchema& made) {
+std::vector<EdgeTypeId> ListDerivedEdgeTypes(const graph::CanonicalEdgeType& type, bool makes_relations,
+                                             const graph::GraphSchema& made) {
   std::vector<std::string> names = {type.Name()};
   if (makes_relations) names.push_back(graph::ReverseRelation(type).Name());
   std::vector<EdgeTypeId> types;
@@ -137,7 +137,7 @@ Result<GraphNames> CollectNames(const graph::SourceGraph& source, const job::Gra
   for (uint16_t type = 0; type < source.edges.size(); ++type) {
     const Headers columns = MakeHeaders(source.edges[type].columns, labels);
     const graph::CanonicalEdgeType& named = source.schema.EdgeType(EdgeTypeId(type));
-    for (const EdgeTypeId made : ListTypesMade(named, makes_relations, names.schema)) {
+    for (const EdgeTypeId made : ListDerivedEdgeTypes(named, makes_relations, names.schema)) {
       names.edge_columns[made.value].insert(columns.begin(), columns.end());
       names.num_edges[made.value] += source.edges[type].num_edges();
       AddSplits(source, type, &names.edge_splits[made.value]);

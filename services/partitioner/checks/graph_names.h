@@ -64,8 +64,8 @@ GraphNames CollectNames(const format::Manifest& manifest);
 
 // Returns the edge types of schema `made` that have the columns and splits of the source's edge type `type`: the type
 // itself and, if `makes_relations`, the reverse relation that preprocessing creates.
-std::vector<EdgeTypeId> ListTypesMade(const graph::CanonicalEdgeType& type, bool makes_relations,
-                                      const graph::GraphSchema& made);
+std::vector<EdgeTypeId> ListDerivedEdgeTypes(const graph::CanonicalEdgeType& type, bool makes_relations,
+                                             const graph::GraphSchema& made);
 
 // Returns the names of the columns by type.
 std::vector<std::set<std::string>> ColumnNames(const std::vector<std::map<std::string, ColumnHeader>>& columns);

@@ -112,7 +112,7 @@ class ValueFacts {
     const std::string bad_weight = FormatFact(values, FindBadWeight(values, options_.threads));
     const bool is_all_zero = bad_weight.empty() && !HasPositive(values, options_.threads);
     const graph::CanonicalEdgeType& named = source_.schema.EdgeType(EdgeTypeId(type));
-    for (const EdgeTypeId made : ListTypesMade(named, makes_relations_, names_->schema)) {
+    for (const EdgeTypeId made : ListDerivedEdgeTypes(named, makes_relations_, names_->schema)) {
       const auto header = names_->edge_columns[made.value].find(name);
       if (header == names_->edge_columns[made.value].end()) continue;
       header->second.bad_weight = bad_weight;

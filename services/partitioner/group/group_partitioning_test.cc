@@ -235,7 +235,7 @@ TEST_F(GroupLifeTest, AllEndWhereOneProcessIsMissing) {
   }
   for (const Result<PartitionOutcome>& outcome : outcomes) {
     EXPECT_EQ(outcome.status().code(), StatusCode::kDeadlineExceeded);
-    EXPECT_THAT(outcome.status().message(), HasSubstr("process 1 of 3 has not been heard of"));
+    EXPECT_THAT(outcome.status().message(), HasSubstr("process 1 of 3 has sent no heartbeat yet"));
   }
 }
 

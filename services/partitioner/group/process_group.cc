@@ -90,12 +90,12 @@ Result<std::unique_ptr<ProcessGroup>> ProcessGroup::Join(storage::ObjectStore& s
                                                          std::function<bool()> stop_requested) {
   RETURN_IF_ERROR(CheckGroup(options));
   std::unique_ptr<ProcessGroup> group(new ProcessGroup(store, std::move(place), options, std::move(stop_requested)));
-  if (const Status failed = group->FailureOfAnyone(); !failed.ok()) {
+  if (const Status failed = group->FindPublishedFailure(); !failed.ok()) {
     return failed.While("the group '" + options.name + "' is over, its name cannot be used again");
   }
   RETURN_IF_ERROR(group->AgreeOnSize());
-  RETURN_IF_ERROR(group->SayAlive(0));
-  group->alive_ = std::jthread([g = group.get()] { g->KeepSayingAlive(); });
+  RETURN_IF_ERROR(group->WriteHeartbeat(0));
+  group->alive_ = std::jthread([g = group.get()] { g->RenewHeartbeat(); });
   return group;
 }
 
@@ -129,18 +129,18 @@ Status ProcessGroup::AgreeOnSize() {
 }
 
 // The number increases with each heartbeat and starts at a random value in each process.
-Status ProcessGroup::SayAlive(uint64_t count) {
+Status ProcessGroup::WriteHeartbeat(uint64_t count) {
   const std::string text = std::to_string(count);
   ASSIGN_OR_RETURN(const std::unique_ptr<storage::ObjectWriter> writer, store_.Put(AliveKey(rank())));
   RETURN_IF_ERROR(writer->Write(std::as_bytes(std::span(text))));
   return writer->Commit();
 }
 
-void ProcessGroup::KeepSayingAlive() {
+void ProcessGroup::RenewHeartbeat() {
   std::random_device random;
   const auto period = options_.peer_timeout / kSignsPerTimeout;
   for (uint64_t count = random();; ++count) {
-    if (const Status said = SayAlive(count); !said.ok()) {
+    if (const Status said = WriteHeartbeat(count); !said.ok()) {
       Log(Level::kWarning, "the sign of life could not be renewed", {{"error", said}});
     }
     MutexLock lock(&mutex_);
@@ -150,9 +150,9 @@ void ProcessGroup::KeepSayingAlive() {
 }
 
 // Measures with this process's clock how long another process has had no new heartbeat.
-class ProcessGroup::Hearing {
+class ProcessGroup::HeartbeatWatch {
  public:
-  Hearing(ProcessGroup& group, uint32_t rank)
+  HeartbeatWatch(ProcessGroup& group, uint32_t rank)
       : group_(group), rank_(rank), silent_until_(Deadline::After(group.options_.start_timeout)) {}
 
   Status Check(const std::string& what) {
@@ -163,8 +163,9 @@ class ProcessGroup::Hearing {
     }
     if (!silent_until_.HasPassed()) return {};
     group_.found_silence_ = true;
-    return DeadlineExceeded(InWords(rank_, group_.size()) + (last_ ? " is silent" : " has not been heard of") +
-                            " while '" + what + "' is waited for");
+    return DeadlineExceeded(InWords(rank_, group_.size()) +
+                            (last_ ? " sends no heartbeat" : " has sent no heartbeat yet") + " while '" + what +
+                            "' is waited for");
   }
 
  private:
@@ -194,7 +195,7 @@ Result<std::string> ProcessGroup::Await(uint32_t rank, const std::string& what) 
 }
 
 Status ProcessGroup::AwaitThat(uint32_t rank, const std::string& what, const std::function<Result<bool>()>& holds) {
-  Hearing hearing(*this, rank);
+  HeartbeatWatch hearing(*this, rank);
   std::random_device random;
   for (int attempt = 1;; attempt = std::min(attempt + 1, kPolling.max_attempts)) {
     bool superfluous = false;
@@ -206,10 +207,10 @@ Status ProcessGroup::AwaitThat(uint32_t rank, const std::string& what, const std
     if (there) return {};
     if (superfluous) {
       is_over_ = true;
-      return Aborted(place_.outcome + " stands while '" + what + "' of " + InWords(rank, size()) +
-                     " is waited for: others were faster");
+      return Aborted(place_.outcome + " exists already: no need to wait for '" + what + "' of " +
+                     InWords(rank, size()));
     }
-    RETURN_IF_ERROR(FailureOfAnyone());
+    RETURN_IF_ERROR(FindPublishedFailure());
     if (stop_requested_ && stop_requested_()) return Cancelled("asked to stop while '" + what + "' is waited for");
     RETURN_IF_ERROR(hearing.Check(what));
     Clock::Real().SleepFor(DelayBefore(attempt, kPolling, static_cast<uint32_t>(random())));
@@ -222,7 +223,7 @@ Result<bool> ProcessGroup::IsSuperfluous() {
   return outcome.status().code() == StatusCode::kNotFound ? Result<bool>(false) : outcome.status();
 }
 
-Status ProcessGroup::FailureOfAnyone() {
+Status ProcessGroup::FindPublishedFailure() {
   ASSIGN_OR_RETURN(const std::vector<storage::ObjectInfo> failures, store_.List(place_.folder + "/failed/"));
   if (failures.empty()) return {};
   is_over_ = true;

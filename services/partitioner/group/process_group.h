@@ -78,7 +78,7 @@ class ProcessGroup {
   void Fail(const Status& status);
 
  private:
-  class Hearing;
+  class HeartbeatWatch;
 
   ProcessGroup(storage::ObjectStore& store, GroupPlace place, const GroupOptions& options,
                std::function<bool()> stop_requested);
@@ -88,13 +88,13 @@ class ProcessGroup {
   // differs.
   Status AgreeOnSize();
   // Returns the published error of a process that failed, or OK if none has.
-  Status FailureOfAnyone();
+  Status FindPublishedFailure();
   // Returns whether the outcome exists.
   Result<bool> IsSuperfluous();
   // Writes the heartbeat.
-  Status SayAlive(uint64_t count);
+  Status WriteHeartbeat(uint64_t count);
   // Renews the heartbeat until the destructor runs.
-  void KeepSayingAlive();
+  void RenewHeartbeat();
 
   storage::ObjectStore& store_;  // outlives this
   const GroupPlace place_;

@@ -41,7 +41,7 @@ int Run(const PartitionerFlags& flags, const CLI::App& app) {
 }
 
 int Main(int argc, char** argv) {
-  telemetry::EndByExitCodeWithoutMemory();
+  telemetry::InstallOutOfMemoryHandler();
   CLI::App app{"", "espalier-partitioner"};
   PartitionerFlags flags;
   AddPartitionerFlags(&app, &flags);

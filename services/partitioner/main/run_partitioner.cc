@@ -107,7 +107,7 @@ Result<std::unique_ptr<telemetry::AdminServer>> OpenAdminPort(const PartitionerF
   return admin;
 }
 
-Status SayReady(const PartitionerFlags& flags, telemetry::AdminServer& admin) {
+Status PublishReadiness(const PartitionerFlags& flags, telemetry::AdminServer& admin) {
   admin.SetReady();
   if (flags.ready_file.empty()) return Status();
   telemetry::ReadyFile ready;
@@ -162,7 +162,7 @@ int RunPartitioner(const PartitionerFlags& flags, const CLI::App& app, const job
                                     {"data_dir", access->cache.folder},
                                     {"threads", flags.threads},
                                     {"admin", (*admin)->address()}});
-  if (const Status ready = SayReady(flags, **admin); !ready.ok()) return Fail(ready, ToExitCode(ready.code()));
+  if (const Status ready = PublishReadiness(flags, **admin); !ready.ok()) return Fail(ready, ToExitCode(ready.code()));
 
   if (const Status answers = CheckPlace(*output, "partitions"); !answers.ok()) {
     return Fail(answers, ToExitCodeOfPlace(answers.code()));

@@ -21,7 +21,7 @@ constexpr std::chrono::minutes kAnswerPatience{30};
 constexpr size_t kMostBlocks = kMostHeadBytes / 32;  // 20 digits and a comma each
 
 // Discards what is written; only the hashes are needed.
-class Nowhere final : public storage::ObjectWriter {
+class DiscardingWriter final : public storage::ObjectWriter {
  public:
   Status Write(std::span<const std::byte>) override { return Status(); }
   Status Commit() override { return Status(); }
@@ -74,7 +74,7 @@ Status SendFile(HostSession& session, const FileToSend& file, const telemetry::S
 Result<format::FileEntry> DescribeFile(const std::string& path, const Meanwhile& meanwhile) {
   std::ifstream file(path, std::ios::binary);
   if (!file) return FromErrno(errno, "opening " + path);
-  format::HashingWriter hashing(std::make_unique<Nowhere>());
+  format::HashingWriter hashing(std::make_unique<DiscardingWriter>());
   std::string bytes(size_t{1} << 20, '\0');
   while (file) {
     RETURN_IF_ERROR(meanwhile());

@@ -14,7 +14,7 @@ constexpr std::chrono::seconds kLongestTurn{2};
 }  // namespace
 
 Status Heartbeat::Beat() {
-  if (deadline_.has_value() && deadline_->HasPassed()) return DeadlineExceeded("the time for it is over");
+  if (deadline_.has_value() && deadline_->HasPassed()) return DeadlineExceeded("its time limit has passed");
   const SteadyTime now = Clock::Real().Now();
   if (last_.has_value() && now < *last_ + pause_) return Status();
   last_ = now;
@@ -26,7 +26,7 @@ Status Heartbeat::Beat() {
   return Status();
 }
 
-std::chrono::nanoseconds Silence::After(uint64_t bytes_received) {
+std::chrono::nanoseconds SilenceTimer::After(uint64_t bytes_received) {
   const SteadyTime now = clock_->Now();
   const bool has_heard = std::exchange(heard_, bytes_received) != bytes_received;
   silence_ = has_heard ? std::chrono::nanoseconds(0)

@@ -1,5 +1,5 @@
 // Liveness of the connections between the launcher and its hosts. Heartbeat pings all hosts while the launcher is busy
-// with one of them, so that none considers the launcher lost. Silence measures the time without a message, on both
+// with one of them, so that none considers the launcher lost. SilenceTimer measures the time without a message, on both
 // ends.
 #pragma once
 
@@ -39,9 +39,9 @@ class Heartbeat {
 
 // Measures for how long the other end has sent nothing. Each interval between two calls counts for at most 2 s: after a
 // longer one, the machine was suspended or this process was busy, and it could not have read messages.
-class Silence {
+class SilenceTimer {
  public:
-  explicit Silence(Clock& clock = Clock::Real()) : clock_(&clock), looked_(clock.Now()) {}
+  explicit SilenceTimer(Clock& clock = Clock::Real()) : clock_(&clock), looked_(clock.Now()) {}
 
   // Returns the length of the silence so far. `bytes_received` is the total number of bytes from the other end.
   std::chrono::nanoseconds After(uint64_t bytes_received);

@@ -11,7 +11,7 @@ using std::chrono::milliseconds;
 
 TEST(SilenceTest, GrowsUntilABytesComes) {
   FakeClock clock;
-  Silence silence(clock);
+  SilenceTimer silence(clock);
   clock.Advance(milliseconds(300));
   EXPECT_EQ(silence.After(0), milliseconds(300));
   clock.Advance(milliseconds(300));
@@ -24,7 +24,7 @@ TEST(SilenceTest, GrowsUntilABytesComes) {
 
 TEST(SilenceTest, WhoeverWasNotThereHasMissedNothing) {
   FakeClock clock;
-  Silence silence(clock);
+  SilenceTimer silence(clock);
   clock.Advance(std::chrono::hours(8));
   EXPECT_EQ(silence.After(0), std::chrono::seconds(2));
 }

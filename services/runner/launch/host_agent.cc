@@ -102,15 +102,15 @@ class HostAgent {
   Status Converse() {
     RETURN_IF_ERROR(pipe_.SendBytes(kGreeting, Soon()));
     RETURN_IF_ERROR(SayHello());
-    Silence silence;
+    SilenceTimer silence;
     while (!stop_.requested()) {
       const Result<std::vector<Message>> messages = pipe_.Receive();
       if (!messages.ok()) return messages.status().code() == StatusCode::kUnavailable ? Status() : messages.status();
       for (const Message& message : *messages) RETURN_IF_ERROR(Do(message));
       if (silence.After(pipe_.bytes_received()) > patience_) return Unavailable("the launcher is not heard any more");
-      RETURN_IF_ERROR(GoOnBeginning());
+      RETURN_IF_ERROR(ContinueBegin());
       RETURN_IF_ERROR(Tell(fleet_.Poll()));
-      RETURN_IF_ERROR(TellStatus());
+      RETURN_IF_ERROR(SendStatus());
       fleet_.Watch({options_.input});
       fleet_.WaitForEvent(fleet_.LongestAwaited().has_value() ? kReadyTick : kTick);
     }
@@ -168,20 +168,20 @@ class HostAgent {
     grace_ = std::chrono::seconds(message.Number("graceSeconds"));
     beginning_ = message;
     begin_by_ = Deadline::After(kFolderPatience);
-    return TryToBegin();
+    return TryBegin();
   }
 
   // Retries a pending `begin`.
-  Status GoOnBeginning() {
+  Status ContinueBegin() {
     if (!beginning_.has_value()) return Status();
     const Message asked = *beginning_;
-    const Status done = TryToBegin();
+    const Status done = TryBegin();
     return done.ok() ? done : Fail(done, asked);
   }
 
   // Locks the folder and creates its files. If another agent holds the lock, returns OK; the next turn of the loop
   // retries until begin_by_.
-  Status TryToBegin() {
+  Status TryBegin() {
     const Message message = *beginning_;
     Result<run::RunFolder> folder = run::RunFolder::Open(message.Text("folder"));
     const bool is_in_use = folder.status().code() == StatusCode::kAborted;
@@ -298,12 +298,12 @@ class HostAgent {
       const bool has_ended = ended.contains(child);
       std::string text = has_ended ? life.log.ReadEnd() : life.log.Read();
       if (!text.empty()) RETURN_IF_ERROR(Send({{"is", "log"}, {"child", ToString(child)}}, std::move(text)));
-      if (has_ended) RETURN_IF_ERROR(TellEnd(*ended.at(child), life));
+      if (has_ended) RETURN_IF_ERROR(SendExit(*ended.at(child), life));
     }
     return Status();
   }
 
-  Status TellEnd(const run::ChildEnded& event, const Life& life) {
+  Status SendExit(const run::ChildEnded& event, const Life& life) {
     const std::string name = ToString(event.child);
     return Send({{"is", "ended"},
                  {"child", name},
@@ -314,7 +314,7 @@ class HostAgent {
   }
 
   // Forwards the status of trainer 0 if it runs here, at most every kStatusPause.
-  Status TellStatus() {
+  Status SendStatus() {
     const ChildId rank0{run::Role::kTrainer, 0};
     const SteadyTime now = Clock::Real().Now();
     if (!lives_.contains(rank0) || fleet_.ExitState(rank0).has_value() || now < status_told_ + kStatusPause) {

@@ -148,7 +148,7 @@ Status HostFleet::BeginOn(size_t host, const run::TlsFiles* tls, const std::stri
                        {"files", std::move(files)}});
 }
 
-bool HostFleet::IsHere(ChildId child) const {
+bool HostFleet::RunsLocally(ChildId child) const {
   if (child.role != Role::kPartitioner) return false;
   const job::Graph& graph = job_.training.graph;
   const bool has_assignment = !graph.partitions.assignment_uri.empty();
@@ -161,15 +161,15 @@ int HostFleet::PartitionersOn(size_t host) const {
   int partitioners = 0;
   for (uint32_t rank = 1; rank < job_.training.partitioner_replicas; ++rank) {
     const ChildId child{Role::kPartitioner, rank};
-    partitioners += !IsHere(child) && FindHost(child) == host ? 1 : 0;
+    partitioners += !RunsLocally(child) && FindHost(child) == host ? 1 : 0;
   }
   return partitioners;
 }
 
 run::Site HostFleet::GetSite(ChildId child) const {
-  if (IsHere(child)) {
+  if (RunsLocally(child)) {
     run::Site here = local_.GetSite(child);
-    if (!IsHere({Role::kPartitioner, 1})) here.partitioner_threads = AvailableProcessors();  // it is the only one
+    if (!RunsLocally({Role::kPartitioner, 1})) here.partitioner_threads = AvailableProcessors();  // it is the only one
     return here;
   }
   const size_t host = FindHost(child);
@@ -226,7 +226,7 @@ Status HostFleet::BringPartitions(const std::string& uri, std::optional<Deadline
 }
 
 Status HostFleet::Start(ChildId child, const process::ChildSpec& spec, const std::string& ready_path) {
-  if (IsHere(child)) return local_.Start(child, spec, ready_path);
+  if (RunsLocally(child)) return local_.Start(child, spec, ready_path);
   const bool first_life = !members_.contains(child);
   Member& member = members_[child] =
       Member{.life = ++lives_, .started = Clock::Real().Now(), .is_ready = ready_path.empty(), .pid = 0, .exit = {}};
@@ -358,7 +358,7 @@ void HostFleet::WaitForEvent(milliseconds longest) {
 }
 
 void HostFleet::Signal(ChildId child, int signal_number) {
-  if (IsHere(child)) return local_.Signal(child, signal_number);
+  if (RunsLocally(child)) return local_.Signal(child, signal_number);
   const auto found = members_.find(child);
   if (found == members_.end() || found->second.exit.has_value()) return;
   // Poll reports a lost host.

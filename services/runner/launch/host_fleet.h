@@ -77,7 +77,7 @@ class HostFleet final : public run::Fleet {
   };
 
   // Returns whether the child runs on this machine instead of a host.
-  bool IsHere(run::ChildId child) const;
+  bool RunsLocally(run::ChildId child) const;
   int PartitionersOn(size_t host) const;
   size_t FindHost(run::ChildId child) const;
   std::string HostFolder(size_t host) const { return options_.workspace + "/hosts/" + std::to_string(host); }
@@ -100,7 +100,7 @@ class HostFleet final : public run::Fleet {
   void ShowLine(size_t host, run::ChildId child, const std::string& line);
 
   std::vector<std::unique_ptr<HostSession>> sessions_;
-  std::vector<Silence> silences_;           // one per session
+  std::vector<SilenceTimer> silences_;      // one per session
   std::vector<uint16_t> rendezvous_ports_;  // a port of each host that was free at Begin
   const HostFleetOptions options_;
   const run::RunFolder& folder_;

@@ -127,7 +127,7 @@ Status HostSession::Look() {
       const std::string is = message.Text("is");
       if (is == "failed") return ParseFailure(*this, message);
       if (is == "pong") continue;
-      if (kept_.size() == kMostKept) return Over(InvalidArgument("it says much that it was not asked for"));
+      if (kept_.size() == kMostKept) return Over(InvalidArgument("it sends too many unexpected messages"));
       kept_.push_back(std::move(message));
     }
   }

@@ -96,7 +96,7 @@ Status MessagePipe::SendBytes(std::string_view bytes, Deadline deadline) {
     const ssize_t count = write(output_, bytes.data(), bytes.size());
     if (count > 0) bytes.remove_prefix(static_cast<size_t>(count));
     if (count >= 0 || errno == EINTR) continue;
-    if (errno == EPIPE) return Unavailable("the other end is gone");
+    if (errno == EPIPE) return Unavailable("the connection was closed by the other end");
     if (errno != EAGAIN) return FromErrno(errno, "writing to the other end");
     pollfd polled{output_, POLLOUT, 0};
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline.Remaining());

@@ -53,9 +53,7 @@ Status Carry(const std::string& what, const std::vector<Plan>& plans, const Copy
 }
 
 Meanwhile BeatingUntilStopped(const CopyTarget& to) {
-  return [&to] {
-    return to.stop.requested() ? Cancelled("stopped while reading what is to be copied") : to.heartbeat.Beat();
-  };
+  return [&to] { return to.stop.requested() ? Cancelled("stopped while reading files to copy") : to.heartbeat.Beat(); };
 }
 
 std::vector<format::FileEntry> ListFiles(const format::PartitionEntry& partition) {

@@ -304,7 +304,7 @@ bool RecoveryPlan::MayStartAgain(SteadyTime now) {
     return false;
   }
   next_look_at_ = now + options_.between_looks;  // one probe for all pending restarts
-  actions_.push_back(action::LookAtStores{});
+  actions_.push_back(action::ProbeStores{});
   return false;
 }
 

@@ -97,7 +97,7 @@ struct Recovering {
   int64_t limit = 0;
 };
 // Probe the job's stores. The caller must report the result with OnStores before it calls Next() again.
-struct LookAtStores {};
+struct ProbeStores {};
 struct Succeed {};
 struct GiveUp {
   Failure failure;
@@ -108,7 +108,7 @@ struct GiveUpOnStores {
 };
 }  // namespace action
 using Action = std::variant<action::Start, action::BeginIncarnation, action::Signal, action::Recovering,
-                            action::LookAtStores, action::Succeed, action::GiveUp, action::GiveUpOnStores>;
+                            action::ProbeStores, action::Succeed, action::GiveUp, action::GiveUpOnStores>;
 
 // Not thread-safe. The caller reports events, then executes the actions of Next() in order.
 class RecoveryPlan {
@@ -118,7 +118,7 @@ class RecoveryPlan {
   void OnReady(ChildId child, SteadyTime now);  // the child wrote its ready file; not called for partitioners
   void OnEnded(ChildId child, process::ExitState exit, SteadyTime now);
   enum class Stores { kWithinReach, kOutOfReach };
-  void OnStores(Stores stores, SteadyTime now);  // the result of LookAtStores
+  void OnStores(Stores stores, SteadyTime now);  // the result of ProbeStores
 
   // Returns the actions to execute now. Each action is returned once, and a Start is assumed to be executed. Returns
   // nothing after Succeed, GiveUp or GiveUpOnStores.

@@ -331,7 +331,7 @@ TEST_F(RecoveryPlanTest, StoresThatComeBackInTimeCostNoMoreThanTheOneFailure) {
     now_ += milliseconds(400);  // duration of a probe
     StoresAre(kOutOfReach);
     EXPECT_THAT(Next(), IsEmpty());
-    EXPECT_THAT(NextWhenDue(), ElementsAre("look at stores"));
+    EXPECT_THAT(NextWhenDue(), ElementsAre("probe stores"));
   }
   StoresAre(kWithinReach);
   EXPECT_THAT(Next(), ElementsAre("incarnation 8 (total 2, counted 1)", "start trainer-0"));
@@ -340,7 +340,7 @@ TEST_F(RecoveryPlanTest, StoresThatComeBackInTimeCostNoMoreThanTheOneFailure) {
   // A successful probe resets the time: the next outage has the full store_patience again.
   FailOnTheStore();
   StoresAre(kOutOfReach);
-  EXPECT_THAT(NextAfter(milliseconds(5000)), ElementsAre("look at stores"));
+  EXPECT_THAT(NextAfter(milliseconds(5000)), ElementsAre("probe stores"));
 }
 
 TEST_F(RecoveryPlanTest, StoresThatStayAwayEndTheRunAndNobodyIsStartedMeanwhile) {
@@ -349,7 +349,7 @@ TEST_F(RecoveryPlanTest, StoresThatStayAwayEndTheRunAndNobodyIsStartedMeanwhile)
   const SteadyTime first_look = now_;
   StoresAre(kOutOfReach);
   std::vector<std::string> actions = NextWhenDue();
-  while (actions == std::vector<std::string>{"look at stores"}) {
+  while (actions == std::vector<std::string>{"probe stores"}) {
     StoresAre(kOutOfReach);
     actions = NextWhenDue();
   }
@@ -363,10 +363,10 @@ TEST_F(RecoveryPlanTest, ServicesThatMissedAStoreWaitForItTooAndOneLookServesAll
   End(kServer0, Code(74));
   End(kServer1, Code(74));
   Next();
-  EXPECT_THAT(NextWhenDue(), ElementsAre("look at stores"));
+  EXPECT_THAT(NextWhenDue(), ElementsAre("probe stores"));
   StoresAre(kOutOfReach);
   EXPECT_THAT(Next(), IsEmpty());
-  EXPECT_THAT(NextWhenDue(), ElementsAre("look at stores"));
+  EXPECT_THAT(NextWhenDue(), ElementsAre("probe stores"));
   StoresAre(kWithinReach);
   EXPECT_THAT(Next(), ElementsAre("start server-0", "start server-1"));
 }

@@ -72,14 +72,14 @@ Result<JobStores> OpenStores(const RunOptions& options, const RunJob& job) {
 Status CheckOptions(const RunOptions& options, const job::DistTraining& job) {
   if (!options.roles.audit) return Status();
   if (options.roles.has_program()) {
-    return InvalidArgument("--audit records what Espalier's trainers draw: leave it out with a program");
+    return InvalidArgument("--audit records what Espalier's trainers draw: omit it with a program");
   }
   // With expand Once, a node is sampled only in the first hop that reaches it, and this hop depends on a trainer's
   // seeds.
   if (job.training.sampling.draw.expand == sampler::Expand::kOnce && job.trainer_replicas > 1) {
     return InvalidArgument(
         "--audit compares what trainers draw for one node, which with spec.training.sampling.expand "
-        "Once depends on their seeds: leave it out, or set spec.trainers.replicas to 1");
+        "Once depends on their seeds: omit it, or set spec.trainers.replicas to 1");
   }
   return Status();
 }
@@ -132,13 +132,13 @@ Result<Beginning> DecideBeginning(const RunOptions& options, const RunJob& job, 
   const bool unfinished = earlier.num_complete() > 0 && !earlier.outputs_committed;
   if (unfinished && !options.restart) {
     return FailedPrecondition(job.training.output_uri + " holds " + CheckpointsText(earlier) +
-                              ", of a run that did not end: go on with --resume, or begin anew with --restart, which "
+                              ", of an unfinished run: continue it with --resume, or start over with --restart, which "
                               "removes them");
   }
   if (!earlier.job_name.empty() && earlier.job_name != job.training.name && !options.restart) {
     return FailedPrecondition(job.training.output_uri + " holds what the job '" + earlier.job_name +
                               "' has trained: give this one, '" + job.training.name +
-                              "', a place of its own, or replace it with --restart");
+                              "', choose another output, or replace it with --restart");
   }
   beginning.replaced = earlier;
   return beginning;
@@ -187,7 +187,7 @@ void RemoveResult(const RunContext& context) {
 }
 
 // Returns the end of the message after a stop: the saved position and the command that resumes the run.
-std::string HowToGoOn(const RunOptions& options, const storage::StoreLocation& prefix) {
+std::string DescribeResume(const RunOptions& options, const storage::StoreLocation& prefix) {
   const bool has_program = options.roles.has_program();
   const Result<EarlierRun> saved = has_program ? EarlierRun() : FindEarlierRun(prefix);
   if (!has_program && saved.ok() && saved->num_complete() == 0) return "\nnothing was saved: there is no checkpoint";
@@ -205,7 +205,7 @@ std::string HowToGoOn(const RunOptions& options, const storage::StoreLocation& p
     return "\ngo on with: " + command;
   }
   const std::string position = saved.ok() ? PositionText(*saved) : UnknownPositionText(saved.status());
-  return "\nsaved up to " + position + "; go on with: " + command + " --resume";
+  return "\nsaved up to " + position + "; resume with: " + command + " --resume";
 }
 
 // Merges the audits of all trainers into `facts`. Returns a Stop if the trainers' samples differ or an audit is
@@ -249,11 +249,11 @@ RunOutcome RunPlaced(const RunContext& context, const Beginning& beginning) {
   }
   // Trainers that are asked to stop after their last step still complete the outputs if that is quick. Then the run has
   // succeeded.
-  if (stop.has_value() && stop->code == ExitCode::kAskedToStop && run.TrainersEndedWell()) stop.reset();
+  if (stop.has_value() && stop->code == ExitCode::kAskedToStop && run.AllTrainersSucceeded()) stop.reset();
   if (stop.has_value()) {
     RemoveResult(context);
     const bool asked = stop->code == ExitCode::kAskedToStop;
-    return Failed(stop->code, stop->message + (asked ? HowToGoOn(context.options, context.prefix_for_words) : ""));
+    return Failed(stop->code, stop->message + (asked ? DescribeResume(context.options, context.prefix_for_words) : ""));
   }
   RunFacts facts = run.facts();
   facts.access = context.options.roles.access;

@@ -52,7 +52,7 @@ PlanOptions MakePlanOptions(const RunContext& context, uint64_t first_incarnatio
 }
 
 // "was killed (signal 9)", "crashed (signal 11)", "ended with exit code 74 (...)"
-std::string HowItEnded(const process::ExitState& exit) {
+std::string DescribeExit(const process::ExitState& exit) {
   if (exit.signal == 0) return "ended with " + exit.Describe();
   const bool killed = exit.Class() == ExitCode::kUnavailable;
   return std::string(killed ? "was killed" : "crashed") + " (signal " + std::to_string(exit.signal) + ")";
@@ -77,7 +77,7 @@ std::vector<std::string> WarningsIn(const nlohmann::json& answer) {
 
 // Returns the Stop for a child that could not be started. A missing program is the user's error (64) if it is the
 // user's program; a missing role binary is a broken installation (70).
-Stop StopBecause(const Status& status, bool has_program) {
+Stop ToStop(const Status& status, bool has_program) {
   const ExitCode code = ToExitCode(status.code());
   if (code != ExitCode::kBadInput) return Stop{code, status.message()};
   return Stop{has_program ? ExitCode::kBadDocument : ExitCode::kBug, status.message()};
@@ -133,7 +133,7 @@ std::optional<Stop> RunInProgress::Report(const FleetEvents& events) {
   if (events.broken.ok()) return std::nullopt;
   // The error does not name the child. Hosts report a failed start a moment after the request, so the child's role is
   // that of the latest start, unless another role was started in between.
-  return StopBecause(events.broken, context_.options.roles.has_program() && latest_start_ == Role::kTrainer);
+  return ToStop(events.broken, context_.options.roles.has_program() && latest_start_ == Role::kTrainer);
 }
 
 void RunInProgress::TakeReady(const ChildReady& event) {
@@ -188,7 +188,7 @@ std::optional<Stop> RunInProgress::Do(const action::Start& start) {
   const bool has_ready_file = start.child.role != Role::kPartitioner && !is_program;
   const Status started = context_.fleet.Start(start.child, spec, has_ready_file ? ready_file : "");
   if (started.ok()) return std::nullopt;
-  return StopBecause(started, is_program);
+  return ToStop(started, is_program);
 }
 
 std::optional<Stop> RunInProgress::Do(const action::BeginIncarnation& begin) {
@@ -213,7 +213,7 @@ std::optional<Stop> RunInProgress::Do(const action::Signal& signal) {
 
 std::optional<Stop> RunInProgress::Do(const action::Recovering& recovering) {
   const Failure& failure = recovering.failure;
-  const std::string what = ToString(failure.child) + " " + HowItEnded(failure.exit);
+  const std::string what = ToString(failure.child) + " " + DescribeExit(failure.exit);
   const std::string attempt = recovering.counted ? " (attempt " + std::to_string(recovering.attempt) + " of " +
                                                        std::to_string(recovering.limit) + ")"
                                                  : "";
@@ -230,7 +230,7 @@ std::optional<Stop> RunInProgress::Do(const action::Recovering& recovering) {
   return std::nullopt;
 }
 
-std::optional<Stop> RunInProgress::Do(const action::LookAtStores&) {
+std::optional<Stop> RunInProgress::Do(const action::ProbeStores&) {
   const bool was_away = !stores_.ok();
   stores_ = context_.stores.Look();
   if (!stores_.ok() && !was_away) context_.progress.Note("waiting for the store: " + stores_.message());
@@ -435,7 +435,7 @@ std::vector<std::string> RunInProgress::StopChildren() {
   return killed;
 }
 
-bool RunInProgress::TrainersEndedWell() {
+bool RunInProgress::AllTrainersSucceeded() {
   for (uint32_t rank = 0; rank < context_.job.training.trainer_replicas; ++rank) {
     const std::optional<process::ExitState> exit = context_.fleet.ExitState({Role::kTrainer, rank});
     if (!exit.has_value() || !exit->ok()) return false;

@@ -59,7 +59,7 @@ class RunInProgress {
   std::vector<std::string> StopChildren();
 
   // Call after StopChildren. Returns whether every trainer was started and exited with 0.
-  bool TrainersEndedWell();
+  bool AllTrainersSucceeded();
 
   const RunFacts& facts() const { return facts_; }
   // Shows the warnings in `json`, a result or a process's status, that have not been shown before. Accepts untrusted
@@ -75,7 +75,7 @@ class RunInProgress {
   std::optional<Stop> Do(const action::BeginIncarnation& begin);
   std::optional<Stop> Do(const action::Signal& signal);
   std::optional<Stop> Do(const action::Recovering& recovering);
-  std::optional<Stop> Do(const action::LookAtStores& look);
+  std::optional<Stop> Do(const action::ProbeStores& look);
   std::optional<Stop> Do(const action::Succeed& succeed);
   std::optional<Stop> Do(const action::GiveUp& give_up);
   std::optional<Stop> Do(const action::GiveUpOnStores& give_up);

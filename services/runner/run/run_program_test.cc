@@ -201,7 +201,7 @@ TEST_F(RunProgramTest, WhatCannotBeStartedIsSaidAtOnce) {
 
   options = OptionsFor("true");
   options.roles.audit = true;
-  EXPECT_THAT(RunQuietly(options).error, HasSubstr("leave it out with a program"));
+  EXPECT_THAT(RunQuietly(options).error, HasSubstr("omit it with a program"));
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ Status CheckSpec(const SamplingSpec& spec, const graph::GraphSchema& schema) {
     for (const int32_t fanout : fanouts) {
       if (fanout < kFullNeighborhood) {
         return InvalidArgument(where + " has fan-out " + std::to_string(fanout) +
-                               ", expected a count, 0 (leave out) or -1 (all)");
+                               ", expected a count, 0 (omit) or -1 (all)");
       }
     }
   }

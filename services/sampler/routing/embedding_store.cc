@@ -5,8 +5,8 @@
 
 #include "services/base/mutex.h"
 #include "services/sampler/access/owner_route.h"
-#include "services/sampler/routing/ask_again.h"
 #include "services/sampler/routing/partition_fan_out.h"
+#include "services/sampler/routing/retry_until_available.h"
 #include "services/sampler/routing/row_routing.h"
 
 namespace espalier::sampler {
@@ -81,7 +81,7 @@ Status PartitionedEmbeddings::CreateEmbedding(const EmbeddingSpec& spec, Deadlin
     }
     return fan_out->WaitForAll(deadline);
   };
-  return AskUntilAvailable(partitions_, deadline, create).status();
+  return RetryUntilAvailable(partitions_, deadline, create).status();
 }
 
 Status PartitionedEmbeddings::DropEmbedding(const TensorId& embedding, Deadline deadline) {
@@ -101,7 +101,7 @@ Result<Tensor> PartitionedEmbeddings::ReadEmbedding(const EmbeddingSpec& spec, u
   const auto plan = PlanGather(RouteToOwners(FirstRows(spec.id.rows, book_), rows), rows.size(), in_process);
   const size_t row_bytes = spec.width * ItemSize(spec.dtype);
   plan->rows = std::shared_ptr<std::byte>(new std::byte[rows.size() * row_bytes], std::default_delete<std::byte[]>());
-  const std::vector<PartitionId> asked = AskedPartitions(plan->locals);
+  const std::vector<PartitionId> asked = RequestedPartitions(plan->locals);
   const auto fan_out = std::make_shared<PartitionFanOut<Nothing>>(asked, plan);
   for (size_t k = 0; k < asked.size(); ++k) {
     const uint32_t p = asked[k].value;

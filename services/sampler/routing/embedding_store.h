@@ -55,9 +55,9 @@ class EmbeddingStore {
 };
 
 // Saved values and state of learnable rows, from which new rows resume. Owned by one thread.
-class KeptRows {
+class SavedLearnableRows {
  public:
-  virtual ~KeptRows() = default;
+  virtual ~SavedLearnableRows() = default;
 
   virtual uint64_t version() const = 0;  // number of steps that they include
   // Returns FailedPrecondition if they were saved with another specification: other rows, type, width or optimizer.

@@ -40,7 +40,7 @@ Result<Tensor> PartitionedGraph::FindEdges(EdgeTypeId type, std::span<const Glob
   RETURN_IF_ERROR(state_->CheckEdgeType(type));
   ASSIGN_OR_RETURN(EdgeRoute routed, RouteEdges(book(), type, edges));
   const auto route = std::make_shared<const EdgeRoute>(std::move(routed));
-  const std::vector<PartitionId> asked = AskedPartitions(route->edges);
+  const std::vector<PartitionId> asked = RequestedPartitions(route->edges);
   const auto fan_out = std::make_shared<PartitionFanOut<Tensor>>(asked, route);
   for (size_t k = 0; k < asked.size(); ++k) {
     state_->partitions[asked[k].value]->FindEdges(type, route->edges[asked[k].value], deadline, fan_out->Slot(k));
@@ -73,7 +73,7 @@ Result<Tensor> PartitionedGraph::GatherEdgeRows(EdgeTypeId type, const std::stri
   }
   ASSIGN_OR_RETURN(EdgeRoute routed, RouteEdges(book(), type, edges));
   const auto route = std::make_shared<const EdgeRoute>(std::move(routed));
-  std::vector<PartitionId> asked = AskedPartitions(route->edges);
+  std::vector<PartitionId> asked = RequestedPartitions(route->edges);
   // A request for no rows is still sent, because only an owner knows the shape of a row.
   if (asked.empty()) asked.push_back(PartitionId(0));
   const auto fan_out = std::make_shared<PartitionFanOut<Tensor>>(asked, route);

@@ -221,19 +221,19 @@ Result<GlobalBatch> PartitionedGraph::SeedsOfStep(const SeedQuery& query, Deadli
 // Looks up in pieces, because the negatives of a step may exceed one message.
 Result<std::vector<GlobalNodeId>> PartitionedGraph::ToGlobalIds(NodeTypeId type, std::span<const OriginalNodeId> nodes,
                                                                 Deadline deadline) {
-  if (nodes.size() <= kNodesPerLookUp) return LookUpAtOnce(type, nodes, deadline);
+  if (nodes.size() <= kNodesPerLookUp) return LookUpChunk(type, nodes, deadline);
   std::vector<GlobalNodeId> found;
   found.reserve(nodes.size());
   for (size_t begin = 0; begin < nodes.size(); begin += kNodesPerLookUp) {
     const auto piece = nodes.subspan(begin, std::min(kNodesPerLookUp, nodes.size() - begin));
-    ASSIGN_OR_RETURN(const std::vector<GlobalNodeId> of_piece, LookUpAtOnce(type, piece, deadline));
+    ASSIGN_OR_RETURN(const std::vector<GlobalNodeId> of_piece, LookUpChunk(type, piece, deadline));
     found.insert(found.end(), of_piece.begin(), of_piece.end());
   }
   return found;
 }
 
-Result<std::vector<GlobalNodeId>> PartitionedGraph::LookUpAtOnce(NodeTypeId type, std::span<const OriginalNodeId> nodes,
-                                                                 Deadline deadline) {
+Result<std::vector<GlobalNodeId>> PartitionedGraph::LookUpChunk(NodeTypeId type, std::span<const OriginalNodeId> nodes,
+                                                                Deadline deadline) {
   RETURN_IF_ERROR(state_->CheckNodeType(type));
   const uint64_t num_nodes = book().num_nodes(type);
   const std::vector<uint64_t> first = EqualRanges(num_nodes, book().num_partitions());

@@ -111,8 +111,8 @@ class PartitionedGraph final : public NeighborSource, public RowSource, public S
 
  private:
   // Looks up at most kNodesPerLookUp nodes.
-  Result<std::vector<GlobalNodeId>> LookUpAtOnce(NodeTypeId type, std::span<const OriginalNodeId> nodes,
-                                                 Deadline deadline);
+  Result<std::vector<GlobalNodeId>> LookUpChunk(NodeTypeId type, std::span<const OriginalNodeId> nodes,
+                                                Deadline deadline);
 
   struct State;
   std::shared_ptr<State> state_;

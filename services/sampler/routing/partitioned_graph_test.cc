@@ -249,11 +249,11 @@ TEST_F(PartitionedGraphTest, PutsSomeOfAStepsEdgesTogether) {
   query.positions = {1, 4};
   EXPECT_THAT(graph.SeedsOfStep(query, Soon()).status().message(), HasSubstr("position 4 of a step that has 4"));
   query.positions = {1, 1};
-  EXPECT_THAT(graph.SeedsOfStep(query, Soon()).status().message(), HasSubstr("1 stands before 1"));
+  EXPECT_THAT(graph.SeedsOfStep(query, Soon()).status().message(), HasSubstr("1 precedes 1"));
   query.edge_types.clear();
   query.edge_column.clear();
   query.split = "public";
-  EXPECT_THAT(graph.SeedsOfStep(query, Soon()).status().message(), HasSubstr("of edges, not of nodes"));
+  EXPECT_THAT(graph.SeedsOfStep(query, Soon()).status().message(), HasSubstr("only for edges, not for nodes"));
 }
 
 TEST_F(PartitionedGraphTest, RefusesIdsOfSeedsThatDoNotFit) {

@@ -42,7 +42,7 @@ PartitionedGraph::State::Gather PartitionedGraph::State::StartGather(const Colum
       PlanGather(RouteToOwners(description.book.NodeFirst(column.node_type), nodes), nodes.size(), asks_in_process);
   if (!places.empty()) gather.plan->MoveTo(places);
   gather.plan->rows = std::move(rows);
-  const std::vector<PartitionId> asked = AskedPartitions(gather.plan->locals);
+  const std::vector<PartitionId> asked = RequestedPartitions(gather.plan->locals);
   gather.answers = std::make_shared<PartitionFanOut<Nothing>>(asked, gather.plan);
   for (size_t k = 0; k < asked.size(); ++k) {
     const uint32_t p = asked[k].value;
@@ -139,7 +139,7 @@ Status PartitionedGraph::GatherRowsInto(NodeTypeId type, const std::string& colu
     RETURN_IF_ERROR(CheckOutBytes(column, nodes.size() * RowBytes(tensor->dtype, tensor->row_shape), out));
     ASSIGN_OR_RETURN(const Tensor rows, state_->tensors.Read(*tensor, RowIds(nodes), deadline));
     if (rows.size_bytes() != out.size())
-      return Internal("'" + column + "' has rows of another size than when it was attached");
+      return Internal("'" + column + "' has another row size than when it was attached");
     if (!out.empty()) std::memcpy(out.data(), rows.bytes(), out.size());
     return Status();
   }
@@ -158,7 +158,7 @@ Result<Attachment> PartitionedGraph::Attach(const std::string& column, const Ten
   RETURN_IF_ERROR(graph::CheckName("column", column));
   RETURN_IF_ERROR(CheckRowSpace(rows, book()));
   if (rows.of == RowsOf::kOwn) {
-    return InvalidArgument("tensor '" + tensor.id.name + "' has rows of its own, not those of nodes or edges");
+    return InvalidArgument("tensor '" + tensor.id.name + "' has rows of kind kOwn, not of nodes or edges");
   }
   RETURN_IF_ERROR(state_->CheckNoImmutable(rows, column));
   MutexLock lock(&state_->mutex);

@@ -5,9 +5,9 @@
 #include "services/base/hash.h"
 #include "services/base/unique_number.h"
 #include "services/sampler/access/state_name.h"
-#include "services/sampler/routing/ask_again.h"
 #include "services/sampler/routing/partition_fan_out.h"
 #include "services/sampler/routing/partitioned_tensors.h"
+#include "services/sampler/routing/retry_until_available.h"
 
 namespace espalier::sampler {
 namespace {
@@ -81,7 +81,7 @@ Result<TensorDescription> PartitionedTensors::DescribedByFirst(const TensorId& t
 // Lets partition 0 reserve the name for this call or return the tensor that has it, after any creation by another
 // client has ended.
 Result<TensorDescription> PartitionedTensors::DecidedByFirst(const TensorSpec& spec, Deadline deadline) {
-  Result<std::vector<TensorDescription>> decided = AskUntilAvailable(partitions_, deadline, [&] {
+  Result<std::vector<TensorDescription>> decided = RetryUntilAvailable(partitions_, deadline, [&] {
     const auto asked = std::make_shared<PartitionFanOut<TensorDescription>>(std::vector{PartitionId(0)}, nullptr);
     partitions_[0]->tensors().Create(spec, /*creation=*/0, deadline, asked->Slot(0));
     return asked->WaitForAll(deadline);
@@ -90,7 +90,7 @@ Result<TensorDescription> PartitionedTensors::DecidedByFirst(const TensorSpec& s
   return std::move((*decided)[0]);
 }
 
-Status PartitionedTensors::MakeElsewhere(const TensorSpec& spec, uint64_t creation, Deadline deadline) {
+Status PartitionedTensors::CreateOnOtherPartitions(const TensorSpec& spec, uint64_t creation, Deadline deadline) {
   const std::vector<PartitionId> others = Others();
   const auto make = [&] {
     const auto asked = std::make_shared<PartitionFanOut<TensorDescription>>(others, nullptr);
@@ -99,7 +99,7 @@ Status PartitionedTensors::MakeElsewhere(const TensorSpec& spec, uint64_t creati
     }
     return asked->WaitForAll(deadline);
   };
-  ASSIGN_OR_RETURN(const std::vector<TensorDescription> made, AskUntilAvailable(partitions_, deadline, make));
+  ASSIGN_OR_RETURN(const std::vector<TensorDescription> made, RetryUntilAvailable(partitions_, deadline, make));
   for (const TensorDescription& there : made) {
     if (there.creation != creation) return Aborted("tensor '" + spec.id.name + "' was dropped while it was made");
     RETURN_IF_ERROR(CheckFits(spec, there));
@@ -135,7 +135,7 @@ Result<TensorHandle> PartitionedTensors::FoundComplete(const TensorId& name, con
   if (!now.ok())
     return now.status().code() == StatusCode::kNotFound ? Aborted("it was dropped meanwhile") : now.status();
   return NotFound("tensor '" + name.name + "' has lost rows (" + had.message() +
-                  "); drop it by its name to make it anew");
+                  "); drop it by its name to create it again");
 }
 
 Result<TensorHandle> PartitionedTensors::Create(const TensorSpec& wanted, Deadline deadline) {
@@ -159,7 +159,7 @@ Result<TensorHandle> PartitionedTensors::Create(const TensorSpec& wanted, Deadli
       last = found.status();
       continue;  // another client has dropped it: try to create it again
     }
-    last = MakeElsewhere(spec, decided->creation, deadline);
+    last = CreateOnOtherPartitions(spec, decided->creation, deadline);
     if (last.ok()) {
       TensorHandle made{spec.id, spec.dtype, spec.row_shape, /*made_by_this=*/true};
       made.id.creation = decided->creation;
@@ -194,13 +194,13 @@ Status PartitionedTensors::Drop(const TensorId& tensor, Deadline deadline) {
   // Partition 0 drops first: parts that it no longer has belong to no tensor.
   RETURN_IF_ERROR(DropOn({PartitionId(0)}, {tensor}, deadline));
   if (partitions_.size() == 1) return Status();
-  if (tensor.creation == 0) return DropWhatFirstHasNot(tensor, deadline);
+  if (tensor.creation == 0) return DropUnlessOnFirst(tensor, deadline);
   return DropOn(Others(), std::vector<TensorId>(partitions_.size() - 1, tensor), deadline);
 }
 
 // By name: drops the parts of the other partitions, unless partition 0 has that very tensor, which means that another
 // client has created the name anew.
-Status PartitionedTensors::DropWhatFirstHasNot(const TensorId& name, Deadline deadline) {
+Status PartitionedTensors::DropUnlessOnFirst(const TensorId& name, Deadline deadline) {
   const std::vector<PartitionId> others = Others();
   const auto asked = std::make_shared<PartitionFanOut<TensorDescription>>(others, nullptr);
   for (size_t k = 0; k < others.size(); ++k) {
@@ -224,7 +224,7 @@ Status PartitionedTensors::DropWhatFirstHasNot(const TensorId& name, Deadline de
   return DropOn(having, dropped, deadline);
 }
 
-std::shared_ptr<const void> PartitionedTensors::DropUnderWay(const TensorId& tensor) {
+std::shared_ptr<const void> PartitionedTensors::MarkDrop(const TensorId& tensor) {
   const auto name = NameAlone(tensor);
   {
     MutexLock lock(&drops_->mutex);
@@ -248,8 +248,7 @@ void PartitionedTensors::DropLater(const TensorId& tensor) {
   std::vector<std::shared_ptr<PartitionAccess>> others(partitions_.begin() + 1, partitions_.end());
   const Deadline deadline = Deadline::After(kInBackground);
   partitions_[0]->tensors().Drop(
-      tensor, deadline,
-      [others = std::move(others), tensor, deadline, under_way = DropUnderWay(tensor)](const Status&) {
+      tensor, deadline, [others = std::move(others), tensor, deadline, under_way = MarkDrop(tensor)](const Status&) {
         for (const auto& other : others) other->tensors().Drop(tensor, deadline, [under_way](const Status&) {});
       });
 }
@@ -262,7 +261,7 @@ void PartitionedTensors::AbandonLater(const TensorSpec& spec, uint64_t creation)
   tensor.creation = creation;
   partitions_[0]->tensors().Abandon(
       tensor, spec.maker, deadline,
-      [others = std::move(others), tensor, deadline, under_way = DropUnderWay(tensor)](const Status& abandoned) {
+      [others = std::move(others), tensor, deadline, under_way = MarkDrop(tensor)](const Status& abandoned) {
         // FailedPrecondition: the tensor is complete after all, and another client may have found it. After other
         // errors the outcome is unknown; then the rows stay until the name is created anew or the incarnation ends.
         if (!abandoned.ok()) return;

@@ -49,7 +49,7 @@ Result<Tensor> PartitionedTensors::Read(const TensorHandle& tensor, std::span<co
   const std::shared_ptr<GatherPlan<LocalRowId>> plan =
       PlanGather(RouteToOwners(first, rows), rows.size(), answers_in_process_);
   plan->rows = row_buffers_.Take(rows.size() * row_bytes);
-  const std::vector<PartitionId> asked = AskedPartitions(plan->locals);
+  const std::vector<PartitionId> asked = RequestedPartitions(plan->locals);
   const auto fan_out = std::make_shared<PartitionFanOut<Nothing>>(asked, plan);
   for (size_t k = 0; k < asked.size(); ++k) {
     const uint32_t p = asked[k].value;
@@ -72,7 +72,7 @@ Status PartitionedTensors::Write(const TensorHandle& tensor, RowWrite write, std
   RETURN_IF_ERROR(CheckWrite(write, tensor.dtype));
   RowRoute route = RouteToOwners(first, rows);
   std::vector<Tensor> parts = SplitRows(values, route);
-  const std::vector<PartitionId> asked = AskedPartitions(route.locals);
+  const std::vector<PartitionId> asked = RequestedPartitions(route.locals);
   const auto fan_out = std::make_shared<PartitionFanOut<Nothing>>(asked, nullptr);
   for (size_t k = 0; k < asked.size(); ++k) {
     const uint32_t p = asked[k].value;

@@ -88,16 +88,16 @@ class PartitionedTensors {
   std::vector<PartitionId> Others() const;  // all partitions except 0
   Result<TensorDescription> DescribedByFirst(const TensorId& tensor, Deadline deadline);
   Result<TensorDescription> DecidedByFirst(const TensorSpec& spec, Deadline deadline);
-  Status MakeElsewhere(const TensorSpec& spec, uint64_t creation, Deadline deadline);
+  Status CreateOnOtherPartitions(const TensorSpec& spec, uint64_t creation, Deadline deadline);
   Status CheckOthersHave(const TensorId& tensor, Deadline deadline);
   // Returns the handle of a complete tensor. Aborted: it has been dropped since it was found.
   Result<TensorHandle> FoundComplete(const TensorId& name, const TensorDescription& found, Deadline deadline);
   Status DropOn(const std::vector<PartitionId>& partitions, const std::vector<TensorId>& tensors, Deadline deadline);
-  Status DropWhatFirstHasNot(const TensorId& name, Deadline deadline);
+  Status DropUnlessOnFirst(const TensorId& name, Deadline deadline);
   // Drops in the background what a failed Create has made; `creation` is 0 if the call does not know it.
   void AbandonLater(const TensorSpec& spec, uint64_t creation);
   // Marks a drop as in progress for as long as the result lives.
-  std::shared_ptr<const void> DropUnderWay(const TensorId& tensor);
+  std::shared_ptr<const void> MarkDrop(const TensorId& tensor);
   void WaitForDrops(const TensorId& tensor, Deadline deadline);
   // Returns the part of each of these partitions, in their order.
   Result<std::vector<Tensor>> ReadParts(const TensorHandle& tensor, Reduction reduction,

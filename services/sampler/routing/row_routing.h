@@ -43,7 +43,7 @@ struct GatherPlan {
 };
 
 template <class LocalId>
-void AskOnce(std::vector<LocalId> locals, std::vector<uint32_t> positions, uint32_t p, GatherPlan<LocalId>& plan) {
+void RequestOnce(std::vector<LocalId> locals, std::vector<uint32_t> positions, uint32_t p, GatherPlan<LocalId>& plan) {
   absl::flat_hash_map<uint32_t, uint32_t> first_position;
   first_position.reserve(locals.size());
   for (size_t i = 0; i < locals.size(); ++i) {
@@ -79,7 +79,7 @@ std::shared_ptr<GatherPlan<LocalId>> PlanGather(OwnerRouteOf<LocalId> route, siz
       plan->locals[p] = std::move(route.locals[p]);
       plan->positions[p] = std::move(positions[p]);
     } else {
-      AskOnce(std::move(route.locals[p]), std::move(positions[p]), p, *plan);
+      RequestOnce(std::move(route.locals[p]), std::move(positions[p]), p, *plan);
     }
   }
   return plan;
@@ -87,7 +87,7 @@ std::shared_ptr<GatherPlan<LocalId>> PlanGather(OwnerRouteOf<LocalId> route, siz
 
 // Returns the partitions that get a request: those whose list in `locals` is not empty.
 template <class LocalId>
-std::vector<PartitionId> AskedPartitions(const std::vector<std::vector<LocalId>>& locals) {
+std::vector<PartitionId> RequestedPartitions(const std::vector<std::vector<LocalId>>& locals) {
   std::vector<PartitionId> asked;
   for (uint32_t p = 0; p < locals.size(); ++p) {
     if (!locals[p].empty()) asked.push_back(PartitionId(p));

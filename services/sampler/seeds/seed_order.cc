@@ -24,7 +24,7 @@ Status CheckSeedTypes(const SeedQuery& query, const graph::GraphSchema& schema) 
     return InvalidArgument("ids come with edges of one type, not of " + std::to_string(query.edge_types.size()));
   }
   if (query.positions.has_value() && query.edge_types.empty()) {
-    return InvalidArgument("some positions of a step are asked for of edges, not of nodes");
+    return InvalidArgument("positions of a step can be requested only for edges, not for nodes");
   }
   if (query.edge_types.empty()) return schema.CheckNodeType(query.node_type);
   std::vector<bool> named(schema.num_edge_types());
@@ -42,8 +42,8 @@ Status CheckSeedPositions(const SeedQuery& query, uint64_t num_positions) {
   const std::vector<uint32_t>& positions = *query.positions;
   const auto falling = std::adjacent_find(positions.begin(), positions.end(), std::greater_equal<>());
   if (falling != positions.end()) {
-    return InvalidArgument("of the positions that are asked for, " + std::to_string(*falling) + " stands before " +
-                           std::to_string(*(falling + 1)) + ", expected ascending ones");
+    return InvalidArgument("requested positions are not ascending: " + std::to_string(*falling) + " precedes " +
+                           std::to_string(*(falling + 1)));
   }
   if (positions.back() < num_positions) return {};
   return InvalidArgument("position " + std::to_string(positions.back()) + " of a step that has " +

@@ -77,10 +77,11 @@ void VisitOptions(Spec& draw, const Visit& visit) {
                  "that a mini-batch has fewer distinct nodes, Last takes the latest in-edges by `graph.timeColumn`"},
       draw.method);
   visit(OptionText{"layerDependency", "Labor: share the random numbers between layers too"}, draw.layer_dependency);
-  visit(OptionText{"expand",
-                   "nodes whose neighbors a hop samples; Always: all nodes of the mini-batch so far, anew in each hop; "
-                   "Once: nodes that no earlier hop has sampled for; they keep their neighbors in every layer"},
-        draw.expand);
+  visit(
+      OptionText{"expand",
+                 "nodes whose neighbors a hop samples; Always: all nodes of the mini-batch so far, again in each hop; "
+                 "Once: nodes that no earlier hop has sampled for; they keep their neighbors in every layer"},
+      draw.expand);
 }
 
 }  // namespace espalier::sampler

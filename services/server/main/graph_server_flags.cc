@@ -18,7 +18,7 @@ void AddGraphServerFlags(CLI::App& app, GraphServerFlags* flags) {
       ->envname("ESPALIER_INCARNATION")
       ->capture_default_str();
   app.add_option("--data-dir", flags->data_dir,
-                 "where files are copied that cannot be mapped where they lie; default: the user's cache")
+                 "folder for copies of files that cannot be mapped in place; default: the user's cache")
       ->envname("ESPALIER_DATA_DIR");
   app.add_option("--cache-size", flags->cache_bytes, "most bytes of such copies, e.g. 20GiB; 0: no limit")
       ->envname("ESPALIER_CACHE_SIZE")

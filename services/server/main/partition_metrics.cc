@@ -22,8 +22,7 @@ void CountPartition(const LoadedPartition& loaded, double load_seconds, telemetr
   set("espalier_partition_cut_ratio", "Share of the graph's edges between two partitions.",
       loaded.manifest.quality.cut_ratio);
   set("espalier_partition_load_seconds", "From the start of loading until every file was checked.", load_seconds);
-  const char* const copied =
-      "Bytes of files that could not be mapped where they lie: copied now, or found in the cache.";
+  const char* const copied = "Bytes of files that could not be mapped in place: copied now, or found in the cache.";
   set("espalier_partition_copied_bytes", copied, static_cast<double>(loaded.copied.fetched), {{"from", "store"}});
   set("espalier_partition_copied_bytes", copied, static_cast<double>(loaded.copied.found), {{"from", "cache"}});
 }

@@ -32,7 +32,7 @@ std::string Fill(const Context&, std::string_view request) {
 // For as long as somebody waits.
 std::string Wait(const Context& context, std::string_view) {
   for (;;) {
-    context.StopWhereNobodyWaits();
+    context.ThrowIfCallerGone();
     std::this_thread::yield();
   }
 }
@@ -122,7 +122,7 @@ void ThrowInstead(const Context&, const Rows&) { throw std::runtime_error("out o
 
 void WaitInstead(const Context& context, const Rows&) {
   for (;;) {
-    context.StopWhereNobodyWaits();
+    context.ThrowIfCallerGone();
     std::this_thread::yield();
   }
 }

@@ -158,7 +158,7 @@ class Downloader {
     for (int fetch = 1;; ++fetch) {
       if (options_.deadline.HasPassed()) {
         return DeadlineExceeded("downloading " + Where() + ": " + std::to_string(fetched_bytes_ + kept_bytes_) +
-                                " of " + std::to_string(download_.size_bytes) + " bytes are there");
+                                " of " + std::to_string(download_.size_bytes) + " bytes are downloaded");
       }
       const Status read = store_.ReadRangeOfVersion(download_.key, download_.etag, range, bytes);
       if (read.code() == StatusCode::kOutOfRange) {

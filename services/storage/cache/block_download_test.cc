@@ -164,7 +164,7 @@ TEST_P(BlockDownloadTest, EndsAtItsDeadlineAndWhenAskedToStop) {
   options_.deadline = Deadline::At(SteadyTime());
   const Status late = Fetch(memory_, Download()).status();
   EXPECT_EQ(late.code(), StatusCode::kDeadlineExceeded);
-  EXPECT_THAT(late.message(), HasSubstr("of 1050 bytes are there"));
+  EXPECT_THAT(late.message(), HasSubstr("of 1050 bytes are downloaded"));
 
   options_.deadline = Soon();
   std::atomic<bool> stopped{false};

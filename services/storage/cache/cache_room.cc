@@ -150,11 +150,11 @@ Status MakeRoom(const std::string& cache_folder, uint64_t max_bytes, int descrip
     RETURN_IF_ERROR(KeepLimit(cache_folder, max_bytes, missing_bytes, path, &content));
   }
   int error = AllocateBlocks(descriptor, size_bytes);
-  if (MeansFull(error)) {
+  if (IsOutOfSpace(error)) {
     ASSIGN_OR_RETURN(content, ReadContent(cache_folder));
-    while (MeansFull(error) && EvictNext(cache_folder, &content)) error = AllocateBlocks(descriptor, size_bytes);
+    while (IsOutOfSpace(error) && EvictNext(cache_folder, &content)) error = AllocateBlocks(descriptor, size_bytes);
   }
-  if (MeansFull(error)) {
+  if (IsOutOfSpace(error)) {
     return ResourceExhausted("making room for " + std::to_string(size_bytes) + " bytes of " + path +
                              ": no space left on device" + FreeText(cache_folder));
   }

@@ -35,14 +35,14 @@ Result<FileLock> LockInFolder(const fs::path& path, LockMode mode, Deadline dead
 }
 
 // Returns whether `path` is a regular file of the requested size.
-bool HasItsSize(const std::string& path, const CachedFileRequest& request) {
+bool HasRequestedSize(const std::string& path, const CachedFileRequest& request) {
   struct stat about = {};
   if (lstat(path.c_str(), &about) != 0 || !S_ISREG(about.st_mode)) return false;
   return static_cast<uint64_t>(about.st_size) == request.size_bytes;
 }
 
 bool IsComplete(const std::string& path, const CachedFileRequest& request) {
-  return HasItsSize(path, request) && (!request.is_good || request.is_good(path));
+  return HasRequestedSize(path, request) && (!request.is_good || request.is_good(path));
 }
 
 // Returns how long another process may verify the file before this one verifies it itself. The default assumes that a
@@ -89,7 +89,7 @@ Result<std::string> CacheEntry::GetOrMake(const CachedFileRequest& request, Dead
   const fs::path partial = path.parent_path() / (std::string(kTemporaryPrefix) + "partial-" + path.filename().string());
   ASSIGN_OR_RETURN(const std::optional<FileLock> lock, LockUnlessGood(request, partial, path, deadline));
   if (!lock.has_value()) return path.string();
-  ASSIGN_OR_RETURN(const bool is_there, IsThere(request, path, deadline));
+  ASSIGN_OR_RETURN(const bool is_there, IsPresentAndGood(request, path, deadline));
   if (is_there) {  // another process may have made it while this one waited for the lock
     unlink(partial.c_str());
     return path.string();
@@ -112,7 +112,7 @@ Result<std::optional<FileLock>> CacheEntry::LockUnlessGood(const CachedFileReque
     if (lock.ok()) return std::optional<FileLock>(*std::move(lock));
     const bool is_out_of_patience = may_look && lock.status().code() == StatusCode::kDeadlineExceeded;
     if (!is_out_of_patience || deadline.HasPassed()) return lock.status();
-    if (!HasItsSize(path, request)) continue;  // the other process still makes it
+    if (!HasRequestedSize(path, request)) continue;  // the other process still makes it
     may_look = false;
     if (!IsComplete(path, request)) continue;
     RETURN_IF_ERROR(MarkVerified(request, path, deadline));
@@ -129,9 +129,10 @@ Status CacheEntry::MarkVerified(const CachedFileRequest& request, const std::str
 
 // Returns whether the file exists and is good; with kOncePerUse, this entry then holds its mark. The caller holds the
 // lock on the partial file, which serializes the calls of HoldMarkIfHeld.
-Result<bool> CacheEntry::IsThere(const CachedFileRequest& request, const std::string& path, Deadline deadline) {
+Result<bool> CacheEntry::IsPresentAndGood(const CachedFileRequest& request, const std::string& path,
+                                          Deadline deadline) {
   if (request.look == Look::kAlways) return IsComplete(path, request);
-  if (!HasItsSize(path, request)) return false;
+  if (!HasRequestedSize(path, request)) return false;
   ASSIGN_OR_RETURN(std::optional<HeldMark> mark, HoldMarkIfHeld(path));
   if (!mark.has_value()) {
     if (!IsComplete(path, request)) return false;

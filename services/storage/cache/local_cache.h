@@ -82,7 +82,7 @@ class CacheEntry {
       ABSL_LOCKS_EXCLUDED(mutex_);
   Status MarkVerified(const CachedFileRequest& request, const std::string& path, Deadline deadline)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  Result<bool> IsThere(const CachedFileRequest& request, const std::string& path, Deadline deadline);
+  Result<bool> IsPresentAndGood(const CachedFileRequest& request, const std::string& path, Deadline deadline);
   Status Make(const CachedFileRequest& request, const FileLock& lock, const std::string& partial,
               const std::string& path, Deadline deadline) const;
   void Keep(const std::string& name, HeldMark mark);

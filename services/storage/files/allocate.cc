@@ -15,6 +15,6 @@ int AllocateBlocks(int descriptor, uint64_t size_bytes) {
   return error;
 }
 
-bool MeansFull(int error) { return error == ENOSPC || error == EDQUOT || error == EFBIG; }
+bool IsOutOfSpace(int error) { return error == ENOSPC || error == EDQUOT || error == EFBIG; }
 
 }  // namespace espalier::storage

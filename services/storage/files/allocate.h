@@ -10,6 +10,6 @@ namespace espalier::storage {
 int AllocateBlocks(int descriptor, uint64_t size_bytes);
 
 // Returns whether an errno means that there is no space: the disk is full, or a quota or file size limit is reached.
-bool MeansFull(int error);
+bool IsOutOfSpace(int error);
 
 }  // namespace espalier::storage

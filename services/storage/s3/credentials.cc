@@ -42,7 +42,7 @@ Result<Credentials> CredentialCache::Get(Deadline deadline) {
   }
   if (!IsUsable(seconds(0))) return fetched;
   next_refresh_ = now_() + kRefreshAgainAfter;
-  telemetry::Log(telemetry::Level::kWarning, "refreshing credentials failed; those at hand are still valid",
+  telemetry::Log(telemetry::Level::kWarning, "refreshing credentials failed; the current ones are still valid",
                  {{"source", Describe()}, {"error", fetched.status()}});
   return *current_;
 }

@@ -24,7 +24,7 @@ std::string Quoted(std::string_view text) {
   return quoted;
 }
 
-// The first line of a text, or the title of an HTML page; "" for what is neither.
+// Returns the title of an HTML page, or the first line of a text; "" for other bodies.
 std::string ReasonInBody(const std::string& body) {
   std::string_view text(body);
   const std::string lower = ToLowerAscii(body.substr(0, 4096));
@@ -80,8 +80,7 @@ StatusCode ToCode(const S3Error& error) {
                       "XMinioInvalidObjectName"})) {
     return StatusCode::kInvalidArgument;
   }
-  // The same request succeeds elsewhere: what is missing is not in the caller's input but in this service, or in what
-  // is configured about it.
+  // The request is valid for other services: this service lacks a feature, or its configuration is wrong.
   if (error.http_status >= 300 && error.http_status < 400) return StatusCode::kUnimplemented;
   if (IsOfAnotherService(error)) return StatusCode::kUnimplemented;
   switch (error.http_status) {

@@ -93,7 +93,7 @@ class InstanceSource final : public CredentialSource {
     http::Request session{.method = "PUT", .url = std::string(kInstanceOrigin) + "/latest/api/token"};
     session.headers.emplace_back("x-aws-ec2-metadata-token-ttl-seconds", "300");
     ASSIGN_OR_RETURN(const std::string token, Ask(transport_, session, deadline));
-    if (token.empty() || !IsOneLine(token)) return DataLoss("the session token is none");
+    if (token.empty() || !IsOneLine(token)) return DataLoss("invalid session token");
     const http::Headers headers = {{"x-aws-ec2-metadata-token", token}};
     const std::string roles_url = std::string(kInstanceOrigin) + kRolePath;
     ASSIGN_OR_RETURN(const std::string roles,

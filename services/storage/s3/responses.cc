@@ -40,13 +40,13 @@ bool IsDocumentOfS3(const std::string& body) {
   return std::find(kRoots.begin(), kRoots.end(), document.document_element().name()) != kRoots.end();
 }
 
-// A weak ETag, which web frameworks give to any answer, is none of an object's.
+// Ignores weak ETags: web frameworks add them to any response, and S3 objects never have them.
 bool HasETagOfObject(const http::Response& response) {
   const std::string* const etag = response.Header("etag");
   return etag != nullptr && !etag->empty() && !etag->starts_with("W/");
 }
 
-// The root element, which must have that name.
+// Returns the root element, whose name must be `name`.
 Result<pugi::xml_node> ParseRoot(pugi::xml_document& document, const std::string& body, std::string_view name) {
   if (IsWebPage(body)) return NoS3Service("a web page");
   const pugi::xml_parse_result parsed = document.load_buffer(body.data(), body.size());
@@ -123,7 +123,8 @@ Result<ListPage> ParseListPage(const std::string& body) {
   }
   if (std::string_view(root.child_value("IsTruncated")) != "true") return page;
   page.continuation_token = root.child_value("NextContinuationToken");
-  if (page.continuation_token.empty()) return DataLoss("the service's listing goes on, but does not say where");
+  if (page.continuation_token.empty())
+    return DataLoss("the service's listing is truncated, but has no continuation token");
   return page;
 }
 

@@ -279,7 +279,7 @@ bool S3Client::DropChecksums(const S3Error& error, Progress& progress) {
 
 void S3Client::RememberWorkingRequest(const S3Bucket& bucket, const Progress& progress) {
   traits_.SetKnown(bucket.name);
-  if (!progress.has_dropped_checksums || !traits_.ForgoChecksums(progress.request.method)) return;
+  if (!progress.has_dropped_checksums || !traits_.DisableChecksums(progress.request.method)) return;
   telemetry::Log(telemetry::Level::kInfo, "the service refuses x-amz-checksum headers; requests are sent without them",
                  {{"service", bucket.Origin()}, {"method", progress.request.method}});
 }

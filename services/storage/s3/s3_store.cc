@@ -106,7 +106,7 @@ Result<std::string> S3Store::Get(const std::string& key) {
 Status S3Store::CheckInside(const std::string& key, ByteRange range) {
   ASSIGN_OR_RETURN(const ObjectInfo object, Head(key));
   if (range.offset <= object.size_bytes && range.length <= object.size_bytes - range.offset) return Status();
-  return OutOfRange(ToUri(key) + " has " + std::to_string(object.size_bytes) + " bytes; asked for " +
+  return OutOfRange(ToUri(key) + " has " + std::to_string(object.size_bytes) + " bytes; requested " +
                     std::to_string(range.length) + " at " + std::to_string(range.offset));
 }
 

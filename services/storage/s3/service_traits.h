@@ -24,7 +24,9 @@ class ServiceTraits {
   // them.
   bool AcceptsChecksums(const std::string& method) const { return FlagFor(method).load(std::memory_order_relaxed); }
   // Records that the service has rejected these headers. Returns false if that was known.
-  bool ForgoChecksums(const std::string& method) { return FlagFor(method).exchange(false, std::memory_order_relaxed); }
+  bool DisableChecksums(const std::string& method) {
+    return FlagFor(method).exchange(false, std::memory_order_relaxed);
+  }
 
   // Returns the bucket in the region that the service has reported for it.
   S3Bucket Locate(const S3Bucket& bucket) const ABSL_LOCKS_EXCLUDED(mutex_);

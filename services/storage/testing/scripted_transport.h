@@ -73,7 +73,7 @@ class ScriptedTransport final : public http::Transport {
   static Result<http::Response> Deliver(http::Response response, const http::SendOptions& options) {
     const bool goes_into = options.into.data() != nullptr && response.status >= 200 && response.status < 300;
     if (response.body.size() > (goes_into ? options.into.size() : options.max_body_bytes)) {
-      const std::string message = "the service answers with more bytes than were asked for";
+      const std::string message = "the service responds with more bytes than requested";
       return goes_into ? Unimplemented(message) : Internal(message);
     }
     if (!goes_into) return response;

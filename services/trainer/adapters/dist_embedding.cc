@@ -51,7 +51,7 @@ Result<Tensor> Joined(const std::vector<torch::Tensor>& gradients, int64_t width
 Result<std::unique_ptr<DistEmbedding>> DistEmbedding::Create(std::shared_ptr<sampler::EmbeddingStore> store,
                                                              collective::Collective& group,
                                                              const DistEmbeddingOptions& options,
-                                                             sampler::KeptRows* kept) {
+                                                             sampler::SavedLearnableRows* kept) {
   ASSIGN_OR_RETURN(auto table, client::EmbeddingTable::Create(std::move(store), group, options, kept));
   return std::unique_ptr<DistEmbedding>(new DistEmbedding(std::move(table)));
 }

@@ -33,7 +33,7 @@ class DistEmbedding {
   static Result<std::unique_ptr<DistEmbedding>> Create(std::shared_ptr<sampler::EmbeddingStore> store,
                                                        collective::Collective& group,
                                                        const DistEmbeddingOptions& options,
-                                                       sampler::KeptRows* kept = nullptr);
+                                                       sampler::SavedLearnableRows* kept = nullptr);
   DistEmbedding(const DistEmbedding&) = delete;
   DistEmbedding& operator=(const DistEmbedding&) = delete;
 

@@ -55,7 +55,8 @@ struct Cut {
 };
 
 std::unique_ptr<DistEmbedding> MakeOrLoad(const Cut& cut, collective::Collective& group,
-                                          const DistEmbeddingOptions& options, sampler::KeptRows* kept = nullptr) {
+                                          const DistEmbeddingOptions& options,
+                                          sampler::SavedLearnableRows* kept = nullptr) {
   auto embedding = DistEmbedding::Create(cut.graph->embeddings(), group, options, kept);
   ESPALIER_CHECK(embedding.ok()) << embedding.status().ToString();
   return *std::move(embedding);

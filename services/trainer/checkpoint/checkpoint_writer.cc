@@ -170,7 +170,7 @@ Result<std::optional<format::CheckpointWrite>> CheckpointWriter::Open(const Chec
     const std::string folder = storage::JoinKey(prefix, format::CheckpointFolderName(id));
     const Status standing = format::VerifyCheckpointBytes(*store, folder, [&] { return !intake.IsGivenUp(); });
     if (standing.ok()) return std::optional<format::CheckpointWrite>();
-    if (!format::IsOfTheCheckpoint(standing.code())) return standing;
+    if (!format::IsCheckpointCorruption(standing.code())) return standing;
     Log(Level::kWarning, "replacing a corrupt checkpoint", {{"checkpoint", folder}});
     RETURN_IF_ERROR(format::RemoveCheckpoint(*store, folder));
     write = format::CheckpointWrite::Begin(*store, prefix, id);

@@ -165,7 +165,7 @@ NextPiece OpenPieces(std::shared_ptr<storage::ObjectStore> store, std::string fo
     if (next == pieces.size()) return std::optional<format::Safetensors>();
     Result<format::Safetensors> piece = format::ReadCheckpointFile(*store, folder, pieces[next++]);
     if (piece.ok()) return std::optional(*std::move(piece));
-    if (!format::IsOfTheCheckpoint(piece.status().code())) return piece.status();
+    if (!format::IsCheckpointCorruption(piece.status().code())) return piece.status();
     // The checksums were verified before. Unavailable restarts the run, which then looks for another checkpoint.
     return Unavailable("the checkpoint has changed since it was verified: " + piece.status().message());
   };
@@ -180,7 +180,7 @@ Result<std::optional<ResumePoint>> FindResumePoint(const ResumeOptions& options,
     own = ChooseFitting(options);
     return own.status();
   };
-  RETURN_IF_ERROR(collective::WorkAside(Rank(0), load, collective, options.timeouts.collective));
+  RETURN_IF_ERROR(collective::RunOnSideThread(Rank(0), load, collective, options.timeouts.collective));
   std::optional<format::CheckpointId> loaded;
   NextPiece next_rows;
   if (own->has_value()) {

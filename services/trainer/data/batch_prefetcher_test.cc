@@ -16,9 +16,9 @@ namespace espalier::trainer {
 namespace {
 
 // Counts the reads of labels, which are the last rows of a mini-batch to be read.
-class RowsWithCountedLabels final : public sampler::RowSource {
+class LabelCountingRows final : public sampler::RowSource {
  public:
-  explicit RowsWithCountedLabels(sampler::RowSource& rows) : rows_(rows) {}
+  explicit LabelCountingRows(sampler::RowSource& rows) : rows_(rows) {}
 
   CallCount& labels_read() { return labels_read_; }
 
@@ -75,7 +75,7 @@ class BatchPrefetcherTest : public ::testing::Test {
   sampler::PartitionedGraph& graph_ = *opened_.graph;
   const graph::GraphSchema& schema_ = graph_.book().schema();
   const job::Training training_ = CommunityJob().training;
-  RowsWithCountedLabels rows_{graph_};
+  LabelCountingRows rows_{graph_};
   RemoteRows remote_rows_{rows_};
   NodeData data_ = *NodeData::Make(training_, schema_, rows_);
   sampler::LocalMiniBatchSource source_{graph_,

@@ -190,12 +190,12 @@ std::string LabelCensus::AbsentText() const {
     }
     return "split '" + split_ + "': no " + row_ + " has " + Pluralize(CountBits(absent), "class") + " of the " +
            std::to_string(num_classes()) + " in column '" + column_ + "' (" + FirstClasses(absent) +
-           "): look at the column, unless they are meant to exist";
+           "): check the column unless this is intended";
   }
   return "the largest class in column '" + column_ + "' is " + std::to_string(largest_class_) +
          ", so that the model has " + std::to_string(num_classes()) + " outputs, of which " +
          Pluralize(occurring, "class") + " occur" + (occurring == 1 ? "s" : "") + " in split '" + split_ + "' (" +
-         FirstClasses(seen) + "): number the classes from 0 without gaps, unless the others are meant to exist";
+         FirstClasses(seen) + "): number the classes from 0 without gaps, unless this is intended";
 }
 
 std::string LabelCensus::UntrainedText() const {

@@ -129,7 +129,7 @@ std::vector<GlobalRowId> LearnableRows::ToRowIds(std::span<const GlobalNodeId> n
   return rows;
 }
 
-Status LearnableRows::RestartWhereLost(Status status) {
+Status LearnableRows::NotFoundToUnavailable(Status status) {
   if (status.code() != StatusCode::kNotFound) return status;
   return Unavailable("a graph server was restarted and has lost the learnable rows: " + status.message());
 }
@@ -163,7 +163,7 @@ Result<torch::Tensor> LearnableRows::Read(NodeTypeId type, std::span<const Globa
   const Table* const table = Find(type);
   if (table == nullptr) return torch::empty({static_cast<int64_t>(nodes.size()), 0}, torch::kFloat);
   auto rows = store_.ReadEmbedding(table->spec, version_, ToRowIds(nodes), deadline);
-  if (!rows.ok()) return RestartWhereLost(std::move(rows).status()).While("reading learnable rows");
+  if (!rows.ok()) return NotFoundToUnavailable(std::move(rows).status()).While("reading learnable rows");
   return AsFloats(*rows);
 }
 
@@ -224,7 +224,7 @@ Status LearnableRows::Drop(Deadline deadline) {
 Status LearnableRows::AwaitPushes() {
   const auto pending = std::exchange(pending_, nullptr);
   if (pending == nullptr) return Status();
-  return RestartWhereLost(pending->Await(timeouts_.ForData())).While("sending gradients of learnable rows");
+  return NotFoundToUnavailable(pending->Await(timeouts_.ForData())).While("sending gradients of learnable rows");
 }
 
 }  // namespace espalier::trainer

@@ -88,7 +88,7 @@ class LearnableRows {
   const Table* Find(NodeTypeId type) const;
   // Turns NotFound into Unavailable: a restarted server has lost the rows, so the run must restart as a new
   // incarnation, which creates them again.
-  static Status RestartWhereLost(Status status);
+  static Status NotFoundToUnavailable(Status status);
   static std::vector<GlobalRowId> ToRowIds(std::span<const GlobalNodeId> nodes);
   static int64_t RowsPerPiece(const Table& table);
   int64_t NumRows(const Table& table) const;

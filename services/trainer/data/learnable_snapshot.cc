@@ -55,9 +55,9 @@ Result<LearnableRows::RowsAndState> LearnableRows::ReadAt(const Table& table, in
   RowsAndState read;
   // Rows first: reading them waits for the version. The next version cannot follow before this trainer sends gradients.
   auto values = store_.ReadEmbedding(table.spec, version_, rows, deadline);
-  if (!values.ok()) return RestartWhereLost(std::move(values).status());
+  if (!values.ok()) return NotFoundToUnavailable(std::move(values).status());
   auto state = store_.ReadState(table.spec, rows, deadline);
-  if (!state.ok()) return RestartWhereLost(std::move(state).status());
+  if (!state.ok()) return NotFoundToUnavailable(std::move(state).status());
   return RowsAndState{*std::move(values), *std::move(state)};
 }
 
@@ -113,7 +113,7 @@ Status LearnableRows::RestorePiece(const Table& table, const format::Safetensors
   }
   const Deadline deadline = timeouts_.ForData();
   ASSIGN_OR_RETURN(const std::vector<GlobalRowId> rows, RowsAt(table, *restored, count, deadline));
-  RETURN_IF_ERROR(RestartWhereLost(store_.Restore(table.spec, rows, *values, *state, deadline)));
+  RETURN_IF_ERROR(NotFoundToUnavailable(store_.Restore(table.spec, rows, *values, *state, deadline)));
   *restored += count;
   return Status();
 }

@@ -87,7 +87,7 @@ Status FullInference::ComputeChunk(Model& model, int layer, NodeTypeId type, uin
   ASSIGN_OR_RETURN(const std::vector<GlobalNodeId> nodes, NodesOfChunk(type, chunk, deadline));
   ASSIGN_OR_RETURN(const torch::Tensor outputs, Outputs(model, layer, type, nodes, deadline));
   RETURN_IF_ERROR(options_.BeforeChunk());
-  return LostWhereMissing(graph_.tensors.WriteRows(type, tensor, nodes, FromTorch(outputs), deadline));
+  return NotFoundToDataLoss(graph_.tensors.WriteRows(type, tensor, nodes, FromTorch(outputs), deadline));
 }
 
 Result<std::vector<GlobalNodeId>> FullInference::NodesOfChunk(NodeTypeId type, uint64_t chunk, Deadline deadline) {
@@ -127,7 +127,7 @@ Result<torch::Tensor> FullInference::RowsRead(int layer, NodeTypeId type, std::s
                                               Deadline deadline) {
   if (layer == 0) return data_->Inputs(type, nodes, deadline);
   Result<torch::Tensor> rows = data_->Column(type, hidden_.at(type), nodes, deadline);
-  if (!rows.ok()) return LostWhereMissing(std::move(rows).status());
+  if (!rows.ok()) return NotFoundToDataLoss(std::move(rows).status());
   return rows;
 }
 

@@ -14,7 +14,7 @@ Status StoredEmbeddings::Store(Model& model, FullInference& inference, const std
   for (const NodeTypeId type : data_.seed_types()) {
     RETURN_IF_ERROR(CreateOnAllRanks(graph_, std::span(&type, 1), tensor, data_.num_outputs(), collective_, timeouts_));
     RETURN_IF_ERROR(inference.ForAllNodes(model, type, [&](uint64_t, auto nodes, const torch::Tensor& outputs) {
-      return LostWhereMissing(graph_.tensors.WriteRows(type, tensor, nodes, FromTorch(outputs), timeouts_.ForData()));
+      return NotFoundToDataLoss(graph_.tensors.WriteRows(type, tensor, nodes, FromTorch(outputs), timeouts_.ForData()));
     }));
   }
   return Status();
@@ -22,7 +22,7 @@ Status StoredEmbeddings::Store(Model& model, FullInference& inference, const std
 
 Result<torch::Tensor> StoredEmbeddings::Read(NodeTypeId type, std::span<const GlobalNodeId> nodes) const {
   Result<torch::Tensor> rows = data_.Column(type, tensors_.at(type), nodes, timeouts_.ForData());
-  if (!rows.ok()) return LostWhereMissing(std::move(rows).status());
+  if (!rows.ok()) return NotFoundToDataLoss(std::move(rows).status());
   return rows;
 }
 

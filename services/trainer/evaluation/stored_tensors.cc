@@ -4,7 +4,7 @@
 
 namespace espalier::trainer {
 
-Status LostWhereMissing(Status status) {
+Status NotFoundToDataLoss(Status status) {
   if (status.code() != StatusCode::kNotFound) return status;
   return DataLoss("a graph server has lost what was stored on it: " + status.message());
 }
@@ -14,7 +14,7 @@ Status CreateOnAllRanks(const GraphAccess& graph, std::span<const NodeTypeId> ty
   const auto create = [&]() -> Status {
     for (const NodeTypeId type : types) {
       RETURN_IF_ERROR(
-          LostWhereMissing(graph.tensors.CreateTensor(type, name, DType::kF32, {width}, timeouts.ForData())));
+          NotFoundToDataLoss(graph.tensors.CreateTensor(type, name, DType::kF32, {width}, timeouts.ForData())));
     }
     return Status();
   };

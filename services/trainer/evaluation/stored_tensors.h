@@ -13,7 +13,7 @@ namespace espalier::trainer {
 
 // Converts the status of a call that reads or writes a stored tensor: NotFound becomes DataLoss, because the tensor had
 // been created, so that a restarted server must have lost it.
-Status LostWhereMissing(Status status);
+Status NotFoundToDataLoss(Status status);
 
 // Creates a tensor f32 [nodes, width] for each of the types, all under one name. Every rank must call it, and returns
 // only after all ranks have the tensor: creating it again after rows were written would hide that a restart has lost

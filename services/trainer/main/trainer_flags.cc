@@ -110,8 +110,8 @@ void AddOwnFlags(CLI::App& app, TrainerFlags* flags) {
   app.add_option("--checkpoints", flags->checkpoints, "URI of the folder of the run's checkpoints; absent: none")
       ->envname("ESPALIER_CHECKPOINTS");
   app.add_option("--resume", flags->resume,
-                 "auto: go on from the newest good checkpoint under --checkpoints, else from "
-                 "spec.checkpoint.resumeFrom; never: begin anew; a URI: in place of resumeFrom")
+                 "auto: resume from the newest good checkpoint under --checkpoints, else from "
+                 "spec.checkpoint.resumeFrom; never: start over; a URI: replaces resumeFrom")
       ->envname("ESPALIER_RESUME")
       ->capture_default_str();
   app.add_option("--threads", flags->threads, "of the math library; 0: spec.trainers.threads")

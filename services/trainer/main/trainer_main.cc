@@ -24,7 +24,7 @@ int Fail(const Status& status, ExitCode code) {
 }
 
 int Main(int argc, char** argv) {
-  telemetry::EndByExitCodeWithoutMemory();
+  telemetry::InstallOutOfMemoryHandler();
   ShareArenas();
   CLI::App app{
       "One rank of a job's training. `espalier run` starts it; by hand:\n\n"

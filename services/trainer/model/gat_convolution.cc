@@ -33,8 +33,8 @@ torch::Tensor HeadDots(const torch::Tensor& values, const torch::Tensor& attenti
 
 // Returns the outputs for the given scores, in the same way for GAT and GATv2: softmax, dropout, weighted sum,
 // combination of the heads.
-torch::Tensor Attend(const GatOptions& options, const AttentionEdges& edges, const RelationRows& rows,
-                     const torch::Tensor& scores, const torch::Tensor& values) {
+torch::Tensor ApplyAttention(const GatOptions& options, const AttentionEdges& edges, const RelationRows& rows,
+                             const torch::Tensor& scores, const torch::Tensor& values) {
   const torch::Tensor weights = DropEdges(edges, EdgeSoftmax(edges, scores), rows.dropout);
   const torch::Tensor sums = WeightedSegmentSum(edges, weights, values);
   switch (options.combined) {
@@ -61,7 +61,7 @@ torch::Tensor GatConvolution::Forward(const RelationRows& rows) {
   const torch::Tensor scores =
       AdditiveEdgeScores(edges, HeadDots(values, attention_source_), HeadDots(of_destinations, attention_destination_),
                          options_.negative_slope);
-  return Attend(options_, edges, rows, scores, values);
+  return ApplyAttention(options_, edges, rows, scores, values);
 }
 
 Gatv2Convolution::Gatv2Convolution(const GatOptions& options, const std::string& name)
@@ -75,7 +75,7 @@ torch::Tensor Gatv2Convolution::Forward(const RelationRows& rows) {
   const torch::Tensor values = source_->forward(rows.source);
   const torch::Tensor scores =
       DynamicEdgeScores(edges, values, destination_->forward(rows.destination), attention_, options_.negative_slope);
-  return Attend(options_, edges, rows, scores, values);
+  return ApplyAttention(options_, edges, rows, scores, values);
 }
 
 }  // namespace espalier::trainer

@@ -12,7 +12,7 @@ namespace {
 constexpr uint64_t kMostModuleBytes = uint64_t{4} << 30;
 
 // Checks that all ranks have read the same bytes: the file may be replaced while trainers start.
-Status CheckThatAllReadTheSame(const ModuleFile& module, collective::Collective& collective, Deadline deadline) {
+Status CheckSameBytesOnAllRanks(const ModuleFile& module, collective::Collective& collective, Deadline deadline) {
   const std::string& own = module.sha256;
   ASSIGN_OR_RETURN(const std::vector<std::byte> all,
                    collective.AllGather(std::as_bytes(std::span<const char>(own)), deadline));
@@ -50,7 +50,7 @@ Result<std::shared_ptr<const ModuleFile>> ModuleToRun(const job::Training& train
   Result<ModuleFile> module = ReadModuleFile(file);
   RETURN_IF_ERROR(collective::AgreeOn(module.status(), collective, timeout).While("spec.training.model.uri"));
   RETURN_IF_ERROR(
-      CheckThatAllReadTheSame(*module, collective, Deadline::After(timeout)).While("spec.training.model.uri"));
+      CheckSameBytesOnAllRanks(*module, collective, Deadline::After(timeout)).While("spec.training.model.uri"));
   return std::make_shared<const ModuleFile>(*std::move(module));
 }
 

@@ -180,7 +180,7 @@ class NodeResultsWalk {
     ASSIGN_OR_RETURN(const std::vector<GlobalNodeId> nodes,
                      context_.graph.seeds.ToGlobalIds(type, originals, deadline));
     const Result<Tensor> rows = context_.graph.rows.GatherRows(type, tensor, nodes, deadline);
-    if (!rows.ok()) return LostWhereMissing(rows.status());
+    if (!rows.ok()) return NotFoundToDataLoss(rows.status());
     if (rows->dtype() != DType::kF32 || rows->row_bytes() != row_bytes_) {
       return Internal("tensor '" + tensor + "' came back as " + rows->ToString());
     }

@@ -13,7 +13,7 @@
 namespace espalier::trainer {
 namespace {
 
-struct ReadsBetweenMeetings {
+struct ReadCounts {
   int since = 0;
   int most = 0;
   int total = 0;
@@ -22,7 +22,7 @@ struct ReadsBetweenMeetings {
 // Forwards all reads and counts them.
 class CountedRows final : public sampler::RowSource {
  public:
-  CountedRows(sampler::RowSource& rows, ReadsBetweenMeetings* reads) : rows_(rows), reads_(reads) {}
+  CountedRows(sampler::RowSource& rows, ReadCounts* reads) : rows_(rows), reads_(reads) {}
 
   const std::vector<sampler::ColumnDescription>& columns() const override { return rows_.columns(); }
   Result<Tensor> GatherRows(NodeTypeId type, const std::string& column, std::span<const GlobalNodeId> nodes,
@@ -34,13 +34,13 @@ class CountedRows final : public sampler::RowSource {
 
  private:
   sampler::RowSource& rows_;
-  ReadsBetweenMeetings* const reads_;
+  ReadCounts* const reads_;
 };
 
 // A group of one rank that resets the count of reads at each synchronization (Broadcast).
-class GroupThatCountsReads final : public collective::Collective {
+class ReadCountingCollective final : public collective::Collective {
  public:
-  explicit GroupThatCountsReads(ReadsBetweenMeetings* reads) : reads_(reads) {}
+  explicit ReadCountingCollective(ReadCounts* reads) : reads_(reads) {}
 
   Rank rank() const override { return self_.rank(); }
   uint32_t size() const override { return self_.size(); }
@@ -63,7 +63,7 @@ class GroupThatCountsReads final : public collective::Collective {
 
  private:
   collective::SelfCollective self_;
-  ReadsBetweenMeetings* const reads_;
+  ReadCounts* const reads_;
 };
 
 job::Training TrainingToWriteAbout() {
@@ -87,9 +87,9 @@ TEST(NodeResultsTest, TheRanksMeetAfterEachRead) {
   const graph::SourceGraph source = *graph::GeneratePowerLawGraph(generated, 1);
   const shard::testing::TestGraph opened = shard::testing::MakeTestGraph(source, 2, 7);
   sampler::PartitionedGraph& graph = *opened.graph;
-  ReadsBetweenMeetings reads;
+  ReadCounts reads;
   CountedRows rows(graph, &reads);
-  GroupThatCountsReads group(&reads);
+  ReadCountingCollective group(&reads);
 
   const job::Training training = TrainingToWriteAbout();
   NodeData data = *NodeData::Make(training, source.schema, graph);
@@ -119,7 +119,7 @@ TEST(NodeResultsTest, TheRanksMeetAfterEachRead) {
 
   context.folder = "pieces";
   context.bytes_per_read = 50 * 8 * sizeof(float);  // 50 of 300 rows of embeddings
-  reads = ReadsBetweenMeetings();
+  reads = ReadCounts();
   const auto pieces = ExportNodeResults(context, *model, *inference, request, "pieces");
   ASSERT_TRUE(pieces.ok()) << pieces.status().ToString();
   EXPECT_GT(reads.total, 6);

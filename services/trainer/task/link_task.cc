@@ -45,10 +45,10 @@ Result<std::vector<std::string>> ListScorerRelations(const job::Training& traini
 // Returns OK if a trainer can hold its share of a step's negatives with embeddings of this width.
 Status CheckNegatives(const job::Training& training, int64_t width, uint32_t num_trainers) {
   const int64_t negatives = job::NegativesOfShare(training, num_trainers);
-  const int64_t most = job::MostNegativesOfShare(training.task.negatives, width);
+  const int64_t most = job::MaxNegativesOfShare(training.task.negatives, width);
   if (negatives <= most) return Status();
   return InvalidArgument(
-      "spec.training.task.negatives.count: more embeddings of a step's negatives than fit a trainer: " +
+      "spec.training.task.negatives.count: the embeddings of a step's negatives do not fit in a trainer: " +
       std::to_string(negatives) + " of at most " + std::to_string(most));
 }
 

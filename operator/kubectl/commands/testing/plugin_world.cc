@@ -24,7 +24,7 @@ void PluginWorld::Put(const kube::Resource& resource, const kube::Json& object) 
   ESPALIER_CHECK(put.ok()) << put.ToString();
 }
 
-Surroundings PluginWorld::Around() {
+CommandContext PluginWorld::Context() {
   text::Output out;
   out.write = [this](std::string_view text) {
     output += text;

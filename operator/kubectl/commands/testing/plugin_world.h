@@ -19,9 +19,9 @@ class PluginWorld {
   PluginWorld();
 
   void Put(const kube::Resource& resource, const kube::Json& object);
-  // Returns surroundings in namespace ml at view::testing::Now(). A pause returns at once, after calling `on_pause`; if
+  // Returns a context in namespace ml at view::testing::Now(). A pause returns at once, after calling `on_pause`; if
   // that returns false, or is not set, a stop is requested.
-  Surroundings Around();
+  CommandContext Context();
 
   client::FakeApiServer server;
   logs::FakePodLogs transport;  // answers log requests; `server` answers all others

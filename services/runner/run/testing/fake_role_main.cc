@@ -76,7 +76,7 @@ void RecordLife(const std::string& folder, const std::string& child) {
 }
 
 // Blocks until the child has been started `count` times. Returns false after a minute.
-bool AwaitLives(const std::string& folder, const std::string& child, int count) {
+bool AwaitStarts(const std::string& folder, const std::string& child, int count) {
   const auto deadline = espalier::Deadline::After(std::chrono::minutes(1));
   while (!deadline.HasPassed()) {
     std::ifstream file(folder + "/" + child + ".lives");
@@ -165,7 +165,7 @@ int main(int argc, char** argv) {
   if (!WriteReadyFile(flags["--ready-file"], ready).ok()) return 74;
   RecordLife(folder, child);
   if (behavior.action.rfind("await-", 0) == 0) {
-    if (!AwaitLives(folder, behavior.action.substr(6), behavior.number)) return 70;
+    if (!AwaitStarts(folder, behavior.action.substr(6), behavior.number)) return 70;
   } else if (!behavior.action.empty() && behavior.action != "warn") {
     return Misbehave(behavior, folder, child);
   }

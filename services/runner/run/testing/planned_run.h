@@ -30,7 +30,7 @@ inline constexpr process::ExitState kCrashed{0, SIGSEGV};
 inline process::ExitState Code(int code) { return {code, 0}; }
 
 // Returns an action as text: "start server-1", "incarnation 2 (total 2, counted 1)", "signal 15 trainer-0",
-// "recover server-1 1/3", "look at stores", "succeed", "give up server-1", "give up on stores server-1".
+// "recover server-1 1/3", "probe stores", "succeed", "give up server-1", "give up on stores server-1".
 inline std::string Text(const Action& action) {
   struct {
     std::string operator()(const action::Start& a) { return "start " + ToString(a.child); }
@@ -44,7 +44,7 @@ inline std::string Text(const Action& action) {
     std::string operator()(const action::Recovering& a) {
       return "recover " + ToString(a.failure.child) + " " + std::to_string(a.attempt) + "/" + std::to_string(a.limit);
     }
-    std::string operator()(const action::LookAtStores&) { return "look at stores"; }
+    std::string operator()(const action::ProbeStores&) { return "probe stores"; }
     std::string operator()(const action::Succeed&) { return "succeed"; }
     std::string operator()(const action::GiveUp& a) { return "give up " + ToString(a.failure.child); }
     std::string operator()(const action::GiveUpOnStores& a) { return "give up on stores " + ToString(a.failure.child); }
@@ -88,7 +88,7 @@ class RecoveryPlanTest : public testing::Test {
     End(kTrainer1, Code(74));
     End(kTrainer0, Code(74));
     EXPECT_THAT(Next(), testing::ElementsAre(testing::StartsWith("recover trainer-0")));
-    EXPECT_THAT(NextWhenDue(), testing::ElementsAre("look at stores"));
+    EXPECT_THAT(NextWhenDue(), testing::ElementsAre("probe stores"));
   }
 
   void StartServices() {

@@ -17,8 +17,8 @@ namespace espalier::sampler {
 // Returns the result of ask(), which is called with increasing pauses until it is not Unavailable or the deadline is
 // near; only once if any partition is on a server. A repeated change must have no further effect.
 template <class Ask>
-auto AskUntilAvailable(const std::vector<std::shared_ptr<PartitionAccess>>& partitions, Deadline deadline,
-                       const Ask& ask) {
+auto RetryUntilAvailable(const std::vector<std::shared_ptr<PartitionAccess>>& partitions, Deadline deadline,
+                         const Ask& ask) {
   const bool all_answer_here = std::all_of(partitions.begin(), partitions.end(),
                                            [](const auto& partition) { return partition->tensors().is_in_process(); });
   for (int attempt = 1;; ++attempt) {

@@ -1,4 +1,4 @@
-#include "services/server/kept_answers.h"
+#include "services/server/answer_cache.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,10 +9,10 @@ namespace {
 // Of `size` bytes, each `letter`.
 Tensor MakeAnswer(size_t size, uint8_t letter) { return Tensor::FromVector(std::vector<uint8_t>(size, letter)); }
 
-size_t SizeOfAnswers(size_t count, size_t size) { return count * (KeptAnswers::kBytesOfAnAnswer + size); }
+size_t SizeOfAnswers(size_t count, size_t size) { return count * (AnswerCache::kBytesOfAnAnswer + size); }
 
 TEST(KeptAnswersTest, AreFoundByClientAndNumber) {
-  KeptAnswers answers(1 << 20);
+  AnswerCache answers(1 << 20);
   answers.Keep({1, 7, 7}, MakeAnswer(3, 'a'));
   answers.Keep({2, 7, 7}, MakeAnswer(3, 'b'));
   ASSERT_TRUE(answers.Find({1, 7, 7}).has_value());
@@ -23,7 +23,7 @@ TEST(KeptAnswersTest, AreFoundByClientAndNumber) {
 }
 
 TEST(KeptAnswersTest, AreForgottenWhenTheirClientSaysThatTheyAreOver) {
-  KeptAnswers answers(1 << 20);
+  AnswerCache answers(1 << 20);
   answers.Keep({1, 7, 5}, MakeAnswer(3, 'a'));
   answers.Keep({1, 8, 5}, MakeAnswer(3, 'b'));
   answers.Keep({2, 6, 6}, MakeAnswer(3, 'c'));
@@ -36,7 +36,7 @@ TEST(KeptAnswersTest, AreForgottenWhenTheirClientSaysThatTheyAreOver) {
 }
 
 TEST(KeptAnswersTest, TheOldestMakeRoom) {
-  KeptAnswers answers(SizeOfAnswers(2, 100));
+  AnswerCache answers(SizeOfAnswers(2, 100));
   answers.Keep({1, 1, 1}, MakeAnswer(100, 'a'));
   answers.Keep({2, 1, 1}, MakeAnswer(100, 'b'));
   answers.Keep({3, 1, 1}, MakeAnswer(100, 'c'));
@@ -49,7 +49,7 @@ TEST(KeptAnswersTest, TheOldestMakeRoom) {
 }
 
 TEST(KeptAnswersTest, ANumberHasOneAnswer) {
-  KeptAnswers answers(1 << 20);
+  AnswerCache answers(1 << 20);
   answers.Keep({1, 1, 1}, MakeAnswer(5, 'a'));
   answers.Keep({1, 1, 1}, MakeAnswer(3, 'b'));
   EXPECT_EQ(answers.Find({1, 1, 1})->values<uint8_t>()[0], 'b');

@@ -1,14 +1,14 @@
-#include "services/server/kept_answers.h"
+#include "services/server/answer_cache.h"
 
 namespace espalier::server {
 
-KeptAnswers::Answers::iterator KeptAnswers::Erase(Answers::iterator kept) {
+AnswerCache::Answers::iterator AnswerCache::Erase(Answers::iterator kept) {
   size_bytes_ -= SizeBytes(kept->second.answer);
   oldest_first_.erase(kept->second.place);
   return answers_.erase(kept);
 }
 
-void KeptAnswers::Keep(const AppliedWrites::Number& change, Tensor answer) {
+void AnswerCache::Keep(const AppliedWrites::Number& change, Tensor answer) {
   MutexLock lock(&mutex_);
   for (auto over = answers_.lower_bound({change.client_id, 0});
        over != answers_.end() && over->first < Key(change.client_id, change.lowest_under_way);) {
@@ -21,14 +21,14 @@ void KeptAnswers::Keep(const AppliedWrites::Number& change, Tensor answer) {
   while (size_bytes_ > max_bytes_) Erase(answers_.find(oldest_first_.front()));
 }
 
-std::optional<Tensor> KeptAnswers::Find(const AppliedWrites::Number& change) const {
+std::optional<Tensor> AnswerCache::Find(const AppliedWrites::Number& change) const {
   MutexLock lock(&mutex_);
   const auto kept = answers_.find({change.client_id, change.sequence});
   if (kept == answers_.end()) return std::nullopt;
   return kept->second.answer;
 }
 
-size_t KeptAnswers::SizeBytes() const {
+size_t AnswerCache::SizeBytes() const {
   MutexLock lock(&mutex_);
   return size_bytes_;
 }

@@ -11,7 +11,7 @@
 
 namespace espalier::shard {
 
-struct KeptEdges {
+struct RemainingEdges {
   std::vector<uint32_t> positions;    // in the row, ascending
   std::vector<uint32_t> weight_sums;  // [positions] prefix sums of their weights; empty for uniform draws
 };
@@ -42,6 +42,6 @@ class ExcludedEdges {
 // Writes to `kept` the positions of the row sources[begin .. begin + degree) whose source is not in `excluded`
 // (ascending). `row_sums` holds the row's prefix sums of weights, or is empty for uniform draws.
 void FindKept(const IdArray& sources, uint64_t begin, uint32_t degree, std::span<const GlobalNodeId> excluded,
-              std::span<const uint32_t> row_sums, KeptEdges& kept);
+              std::span<const uint32_t> row_sums, RemainingEdges& kept);
 
 }  // namespace espalier::shard

@@ -14,9 +14,9 @@
 namespace espalier::ctl::process {
 
 // Thread-safe if `leads` is. `inner` must outlive this object.
-class LeadersTransport final : public client::HttpTransport {
+class LeaderTransport final : public client::HttpTransport {
  public:
-  LeadersTransport(client::HttpTransport& inner, std::function<bool()> leads)
+  LeaderTransport(client::HttpTransport& inner, std::function<bool()> leads)
       : inner_(inner), leads_(std::move(leads)) {}
 
   // Returns Cancelled for a write, without sending it, unless this process leads.

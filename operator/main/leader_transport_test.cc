@@ -1,4 +1,4 @@
-#include "operator/main/leaders_transport.h"
+#include "operator/main/leader_transport.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ const Deadline kSoon = Deadline::After(std::chrono::seconds(10));
 
 TEST(LeadersTransportTest, WhoDoesNotLeadWritesNothing) {
   client::ScriptedTransport inner;
-  LeadersTransport transport(inner, [] { return false; });
+  LeaderTransport transport(inner, [] { return false; });
   for (const char* method : {"POST", "PUT", "PATCH", "DELETE"}) {
     EXPECT_EQ(transport.Send({.method = method, .target = "/x"}, kSoon).status().code(), StatusCode::kCancelled);
   }
@@ -26,7 +26,7 @@ TEST(LeadersTransportTest, EverybodyReads) {
   client::ScriptedTransport inner;
   inner.Then(200, "{}");
   inner.ThenStream({"{}"});
-  LeadersTransport transport(inner, [] { return false; });
+  LeaderTransport transport(inner, [] { return false; });
   EXPECT_TRUE(transport.Send({.method = "GET", .target = "/x"}, kSoon).ok());
   EXPECT_TRUE(transport.Open({.method = "GET", .target = "/x?watch=true"}, kSoon).ok());
 }
@@ -35,7 +35,7 @@ TEST(LeadersTransportTest, EachWriteAsksAnew) {
   client::ScriptedTransport inner;
   inner.Then(200, "{}");
   bool leads = true;
-  LeadersTransport transport(inner, [&] { return leads; });
+  LeaderTransport transport(inner, [&] { return leads; });
   EXPECT_TRUE(transport.Send({.method = "PATCH", .target = "/x"}, kSoon).ok());
   leads = false;
   EXPECT_FALSE(transport.Send({.method = "PATCH", .target = "/x"}, kSoon).ok());

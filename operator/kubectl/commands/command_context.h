@@ -12,7 +12,7 @@
 
 namespace espalier::ctl::kubectl {
 
-struct Surroundings {
+struct CommandContext {
   client::ApiClient& api;            // both must outlive the command
   client::HttpTransport& transport;  // for logs, which are not API objects
   std::string name_space;

@@ -1,4 +1,4 @@
-#include "services/shard/kept_edges.h"
+#include "services/shard/remaining_edges.h"
 
 #include <algorithm>
 
@@ -10,7 +10,7 @@ ExcludedEdges::Range ExcludedEdges::Into(LocalNodeId destination) const {
 }
 
 void FindKept(const IdArray& sources, uint64_t begin, uint32_t degree, std::span<const GlobalNodeId> excluded,
-              std::span<const uint32_t> row_sums, KeptEdges& kept) {
+              std::span<const uint32_t> row_sums, RemainingEdges& kept) {
   kept.positions.clear();
   kept.weight_sums.clear();
   uint32_t sum = 0;

@@ -15,11 +15,11 @@ namespace espalier::server {
 
 // Keeps each response until its client reports that the change has ended, or until newer responses need the space.
 // Thread-safe.
-class KeptAnswers {
+class AnswerCache {
  public:
   static constexpr size_t kBytesOfAnAnswer = 256;  // bookkeeping overhead of one response
 
-  explicit KeptAnswers(size_t max_bytes) : max_bytes_(max_bytes) {}
+  explicit AnswerCache(size_t max_bytes) : max_bytes_(max_bytes) {}
 
   // Stores the response to `change`.
   void Keep(const AppliedWrites::Number& change, Tensor answer) ABSL_LOCKS_EXCLUDED(mutex_);
