@@ -105,7 +105,7 @@ Result<Applied> Applier::Apply(const api::DistTraining& training, const plan::Pl
   if (!status.ok()) refusal = {round.doing, reason, status.message()};
   round.applied.is_refused = refusal.has_value();
   if (memory_.RememberRefusal(round.job(), training.meta.uid, std::move(refusal))) {
-    round.applied.has_news = true;
+    round.applied.requeue_now = true;
     // The log is the only record for a job that is suspended or has ended: it has no condition for the refusal.
     if (!status.ok()) {
       telemetry::Log(telemetry::Level::kWarning, "refused, tried again every 10 s",
@@ -320,7 +320,7 @@ Status Applier::Do(Round& round, const plan::DryRunTemplates& action) {
   std::optional<std::chrono::seconds> lifetime;
   if (answer.refusal != plan::Observed::DryRun::Refusal::kNone) lifetime = kRefusalLifetime;
   memory_.RememberDryRun(meta.key, meta.uid, std::move(answer), lifetime);
-  round.applied.has_news = true;
+  round.applied.requeue_now = true;
   return Status();
 }
 

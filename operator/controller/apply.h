@@ -23,7 +23,7 @@ using plan::kFieldManager;
 struct Applied {
   bool wrote_status = false;
   // The next plan needs a result of this round: the answer of a dry run, a new refusal, a name that is taken.
-  bool has_news = false;
+  bool requeue_now = false;
   // The API server refused an action. No watch reports when the cause is gone, so the caller must requeue the job.
   bool is_refused = false;
 };

@@ -200,16 +200,16 @@ TEST_F(ApplyTest, StopsAtTheFirstRefusalAndRemembersIt) {
   Refuse("POST", "/configmaps", 403, "Forbidden");
   Result<Applied> applied = Apply();
   ASSERT_TRUE(applied.ok()) << applied.status().ToString();
-  EXPECT_TRUE(applied->is_refused && applied->has_news);
+  EXPECT_TRUE(applied->is_refused && applied->requeue_now);
   EXPECT_EQ(job.memory.FindRefusal(job.key, training.meta.uid)->child, "ConfigMap cora-config");
   EXPECT_TRUE(job.server.Find(kube::kDistTrainings, job.key).has_value());
   applied = Apply();
-  EXPECT_TRUE(applied.ok() && applied->is_refused && !applied->has_news) << "it is known by now";
+  EXPECT_TRUE(applied.ok() && applied->is_refused && !applied->requeue_now) << "it is known by now";
 
   job.server.SetInterceptor(nullptr);
   plan.actions = {ConfigMap()};
   applied = Apply();
-  EXPECT_TRUE(applied.ok() && !applied->is_refused && applied->has_news);
+  EXPECT_TRUE(applied.ok() && !applied->is_refused && applied->requeue_now);
   EXPECT_FALSE(job.memory.FindRefusal(job.key, training.meta.uid).has_value());
 }
 
@@ -254,7 +254,7 @@ TEST_F(ApplyTest, TellsOfAWebhookThatIsOutOfReach) {
   Refuse("POST", "/configmaps", 500, "InternalError", kWebhookOutOfReach);
   const Result<Applied> applied = Apply();
   ASSERT_TRUE(applied.ok()) << applied.status().ToString();
-  EXPECT_TRUE(applied->is_refused && applied->has_news);
+  EXPECT_TRUE(applied->is_refused && applied->requeue_now);
   EXPECT_THAT(job.memory.FindRefusal(job.key, training.meta.uid)->message, HasSubstr("policy.example.org"));
 
   Refuse("POST", "/configmaps", 500, "InternalError");

@@ -118,9 +118,9 @@ Result<runtime::ReconcileOutcome> Controller::Impl::Round(const std::shared_ptr<
   const kube::WallTime now = options_.wall_clock();
   plan::Observed seen = ObservedFromCaches(training, caches_, memory_);
   seen.queue.is_enabled = options_.kueue;
-  if (options_.kueue) seen.queue.unknown_because = informers_.ListError(kube::kWorkloads);
+  if (options_.kueue) seen.queue.list_error = informers_.ListError(kube::kWorkloads);
   if (!training.meta.deletion_requested_at) RETURN_IF_ERROR(ReadConflictingObjects(training, client_, memory_, &seen));
-  RETURN_IF_ERROR(Answer(plan::CollectQuestions(training, seen, now), training, client_, memory_, now, &seen));
+  RETURN_IF_ERROR(PerformLookups(plan::CollectLookups(training, seen, now), training, client_, memory_, now, &seen));
   const plan::Plan plan = plan::MakePlan(training, seen, options_.defaults, now);
   ASSIGN_OR_RETURN(const Applied applied, applier_.Apply(training, plan));
 
@@ -138,7 +138,7 @@ Result<runtime::ReconcileOutcome> Controller::Impl::Round(const std::shared_ptr<
     const auto wanted = plan.requeue_after.value_or(kTryAgain);
     outcome.requeue_after = wanted > std::chrono::nanoseconds(0) ? std::min(kTryAgain, wanted) : kTryAgain;
   }
-  if (applied.has_news) outcome.requeue_after = std::chrono::nanoseconds(0);
+  if (applied.requeue_now) outcome.requeue_after = std::chrono::nanoseconds(0);
   return outcome;
 }
 

@@ -12,7 +12,7 @@ namespace espalier::ctl::controller {
 
 // Returns the first refusal of the templates of `training`, by `policy` or, after that, by the API server. A refusal
 // caused by the document names the document's field. If an admission webhook does not support dry runs, `error` says so
-// and there is no refusal. Returns an error if the API server could not be asked.
+// and there is no refusal. Returns an error if the API server cannot be reached.
 Result<plan::Observed::DryRun> DryRun(client::ApiClient& client, const plan::DryRunTemplates& action,
                                       const api::DistTraining& training, const std::string& field_manager,
                                       const PodPolicy& policy = {});

@@ -209,12 +209,12 @@ Status ReadConflictingObjects(const api::DistTraining& training, client::ApiClie
   return Status();
 }
 
-Status Answer(const plan::Questions& questions, const api::DistTraining& training, client::ApiClient& client,
-              JobMemory& memory, kube::WallTime now, plan::Observed* seen) {
+Status PerformLookups(const plan::Lookups& lookups, const api::DistTraining& training, client::ApiClient& client,
+                      JobMemory& memory, kube::WallTime now, plan::Observed* seen) {
   const kube::ObjectKey& job = training.meta.key;
-  if (questions.certificates) {
+  if (lookups.certificates) {
     std::optional<Certificates> certificates =
-        memory.FindCertificates(job, training.meta.uid, questions.certificates_read_since);
+        memory.FindCertificates(job, training.meta.uid, lookups.certificates_read_since);
     if (!certificates) {
       ASSIGN_OR_RETURN(certificates, ReadCertificates(client, training));
       memory.RememberCertificates(job, training.meta.uid, *certificates, kCertificatesLifetime);
@@ -222,27 +222,27 @@ Status Answer(const plan::Questions& questions, const api::DistTraining& trainin
     seen->authority = certificates->authority;
     seen->leaves = certificates->leaves;
   }
-  if (questions.referenced_secrets && training.spec) {
+  if (lookups.referenced_secrets && training.spec) {
     for (const SecretReference& wanted : ReferencedSecrets(*training.spec)) {
       ASSIGN_OR_RETURN(const auto secret, GetIfThere(client, kube::kSecrets, {job.name_space, wanted.name}));
       if (auto missing = FindMissing(wanted, secret)) seen->missing_secrets.push_back(*std::move(missing));
     }
   }
-  for (const std::string& name : questions.flavors) {
+  for (const std::string& name : lookups.flavors) {
     ASSIGN_OR_RETURN(seen->queue.flavors[name], ReadFlavor(client, memory, training, name));
   }
-  if (!questions.priority_class.empty()) {
-    RETURN_IF_ERROR(ReadPriority(client, questions.priority_class, &seen->queue));
+  if (!lookups.priority_class.empty()) {
+    RETURN_IF_ERROR(ReadPriority(client, lookups.priority_class, &seen->queue));
   }
-  for (const std::string& name : questions.vanished_jobs) {
+  for (const std::string& name : lookups.vanished_jobs) {
     ASSIGN_OR_RETURN(const auto vanished, GetIfThere(client, kube::kJobs, {job.name_space, name}));
     if (!vanished) seen->confirmed_gone.push_back(name);
   }
-  for (const std::string& name : questions.unseen_pods_of) {
+  for (const std::string& name : lookups.unseen_pods_of) {
     ASSIGN_OR_RETURN(std::vector<std::shared_ptr<const kube::Pod>> pods, ReadPods(client, {job.name_space, name}));
     std::move(pods.begin(), pods.end(), std::back_inserter(seen->pods));
   }
-  for (const std::string& name : questions.suspended_jobs) {
+  for (const std::string& name : lookups.suspended_jobs) {
     const Result<kube::Json> suspended = client.GetWithManagedFields(kube::kJobs, {job.name_space, name});
     if (suspended.status().code() == StatusCode::kNotFound) continue;
     if (!suspended.ok()) return suspended.status();
@@ -250,11 +250,11 @@ Status Answer(const plan::Questions& questions, const api::DistTraining& trainin
       seen->suspended_by.emplace(name, *manager);
     }
   }
-  for (const std::string& uid : questions.creation_failures_of) {
+  for (const std::string& uid : lookups.creation_failures_of) {
     ASSIGN_OR_RETURN(seen->creation_failures[uid],
                      ReadEventMessages(client, memory, training, uid, kCreationFailures, now));
   }
-  for (const std::string& uid : questions.mount_failures_of) {
+  for (const std::string& uid : lookups.mount_failures_of) {
     ASSIGN_OR_RETURN(const std::vector<std::string> messages,
                      ReadEventMessages(client, memory, training, uid, kMountFailures, now));
     if (!messages.empty()) seen->mount_failures[uid] = messages.front();

@@ -16,9 +16,9 @@ const kube::Json kWithCredentials = {{"storage", {{"s3", {{"credentials", {{"sec
 
 class ObserveTest : public ::testing::Test {
  protected:
-  plan::Observed Ask(const plan::Questions& questions) {
+  plan::Observed Ask(const plan::Lookups& lookups) {
     plan::Observed seen;
-    const Status status = Answer(questions, job.Training(), job.client, job.memory, job.now, &seen);
+    const Status status = PerformLookups(lookups, job.Training(), job.client, job.memory, job.now, &seen);
     EXPECT_TRUE(status.ok()) << status.ToString();
     return seen;
   }
@@ -143,19 +143,19 @@ TEST_F(ObserveTest, TellsWhyNoPodCouldBeMadeNewestFirst) {
 
 TEST_F(ObserveTest, RemembersWhatEventsSaidUntilAPlanAsksForAnotherRound) {
   static_assert(kEventsLifetime < plan::kAskAgain);
-  const plan::Questions questions{.creation_failures_of = {"set-1"}, .mount_failures_of = {"pod-1"}};
-  EXPECT_THAT(Ask(questions).creation_failures.at("set-1"), IsEmpty());
+  const plan::Lookups lookups{.creation_failures_of = {"set-1"}, .mount_failures_of = {"pod-1"}};
+  EXPECT_THAT(Ask(lookups).creation_failures.at("set-1"), IsEmpty());
   EXPECT_EQ(job.NumRequests("GET", "/events"), 2);
   PutEvent("a", "set-1", "FailedCreate", "a quota", "2099-01-01T00:00:00Z");
   PutEvent("b", "pod-1", "FailedMount", "a volume", "2099-01-01T00:00:00Z");
-  EXPECT_THAT(Ask(questions).creation_failures.at("set-1"), IsEmpty());
+  EXPECT_THAT(Ask(lookups).creation_failures.at("set-1"), IsEmpty());
   EXPECT_EQ(job.NumRequests("GET", "/events"), 2) << "no answer is an answer";
   job.now += plan::kAskAgain;
-  const plan::Observed seen = Ask(questions);
+  const plan::Observed seen = Ask(lookups);
   EXPECT_THAT(seen.creation_failures.at("set-1"), ElementsAre("a quota"));
   EXPECT_EQ(seen.mount_failures.at("pod-1"), "a volume");
   EXPECT_EQ(job.NumRequests("GET", "/events"), 4);
-  Ask(questions);
+  Ask(lookups);
   EXPECT_EQ(job.NumRequests("GET", "/events"), 4);
 }
 

@@ -20,8 +20,8 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::Scene;
 
-Questions Asked(Scene& scene) {
-  return CollectQuestions(scene.cluster().training(), scene.cluster().Now(), scene.cluster().now());
+Lookups Asked(Scene& scene) {
+  return CollectLookups(scene.cluster().training(), scene.cluster().Now(), scene.cluster().now());
 }
 
 TEST(BlockersTest, AnInvalidSpecMakesNothingUntilItIsMended) {
@@ -191,7 +191,7 @@ TEST(BlockersTest, APodThatHasJustGoneIsNotAskedAbout) {
   Observed seen = scene.cluster().Now();
   std::erase_if(seen.pods, [](const auto& pod) { return pod->meta.controller->name == "cora-server-0"; });
   const auto asked = [&](kube::WallTime now) {
-    return CollectQuestions(scene.cluster().training(), seen, now).creation_failures_of;
+    return CollectLookups(scene.cluster().training(), seen, now).creation_failures_of;
   };
   EXPECT_THAT(asked(scene.cluster().now()), IsEmpty());
   const Plan plan = MakePlan(scene.cluster().training(), seen, {}, scene.cluster().now());

@@ -309,7 +309,7 @@ TEST(PartitionStageTest, PodsOfAJobThatHasEndedAreAskedForWhereTheCacheShowsNone
   scene.cluster().FindJob("cora-partition-1")->complete = true;
   Observed seen = scene.cluster().Now();
   const auto asked = [&] {
-    return CollectQuestions(scene.cluster().training(), seen, scene.cluster().now()).unseen_pods_of;
+    return CollectLookups(scene.cluster().training(), seen, scene.cluster().now()).unseen_pods_of;
   };
   EXPECT_THAT(asked(), IsEmpty());
   seen.pods.clear();

@@ -100,35 +100,35 @@ Plan MakePlan(const api::DistTraining& training, const Observed& seen, const Def
   return std::move(builder).Finish();
 }
 
-Questions CollectQuestions(const api::DistTraining& training, const Observed& seen, kube::WallTime now) {
+Lookups CollectLookups(const api::DistTraining& training, const Observed& seen, kube::WallTime now) {
   if (!IsOurTask(training)) return {};
-  Questions questions;
-  questions.certificates = !training.spec || training.spec->tls == api::TlsMode::kManaged;
+  Lookups lookups;
+  lookups.certificates = !training.spec || training.spec->tls == api::TlsMode::kManaged;
   if (api::IsTerminal(training.status)) {
-    questions.certificates = questions.certificates && KeepsServers(training, World(training, seen));
-    return questions;
+    lookups.certificates = lookups.certificates && KeepsServers(training, World(training, seen));
+    return lookups;
   }
   if (api::EffectiveRunPolicy(training).suspend) return {};
   if (AwaitsQuota(training, training.status, seen)) {
-    Questions of_queue;
+    Lookups of_queue;
     if (IsQueueKnown(seen)) of_queue.priority_class = resources::FindLabel(training, resources::kQueuePriorityLabel);
     return of_queue;
   }
-  questions.flavors = AdmittedFlavors(training, seen);
+  lookups.flavors = AdmittedFlavors(training, seen);
   if (!IsAccepted(training, seen)) {  // certificates of a job that runs on are still renewed
     const bool runs_on = training.status.started_at && !api::IsTrue(training.status, api::kSuspended);
-    questions.certificates = questions.certificates && runs_on;
-    return questions;
+    lookups.certificates = lookups.certificates && runs_on;
+    return lookups;
   }
-  questions.referenced_secrets = !api::IsTrue(training.status, api::kTrainersReady);
+  lookups.referenced_secrets = !api::IsTrue(training.status, api::kTrainersReady);
   const World world(training, seen);
-  if (questions.certificates) questions.certificates_read_since = CertificatesReadSince(training, world, now);
-  questions.creation_failures_of = ControllersMissingPods(training, world, now);
-  questions.mount_failures_of = WaitingForVolumes(training, world, now);
-  questions.vanished_jobs = VanishedJobs(training, world);
-  questions.unseen_pods_of = EndedWithoutPods(training, world);
-  questions.suspended_jobs = SuspendedJobs(training, world);
-  return questions;
+  if (lookups.certificates) lookups.certificates_read_since = CertificatesReadSince(training, world, now);
+  lookups.creation_failures_of = ControllersMissingPods(training, world, now);
+  lookups.mount_failures_of = WaitingForVolumes(training, world, now);
+  lookups.vanished_jobs = VanishedJobs(training, world);
+  lookups.unseen_pods_of = EndedWithoutPods(training, world);
+  lookups.suspended_jobs = SuspendedJobs(training, world);
+  return lookups;
 }
 
 }  // namespace espalier::ctl::plan

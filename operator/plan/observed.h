@@ -31,7 +31,7 @@ struct Observed {
   std::vector<std::shared_ptr<const kube::Pod>> pods;
   std::vector<Child> others;  // Services, ConfigMaps, ServiceAccounts, NetworkPolicies, PodDisruptionBudgets
 
-  // Facts about the certificates in Secrets, set only if Questions::certificates is set. `authority` is nullopt if the
+  // Facts about the certificates in Secrets, set only if Lookups::certificates is set. `authority` is nullopt if the
   // job has no Secret with a usable certificate authority. `leaves` has no entry for a role without a Secret with a
   // usable certificate, and is empty without an authority.
   std::optional<resources::CertificateFacts> authority;
@@ -43,7 +43,7 @@ struct Observed {
   };
   std::vector<MissingSecret> missing_secrets;
 
-  // Those Jobs of Questions::vanished_jobs for which the API server returned NotFound. Its answer is needed because a
+  // Those Jobs of Lookups::vanished_jobs for which the API server returned NotFound. Its answer is needed because a
   // stale cache does not show an existing Job either, and a stale cache must not end a running trainer group.
   std::vector<std::string> confirmed_gone;
 
@@ -90,10 +90,10 @@ struct Observed {
 
   // What is known about the job's queue, if the document has resources::kQueueLabel.
   struct Queue {
-    bool is_enabled = false;      // the operator uses Kueue (--kueue)
-    std::string unknown_because;  // why the cache of Workloads is not filled; empty: it is filled
+    bool is_enabled = false;  // the operator uses Kueue (--kueue)
+    std::string list_error;   // why the cache of Workloads is not filled; empty: it is filled
     std::vector<std::shared_ptr<const kube::QueuedWorkload>> workloads;  // with the job's label
-    // A ResourceFlavor of Questions::flavors.
+    // A ResourceFlavor of Lookups::flavors.
     struct Flavor {
       kube::Json node_labels = kube::Json::object();
       kube::Json tolerations = kube::Json::array();
@@ -101,7 +101,7 @@ struct Observed {
       friend bool operator==(const Flavor&, const Flavor&) = default;
     };
     std::map<std::string, Flavor> flavors;  // by name
-    // The value of Questions::priority_class, or why it could not be read.
+    // The value of Lookups::priority_class, or why it could not be read.
     std::optional<int64_t> priority;
     std::string priority_error;
   };

@@ -71,10 +71,10 @@ struct PatchWorkloadStatus {
 using Action = std::variant<ApplyChild, MakeAuthority, MakeLeaf, DeleteChild, DeleteSelf, WriteProgress,
                             DryRunTemplates, PatchWorkloadStatus>;
 
-// What the caller must look up before MakePlan, because no cache holds it.
-struct Questions {
-  bool certificates = false;  // Observed::authority and leaves; an answer up to ten minutes old is good enough
-  std::optional<kube::WallTime> certificates_read_since;  // set: only an answer read since then is good enough
+// What the caller must read from the API server before MakePlan, because no cache contains it.
+struct Lookups {
+  bool certificates = false;  // Observed::authority and leaves; may be up to ten minutes old
+  std::optional<kube::WallTime> certificates_read_since;  // set: must have been read since then
   bool referenced_secrets = false;
   std::vector<std::string> creation_failures_of;  // uids of StatefulSets and Jobs
   std::vector<std::string> mount_failures_of;     // uids of pods
@@ -116,6 +116,6 @@ std::vector<api::Role> RolesWithCertificates(const api::DistTraining& training);
 inline constexpr std::chrono::seconds kAskAgain{5}, kAskAgainAtLast{60};
 
 // Returns what MakePlan needs to know besides the caches.
-Questions CollectQuestions(const api::DistTraining& training, const Observed& seen, kube::WallTime now);
+Lookups CollectLookups(const api::DistTraining& training, const Observed& seen, kube::WallTime now);
 
 }  // namespace espalier::ctl::plan

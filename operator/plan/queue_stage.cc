@@ -36,7 +36,7 @@ void PatchStatus(PlanBuilder& builder, std::optional<PatchWorkloadStatus> patch)
 }
 
 std::string UnavailableMessage(const Observed& seen) {
-  return "Workloads of Kueue cannot be listed (" + seen.queue.unknown_because +
+  return "Workloads of Kueue cannot be listed (" + seen.queue.list_error +
          "): install Kueue with API kueue.x-k8s.io/v1beta2, and set kueue.enabled of the chart, which grants the "
          "permissions";
 }

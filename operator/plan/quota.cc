@@ -42,7 +42,7 @@ bool IsQueued(const api::DistTraining& training) {
   return !resources::FindLabel(training, resources::kQueueLabel).empty();
 }
 
-bool IsQueueKnown(const Observed& seen) { return seen.queue.is_enabled && seen.queue.unknown_because.empty(); }
+bool IsQueueKnown(const Observed& seen) { return seen.queue.is_enabled && seen.queue.list_error.empty(); }
 
 const kube::QueuedWorkload* FindWorkload(const api::DistTraining& training, const Observed& seen) {
   for (const auto& workload : seen.queue.workloads) {

@@ -189,9 +189,8 @@ TEST(StartOrderTest, AnotherControllersJobIsLeftAlone) {
   const Plan plan = scene.Look();
   EXPECT_THAT(plan.actions, IsEmpty());
   EXPECT_EQ(plan.status, scene.status());
-  const Questions questions =
-      CollectQuestions(scene.cluster().training(), scene.cluster().Now(), scene.cluster().now());
-  EXPECT_FALSE(questions.certificates || questions.referenced_secrets);
+  const Lookups lookups = CollectLookups(scene.cluster().training(), scene.cluster().Now(), scene.cluster().now());
+  EXPECT_FALSE(lookups.certificates || lookups.referenced_secrets);
 }
 
 // A foreground deletion waits for all pods of the job.

@@ -173,7 +173,7 @@ TEST(TrainerFailureTest, PodsSayWhenCertificatesAreToBeReadAnew) {
   Scene scene = WithManagedCertificates();
   scene.Training();
   const auto read_since = [&scene] {
-    return CollectQuestions(scene.cluster().training(), scene.cluster().Now(), scene.cluster().now())
+    return CollectLookups(scene.cluster().training(), scene.cluster().Now(), scene.cluster().now())
         .certificates_read_since;
   };
   EXPECT_FALSE(read_since().has_value());

@@ -142,10 +142,10 @@ TEST(TrainerStageTest, AJobThatOnlyTheCacheHasLostIsNotReplaced) {
   scene.Training();
   Observed seen = scene.cluster().Now();
   std::erase_if(seen.jobs, [](const auto& job) { return job->meta.key.name == "cora-trainer-1"; });
-  const Questions questions = CollectQuestions(scene.cluster().training(), seen, scene.cluster().now());
-  EXPECT_THAT(questions.vanished_jobs, ElementsAre("cora-trainer-1"));
+  const Lookups lookups = CollectLookups(scene.cluster().training(), seen, scene.cluster().now());
+  EXPECT_THAT(lookups.vanished_jobs, ElementsAre("cora-trainer-1"));
   EXPECT_EQ(MakePlan(scene.cluster().training(), seen, {}, scene.cluster().now()).status.incarnation, 1);
-  seen.confirmed_gone = questions.vanished_jobs;
+  seen.confirmed_gone = lookups.vanished_jobs;
   EXPECT_EQ(MakePlan(scene.cluster().training(), seen, {}, scene.cluster().now()).status.incarnation, 2);
 }
 

@@ -45,7 +45,7 @@ std::vector<std::string> Described(const std::vector<runtime::EventNote>& events
 
 Plan Scene::Look() {
   Observed seen = cluster_.Now();
-  LeaveOutUnasked(CollectQuestions(cluster_.training(), seen, cluster_.now()), &seen);
+  DropUnrequested(CollectLookups(cluster_.training(), seen, cluster_.now()), &seen);
   return MakePlan(cluster_.training(), seen, defaults_, cluster_.now());
 }
 

@@ -31,27 +31,27 @@ Ending PartitionEnding(const std::string& hash) {
                      R"(", "bytes": 4096, "cut": 0.25}})"};
 }
 
-void LeaveOutUnasked(const Questions& questions, Observed* seen) {
-  if (!questions.certificates) {
+void DropUnrequested(const Lookups& lookups, Observed* seen) {
+  if (!lookups.certificates) {
     seen->authority.reset();
     seen->leaves.clear();
   }
-  if (!questions.referenced_secrets) seen->missing_secrets.clear();
+  if (!lookups.referenced_secrets) seen->missing_secrets.clear();
   std::erase_if(seen->suspended_by, [&](const auto& entry) {
-    return std::count(questions.suspended_jobs.begin(), questions.suspended_jobs.end(), entry.first) == 0;
+    return std::count(lookups.suspended_jobs.begin(), lookups.suspended_jobs.end(), entry.first) == 0;
   });
   std::erase_if(seen->mount_failures, [&](const auto& entry) {
-    return std::count(questions.mount_failures_of.begin(), questions.mount_failures_of.end(), entry.first) == 0;
+    return std::count(lookups.mount_failures_of.begin(), lookups.mount_failures_of.end(), entry.first) == 0;
   });
   std::erase_if(seen->queue.flavors, [&](const auto& entry) {
-    return std::count(questions.flavors.begin(), questions.flavors.end(), entry.first) == 0;
+    return std::count(lookups.flavors.begin(), lookups.flavors.end(), entry.first) == 0;
   });
-  if (questions.priority_class.empty()) {
+  if (lookups.priority_class.empty()) {
     seen->queue.priority.reset();
     seen->queue.priority_error.clear();
   }
   std::erase_if(seen->creation_failures, [&](const auto& entry) {
-    return std::count(questions.creation_failures_of.begin(), questions.creation_failures_of.end(), entry.first) == 0;
+    return std::count(lookups.creation_failures_of.begin(), lookups.creation_failures_of.end(), entry.first) == 0;
   });
 }
 
@@ -83,7 +83,7 @@ Observed SimulatedCluster::Now() const {
   seen.missing_secrets = missing_secrets_;
   seen.suspended_by = suspended_by_;
   seen.queue.is_enabled = uses_kueue_;
-  seen.queue.unknown_because = workloads_unknown_;
+  seen.queue.list_error = workloads_unknown_;
   for (const auto& [name, object] : workloads_) {
     Result<kube::QueuedWorkload> workload = kube::ParseQueuedWorkload(object);
     if (workload.ok() && uses_kueue_ && workloads_unknown_.empty()) {

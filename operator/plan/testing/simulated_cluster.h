@@ -44,7 +44,7 @@ class SimulatedCluster {
  public:
   explicit SimulatedCluster(api::DistTraining training);
 
-  // Returns what an up-to-date cache shows, and also Secrets and dry runs, so that questions need no extra step.
+  // Returns what an up-to-date cache shows, and also Secrets and dry runs, so that lookups need no extra step.
   Observed Now() const;
   const api::DistTraining& training() const { return training_; }
   // Changes the resource as kubectl edit does: the generation is incremented.
@@ -180,6 +180,6 @@ class SimulatedCluster {
 kube::ContainerState& ProgramOf(kube::Pod& pod);
 
 // Removes from `seen` what no cache holds and no question asked for.
-void LeaveOutUnasked(const Questions& questions, Observed* seen);
+void DropUnrequested(const Lookups& lookups, Observed* seen);
 
 }  // namespace espalier::ctl::plan::testing

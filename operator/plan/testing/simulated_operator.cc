@@ -91,7 +91,7 @@ void SimulatedOperator::CheckWorld() {
 bool SimulatedOperator::Reconcile(const Faults& faults) {
   const api::DistTraining training = cluster_.training();
   Observed seen = View(faults.late_cache);
-  LeaveOutUnasked(CollectQuestions(training, seen, cluster_.now()), &seen);
+  DropUnrequested(CollectLookups(training, seen, cluster_.now()), &seen);
   const Plan plan = MakePlan(training, seen, kDefaults, cluster_.now());
   wake_at_.reset();
   if (plan.requeue_after) {

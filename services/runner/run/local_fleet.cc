@@ -107,7 +107,7 @@ std::vector<ChildId> LocalFleet::Running() {
 Result<std::string> LocalFleet::FetchStatus(ChildId child) {
   const auto found = members_.find(child);
   if (found == members_.end() || found->second.admin_address.empty()) {
-    return NotFound(ToString(child) + " has not said where its admin port is");
+    return NotFound(ToString(child) + " has not reported the address of its admin port yet");
   }
   return StatusAt(found->second.admin_address);
 }

@@ -27,8 +27,8 @@ struct LinkPlan {
   // share.
   std::vector<std::string> edge_columns = {};
   bool want_pair_ids = false;  // with one edge type: return LinkSeeds::edge_ids, as SeedQuery::want_edge_ids
-  // The rank that owns the edges if each rank has edges, and a plan, of its own: its negatives differ from any other
-  // rank's at the same positions. Rank 0 for edges that all ranks share.
+  // If each rank has its own edges and its own plan: the rank that owns the edges, so that ranks have different
+  // negatives at the same positions. Rank 0 for edges that all ranks share.
   Rank owner = Rank(0);
 
   // Returns the edge types, as a SeedQuery lists them.

@@ -37,7 +37,7 @@ struct CheckpointWriterOptions {
   storage::StoreLocation to;  // the folder of checkpoints
   job::Checkpoint when;
   CheckpointFacts facts;
-  std::optional<format::CheckpointId> loaded;  // one in that folder that this process has read and verified
+  std::optional<format::CheckpointId> loaded;  // a checkpoint in `to` that this process has read and verified
   CheckpointMetrics metrics;
   std::function<void(const CheckpointReport&)> on_checkpoint;  // may be empty; called on the uploading thread
   size_t most_bytes_of_rows = size_t{256} << 20;               // limit for learnable rows in memory
