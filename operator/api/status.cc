@@ -89,7 +89,7 @@ Json ChildrenToJson(const std::vector<ChildRef>& children) {
   return json;
 }
 
-// JSON has no NaN.
+// Returns 0 for NaN and infinity, which JSON cannot represent.
 double Finite(double value) { return std::isfinite(value) ? value : 0; }
 
 }  // namespace

@@ -60,7 +60,7 @@ struct EventKind {
 
 bool IsFailedCreate(const kube::Event& event) { return event.reason == "FailedCreate"; }
 
-// From the kubelet and the attach-detach controller.
+// Returns whether an event of the kubelet or the attach-detach controller reports a failure to mount a volume.
 bool IsOfAVolume(const kube::Event& event) {
   return event.reason == "FailedMount" || event.reason == "FailedMapVolume" || event.reason == "FailedAttachVolume";
 }

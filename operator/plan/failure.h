@@ -55,7 +55,7 @@ std::optional<Failure> StrongestFailure(std::span<const kube::Pod* const> pods, 
 // restart forever; nullopt: there is none.
 std::optional<Failure> FindPermanentFailure(std::span<const kube::Pod* const> pods);
 
-// Returns whether the failure is only a consequence: the pod lost a peer or was asked to end. The pod that failed first
+// Returns whether the failure is only a consequence: the pod lost a peer or was deleted. The pod that failed first
 // may give a cause.
 bool IsSecondary(const Failure& failure);
 

@@ -59,7 +59,7 @@ class PlanBuilder {
   // `inputs` is the value of its kInputsAnnotation.
   bool Apply(const kube::Resource& resource, const std::string& name, const std::string& inputs,
              const std::function<kube::Json()>& build);
-  // The same for a child that is known to differ from what it should be.
+  // The same for a child that is known to differ from its intended state.
   bool ApplyAgain(const kube::Resource& resource, kube::Json object);
   // Plans the deletion of a child. Does nothing if its deletion has been requested already.
   void Delete(const kube::Resource& resource, const kube::ObjectMeta& meta,

@@ -36,7 +36,7 @@ bool ProgramHasFailed(const kube::Pod& pod) {
   });
 }
 
-// Exit code 0 after SIGTERM does not count as success: a user's program may end with any code when it is asked to.
+// Exit code 0 after SIGTERM does not count as success: a user's program may exit with any code after SIGTERM.
 // Times in Kubernetes are whole seconds, so an end in the second of the request may be a reaction to it.
 bool SucceededByItself(const kube::Pod& pod) {
   const auto& asked = pod.meta.deletion_requested_at;

@@ -30,7 +30,8 @@ Result<CertificateAndKey> IssueFor(const pki::PeerIdentity& identity, const pki:
   return CertificateAndKey(leaf.certificate_pem, leaf.key_pem.Reveal());
 }
 
-// The certificate of an authority whose key is forgotten, and what it signed for a server and for a trainer, as PEM.
+// Returns, as PEM, the certificate of a new authority, and certificates with keys for a server and a trainer that it
+// has signed. The authority's key is discarded.
 Result<std::tuple<std::string, CertificateAndKey, CertificateAndKey>> MakeCertificates(const std::string& job_text) {
   ASSIGN_OR_RETURN(const pki::JobIdentity job, pki::ParseJobIdentity(job_text));
   ASSIGN_OR_RETURN(const pki::KeyAndCertificate authority,

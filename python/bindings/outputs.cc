@@ -57,7 +57,7 @@ class OutputsWriter {
     return of_nodes_.at(kind).Append(ids, values);
   }
 
-  // The edge type and the split are those of the first part of the kind.
+  // The first part of a kind determines the edge type and the split.
   Status BeginEdges(const std::string& kind, const std::string& edge_type, const std::string& split,
                     const format::EdgeResultShape& shape) {
     return of_edges_.try_emplace(kind, *to_.store, Folder(), kind, edge_type, split, attributes_)
@@ -119,7 +119,7 @@ class OutputsWriter {
     return to_.store->DeleteMany(old);
   }
 
-  // A result.json of the program's own stays.
+  // Returns false if the program has written its own result.json, which is kept.
   Result<bool> CanReplaceResult() {
     const Result<std::string> standing = to_.store->Get(storage::JoinKey(to_.prefix, "result.json"));
     if (standing.status().code() == StatusCode::kNotFound) return true;

@@ -41,7 +41,7 @@ class Helper {
     }
     changed_.notify_all();
   }
-  // False: the task has not ended in time.
+  // Returns false if the task has not ended in time.
   bool WaitFor(std::chrono::milliseconds time) {
     std::unique_lock lock(mutex_);
     return changed_.wait_for(lock, time, [this] { return task_ == nullptr; });
@@ -70,8 +70,8 @@ class Helper {
   const std::function<void()>* task_ = nullptr;
 };
 
-// The helper of the main thread; null in other threads, in a signal handler that runs while the helper is busy, and in
-// processes that were forked after it was made, which threads do not follow.
+// Returns the helper of the main thread. Null in other threads, in a signal handler that runs while the helper is busy,
+// and in processes that were forked after its creation, because threads do not exist in forked processes.
 Helper* HelperOfThisThread() {
   if (PyThread_get_thread_ident() != main_thread) return nullptr;
   static const pid_t process = getpid();

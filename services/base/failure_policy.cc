@@ -15,7 +15,7 @@ constexpr int kSignalBase = 128;
 FailureRule RuleForEnd(int code, int signal) {
   if (signal != 0 || code > kSignalBase) return {CauseRank::kSignal, Retry::kCounted};
   switch (ExitCode{code}) {
-    case ExitCode::kDone: return {CauseRank::kUnasked, Retry::kCounted};
+    case ExitCode::kDone: return {CauseRank::kUnexpectedExit, Retry::kCounted};
     case ExitCode::kBadDocument:
     case ExitCode::kBadInput: return {CauseRank::kBadInput, Retry::kNever};
     case ExitCode::kBug: return {CauseRank::kError, Retry::kCounted};

@@ -14,17 +14,17 @@ enum class Retry { kNever, kCounted, kNotCounted };
 // end within milliseconds of it.
 enum class CauseRank {
   kNone,
-  kConsequence,   // the supervisor ended the process
-  kOtherProcess,  // of the same pod as a process that succeeded
-  kPeer,          // 74: a peer, a store or a disk was not available
-  kAskedToStop,   // 75
-  kUnasked,       // 0, of a service, which should not end by itself
-  kDisruption,    // its machine was lost, or an eviction
-  kCredentials,   // 77
-  kError,         // 70 and codes that no Espalier process has
-  kSignal,        // a crash, or a kill from outside
-  kMemory,        // the kernel ended it for its use of memory
-  kBadInput,      // 64, 65
+  kConsequence,     // the supervisor ended the process
+  kOtherProcess,    // of the same pod as a process that succeeded
+  kPeer,            // 74: a peer, a store or a disk was not available
+  kAskedToStop,     // 75
+  kUnexpectedExit,  // 0, of a service, which should run until it is stopped
+  kDisruption,      // its machine was lost, or an eviction
+  kCredentials,     // 77
+  kError,           // 70 and codes that no Espalier process has
+  kSignal,          // a crash, or a kill from outside
+  kMemory,          // the kernel ended it for its use of memory
+  kBadInput,        // 64, 65
 };
 
 struct FailureRule {

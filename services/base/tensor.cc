@@ -35,7 +35,7 @@ To Load(DType dtype, const std::byte* at) {
   return {};
 }
 
-// Checked.
+// Returns the size in bytes; checks for overflow.
 size_t ComputeSizeBytes(DType dtype, std::span<const int64_t> shape) {
   const Result<int64_t> count = CheckedElementCount(shape, ItemSize(dtype));
   ESPALIER_CHECK(count.ok()) << count.status().ToString();

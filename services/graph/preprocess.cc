@@ -10,7 +10,8 @@
 namespace espalier::graph {
 namespace {
 
-// What leaves the edges alone may follow: an imported graph keeps the ids that its source gave them.
+// Returns InvalidArgument if preprocessing would change edges that have original ids from an earlier preprocessing.
+// Other preprocessing is allowed.
 Status CheckEdgesAreOriginal(const SourceGraph& graph, const PreprocessOptions& options) {
   if (!options.drop_self_loops && !options.add_reverse_edges && !options.drop_duplicate_edges &&
       !options.held_out.has_value()) {

@@ -26,7 +26,7 @@ bool IsHost(std::string_view host) {
          std::all_of(host.begin(), host.end(), [](char c) { return IsAlnum(c) || c == '.' || c == '-' || c == '_'; });
 }
 
-// 0 where `text` is no port.
+// Returns 0 if `text` is not a port.
 int ParsePort(std::string_view text) {
   int port = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);

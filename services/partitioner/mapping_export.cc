@@ -43,7 +43,7 @@ Status Add(const Tensor& original_ids, uint32_t partition, uint64_t first, uint6
     const auto original = static_cast<uint64_t>(original_ids.ValueAsInt(k));
     if (original >= most_ids) {
       return InvalidArgument("original id " + std::to_string(original) +
-                             ": mappings are arrays by original id, and have room for those below " +
+                             ": mappings are arrays that are indexed by original ids, which must be below " +
                              std::to_string(most_ids));
     }
     mapping->Set(original, partition, first + static_cast<uint64_t>(k));

@@ -197,7 +197,7 @@ constexpr EspalierHost kHost = {.partition = HostPartition,
                                 .change_rows = HostChangeRows,
                                 .error = HostError};
 
-// Whether `status` is one that espalier_plugin.h defines. Other codes have their own meaning for clients: ABORTED, for
+// Returns whether espalier_plugin.h defines `status`. Other codes have their own meaning for clients: ABORTED, for
 // example, means an older incarnation.
 bool IsStatusOfPlugins(int32_t status) {
   switch (status) {

@@ -9,7 +9,7 @@
 
 namespace espalier::server {
 
-// A tensor of the request's job.
+// Returns the id of a tensor of the request's job.
 Result<sampler::TensorId> ParseTensorId(const tensor::v1::TensorId& tensor,
                                         const tensor::v1::RequestIdentity& identity);
 Result<sampler::TensorSpec> ParseTensorSpec(const tensor::v1::CreateRequest& request);

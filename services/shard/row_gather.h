@@ -19,7 +19,7 @@ Status GatherInto(const std::byte* rows, uint64_t num_rows, size_t row_bytes, st
 // Copies U32 ids to U64 rows.
 Status GatherWidened(std::span<const uint32_t> ids, std::span<const LocalNodeId> nodes, const sampler::RowSink& sink);
 
-// The check that both perform first.
+// Checks the arguments; both functions above call it first.
 Status CheckGather(uint64_t num_rows, size_t row_bytes, std::span<const LocalNodeId> nodes,
                    const sampler::RowSink& sink);
 

@@ -34,14 +34,14 @@ Status StepGradients::Add(sampler::GradientPiece piece) {
   const auto known = ranks_.find(piece.rank.value);
   const bool other_count = known != ranks_.end() && known->second.num_pieces != piece.num_pieces;
   if (piece.piece >= piece.num_pieces || other_count) {
-    return InvalidArgument("piece " + std::to_string(piece.piece) + " of " + std::to_string(piece.num_pieces) + " of " +
-                           trainer +
-                           (other_count ? ", which said " + std::to_string(known->second.num_pieces) + " before" : ""));
+    return InvalidArgument(
+        "piece " + std::to_string(piece.piece) + " of " + std::to_string(piece.num_pieces) + " of " + trainer +
+        (other_count ? ", which announced " + std::to_string(known->second.num_pieces) + " before" : ""));
   }
   const bool is_first = ranks_.empty();
   if (!std::isfinite(piece.learning_rate) || (!is_first && !IsTheSameRate(piece.learning_rate, learning_rate_))) {
     return InvalidArgument(trainer + " sends learning rate " + Exact(piece.learning_rate) + " for step " +
-                           std::to_string(piece.step) + (is_first ? "" : ", another one " + Exact(learning_rate_)));
+                           std::to_string(piece.step) + (is_first ? "" : ", expected " + Exact(learning_rate_)));
   }
   if (known != ranks_.end() && known->second.pieces.contains(piece.piece)) return Status();
   if (num_gradients_ + piece.rows.size() > UINT32_MAX) {
@@ -49,7 +49,7 @@ Status StepGradients::Add(sampler::GradientPiece piece) {
   }
   const uint64_t size_bytes = SizeBytes(piece);
   if (!budget_->Take(size_bytes)) {
-    return ResourceExhausted("gradients that wait for a step come to " + std::to_string(budget_->taken()) +
+    return ResourceExhausted("gradients that wait for a step take " + std::to_string(budget_->taken()) +
                              " bytes, the limit is " + std::to_string(budget_->limit()));
   }
   if (is_first || piece.rank.value < ranks_.begin()->first) learning_rate_ = piece.learning_rate;

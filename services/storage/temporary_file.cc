@@ -33,7 +33,8 @@ bool LockNew(int descriptor) {
   return fstat(descriptor, &about) != 0 || about.st_nlink > 0;
 }
 
-// NFS may say that a link's name is taken when the link has been made and the answer was lost (link(2)).
+// Returns whether `path` is the open file. NFS may report EEXIST for a link that was created if the response was lost
+// (link(2)).
 bool IsNamed(int descriptor, const std::filesystem::path& path) {
   struct stat ours {};
   struct stat there {};

@@ -10,7 +10,7 @@
 namespace espalier::job {
 namespace {
 
-// The position after the digits that start at `from`.
+// Returns the position after the digits that start at `from`.
 size_t SkipDigits(std::string_view text, size_t from) {
   while (from < text.size() && IsDigit(text[from])) ++from;
   return from;
@@ -28,7 +28,8 @@ bool LooksLikeBool(std::string_view text) {
   return std::find(kWords.begin(), kWords.end(), Lower(text)) != kWords.end();
 }
 
-// Anything that some version takes for a number: 1_000, 0o17, 017, 0x1f, 0b1, 1:30 (base 60), .5, +1, .inf, 1e3.
+// Returns whether some version of YAML reads the text as a number: 1_000, 0o17, 017, 0x1f, 0b1, 1:30 (base 60), .5, +1,
+// .inf, 1e3.
 bool LooksLikeNumber(std::string_view text) {
   if (text.starts_with('-') || text.starts_with('+')) text.remove_prefix(1);
   const std::string lower = Lower(text);

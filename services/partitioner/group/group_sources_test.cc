@@ -109,7 +109,7 @@ TEST_F(GroupSourcesTest, OgbTextThatLacksOtherValuesOrASplit) {
   const auto outcomes = RunGroup(store_, 2);
   ASSERT_TRUE(outcomes[0].ok() && outcomes[1].ok()) << outcomes[0].status().ToString();
   for (const Result<PartitionOutcome>& outcome : outcomes) {
-    EXPECT_THAT(outcome->manifest.warnings, ::testing::ElementsAre(HasSubstr("split 'links' is left out: ")));
+    EXPECT_THAT(outcome->manifest.warnings, ::testing::ElementsAre(HasSubstr("split 'links' is omitted: ")));
   }
 
   WriteLines("raw/node_score.csv", 120, [](size_t i) { return i == 90 ? "none" : "0.5"; });

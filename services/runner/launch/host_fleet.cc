@@ -115,7 +115,7 @@ Status HostFleet::Begin(const run::TlsFiles* tls) {
     if (!writes_outputs || begun.Flag("seesOutput") || !IsOnThisMachineOnly(job_.training.output_uri)) continue;
     return FailedPrecondition(
         session.host().name + ", where trainer 0 writes checkpoints and outputs, does not see " + folder_.path() +
-        ": name a folder that both share with --output, a bucket in spec.output.uri, or call this on that host");
+        ": use a shared folder (--output) or a bucket (spec.output.uri), or run this command on that host");
   }
   return Status();
 }

@@ -33,7 +33,7 @@ class HostSession {
   ~HostSession();
 
   // Blocks until the agent on the host has sent `hello`. Returns errors of SshFailure and Await; FailedPrecondition if
-  // the agent is of another version.
+  // the agent has another version.
   Status AwaitHello(const telemetry::StopSignal& stop, Deadline deadline, Heartbeat& heartbeat);
 
   const Host& host() const { return host_; }

@@ -47,7 +47,8 @@ struct SparseOptimizer {
 // Returns OK, or InvalidArgument with the number that is out of range: options come over the network.
 Status CheckSparseOptimizer(const SparseOptimizer& optimizer);
 
-// What is added to the root that a step divides by: as set, else torch's, 1e-8 of Adam and AdamW, 1e-10 of the others.
+// Returns the number that is added to the divisor (a square root) of an update: the configured one, or torch's default,
+// 1e-8 for Adam and AdamW and 1e-10 for the others.
 double EpsilonFor(const SparseOptimizer& optimizer);
 
 // Returns how many F32 values the optimizer, which must exist, keeps for each row of `width` values: none, Adagrad's

@@ -21,7 +21,8 @@ struct LinkType {
 // By EdgeTypeId; each list ascending and distinct.
 using EdgeExclusions = std::vector<std::vector<EdgeEnds>>;
 
-// The edges of `batch`, whose types are those of `types`, and for each (u, v) the edges (v, u) of its reverse type.
+// Returns the edges of `batch`, whose types are those of `types`, and for each edge (u, v) the edges (v, u) of its
+// reverse type.
 EdgeExclusions FindExclusions(const GlobalBatch& batch, std::span<const LinkType> types, size_t num_edge_types);
 
 }  // namespace espalier::sampler

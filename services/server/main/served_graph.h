@@ -14,7 +14,7 @@
 
 namespace espalier::server {
 
-// What a manifest says about a graph, as clients are told.
+// Returns the description of a manifest's graph for clients.
 sampler::GraphDescription DescribeGraph(const format::Manifest& manifest);
 
 struct ServedPartitionOptions {

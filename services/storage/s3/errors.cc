@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t kMaxQuotedBytes = 300;
 
-// What a service says, fit for a log: one line, short, printable.
+// Returns a text from a service as one short line without control characters, for messages.
 std::string Quoted(std::string_view text) {
   std::string quoted(text.substr(0, kMaxQuotedBytes));
   for (char& c : quoted) {
@@ -40,7 +40,7 @@ std::string ReasonInBody(const std::string& body) {
   return reason;
 }
 
-// The region in "the region 'us-east-1' is wrong; expecting 'eu-central-1'", which AWS and MinIO say.
+// Returns the second region of "the region 'us-east-1' is wrong; expecting 'eu-central-1'", a message of AWS and MinIO.
 std::string RegionInMessage(const std::string& message) {
   static constexpr std::string_view kBefore = "expecting '";
   const size_t before = message.find(kBefore);
@@ -53,7 +53,7 @@ bool Contains(const std::string& code, std::initializer_list<const char*> codes)
   return std::find(codes.begin(), codes.end(), code) != codes.end();
 }
 
-// A 404 of a web server or a proxy. Answers to HEAD have no body and may be S3's.
+// Returns whether the response is a 404 of a web server or a proxy. A 404 for HEAD has no body and may be from S3.
 bool IsOfAnotherService(const S3Error& error) { return error.http_status == 404 && (error.is_page || error.is_bare); }
 
 void ReadPage(const http::Response& response, S3Error& error) {
@@ -97,7 +97,7 @@ StatusCode ToCode(const S3Error& error) {
   }
 }
 
-// The remedy; "" where the service's own words say all.
+// Returns the remedy for the end of the message; "" if the service's message suffices.
 std::string HintFor(const S3Error& error) {
   static const std::string region_setting = "set spec.storage.s3.region, or AWS_REGION where there is no document";
   static const std::string endpoint_setting =
@@ -109,12 +109,12 @@ std::string HintFor(const S3Error& error) {
   if (error.http_status >= 300 && error.http_status < 400) {
     return "; check the region and the endpoint: spec.storage.s3, or AWS_REGION and AWS_ENDPOINT_URL_S3";
   }
-  // Plain text or HTML: an S3 error with a code may well quote a URL.
+  // Only for plain text or HTML: an S3 error with a code may contain a URL for other reasons.
   if (error.http_status == 400 && error.code.empty() &&
       ToLowerAscii(error.message).find("https") != std::string::npos) {
     return "; the port expects https://: check " + endpoint_setting;
   }
-  if (IsOfAnotherService(error)) return "; this is no answer of an S3 service: check " + endpoint_setting;
+  if (IsOfAnotherService(error)) return "; the response is not from an S3 service: check " + endpoint_setting;
   if (IsRefusalOfChecksums(error)) {
     return "; set AWS_REQUEST_CHECKSUM_CALCULATION and AWS_RESPONSE_CHECKSUM_VALIDATION to when_required";
   }
@@ -127,14 +127,14 @@ std::string HintFor(const S3Error& error) {
   return "";
 }
 
-// AuthorizationHeaderMalformed names the region that was expected, in an element of its own or in words.
+// Sets the region of an AuthorizationHeaderMalformed error, which names it in the element Region or in its message.
 void ReadRegion(const std::string& element, S3Error& error) {
   if (error.code != "AuthorizationHeaderMalformed") return;
   const std::string region = element.empty() ? RegionInMessage(error.message) : element;
   if (IsRegion(region)) error.region = region;
 }
 
-// MinIO sends the error of a HEAD request in headers, because the response has no body.
+// Reads the error of a HEAD request from headers of MinIO, because the response has no body.
 void ReadHeadersOfMinio(const http::Response& response, S3Error& error) {
   const std::string* const code = response.Header("x-minio-error-code");
   if (code == nullptr) return;
@@ -162,7 +162,7 @@ bool IsAboutTheObject(const S3Error& error) {
 S3Error ParseError(const http::Response& response) {
   S3Error error{.http_status = response.status};
   if (const std::string* region = response.Header("x-amz-bucket-region"); region != nullptr && response.status != 200) {
-    // Says something only where the request went astray.
+    // Other responses also have this header, with the correct region.
     if (response.status == 301 || response.status == 307 || response.status == 400) {
       error.region = IsRegion(*region) ? *region : "";
     }
@@ -195,7 +195,7 @@ Remedy RemedyFor(const S3Error& error) {
                       "InvalidAccessKeyId", "InvalidClientTokenId", "InvalidTokenId", "XAdminUserNotFound"})) {
     return Remedy::kRenew;
   }
-  // Answers to HEAD have no body that could tell an expired token from a refusal.
+  // Responses to HEAD have no body that distinguishes an expired token from a refusal.
   if (code.empty() && error.message.empty() &&
       (error.http_status == 400 || error.http_status == 401 || error.http_status == 403)) {
     return Remedy::kRenew;
@@ -209,16 +209,17 @@ Remedy RemedyFor(const S3Error& error) {
   switch (error.http_status) {
     case 408:
     case 429: return Remedy::kRetry;
-    case 200: return Remedy::kRetry;  // an error as the body of a success
+    case 200: return Remedy::kRetry;  // a response with status 200 whose body is an error
     case 501:
     case 505:
     case 507: return Remedy::kNone;
-    default: return error.http_status >= 500 ? Remedy::kRetry : Remedy::kNone;  // gateways have numbers of their own
+    default:
+      return error.http_status >= 500 ? Remedy::kRetry : Remedy::kNone;  // gateways use codes beyond the standard
   }
 }
 
 Status ToStatus(const S3Error& error, const std::string& doing) {
-  std::string message = doing + ": the service answered " + std::to_string(error.http_status);
+  std::string message = doing + ": the service responded with " + std::to_string(error.http_status);
   if (!error.code.empty()) message += " " + error.code;
   if (!error.message.empty()) message += ": " + error.message;
   message += HintFor(error);

@@ -1,5 +1,5 @@
 // Credentials over plain HTTP from an agent beside this process: EKS Pod Identity and ECS (a token, one GET) and EC2
-// instances (IMDSv2: a PUT for a session, then two GETs). The answers are JSON of one shape.
+// instances (IMDSv2: a PUT for a session, then two GETs). All responses are JSON with the same fields.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -36,7 +36,7 @@ Result<Credentials> ParseAnswer(const std::string& body) {
   return credentials;
 }
 
-// The body of a 200 answer. Never through a proxy: these addresses mean something else there.
+// Returns the body of a 200 response. Never uses a proxy, for which these link-local addresses are other machines.
 Result<std::string> Ask(http::Transport& transport, http::Request request, Deadline deadline) {
   request.proxy = http::ProxyUse::kNone;
   ASSIGN_OR_RETURN(http::Response response, transport.Send(request, {.deadline = deadline}));
@@ -110,7 +110,7 @@ class InstanceSource final : public CredentialSource {
   http::Transport& transport_;  // outlives this
 };
 
-// Loopback, and the fixed addresses of ECS and EKS. (127.example.com is a name, not an address.)
+// Returns true for loopback and the fixed addresses of ECS and EKS. (127.example.com is a name, not an address.)
 bool IsAgentHost(const std::string& host) {
   const bool is_loopback = host.starts_with("127.") && host.find_first_not_of("0123456789.") == std::string::npos;
   return is_loopback || host == "localhost" || host == "[::1]" || host == "169.254.170.2" || host == "169.254.170.23" ||

@@ -107,7 +107,7 @@ class S3Writer final : public ObjectWriter {
     uint64_t size_bytes = 0;
   };
 
-  // Runs in a thread of its own; reads only members that do not change meanwhile.
+  // Runs in a separate thread; reads only members that are constant during uploads.
   Result<SentPart> UploadPart(int number, const std::vector<std::byte>& bytes) const {
     RETURN_IF_ERROR(Failpoint("store.put_part"));
     const S3Call call{.request = UploadPartRequest(key_, upload_id_, number, bytes),

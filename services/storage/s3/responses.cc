@@ -31,7 +31,7 @@ Status NoS3Service(const std::string& answer) {
                        "there is no document");
 }
 
-// True for a truncated one, too.
+// Returns whether the body is an XML document of S3, complete or truncated.
 bool IsDocumentOfS3(const std::string& body) {
   static constexpr std::array<std::string_view, 5> kRoots = {"ListBucketResult", "InitiateMultipartUploadResult",
                                                              "CompleteMultipartUploadResult", "DeleteResult", "Error"};
@@ -63,8 +63,9 @@ bool HasHeaderOfS3(const http::Response& response) {
                      [](const auto& header) { return header.first.starts_with("x-amz"); });
 }
 
-// An object of a bucket may be a web page, too: then S3 says in headers that it is S3. An answer to a deletion needs to
-// have nothing.
+// Returns an error if the response is from another service than S3, such as a proxy. A web page can also be an object
+// of the bucket; the response then has headers of S3. A response to a deletion may have neither headers nor a body of
+// S3.
 Status CheckSender(const http::Response& response, const S3Request& request) {
   if (HasHeaderOfS3(response)) return Status();
   const std::string* const type = response.Header("content-type");

@@ -137,8 +137,9 @@ TEST(S3ErrorTest, KnowsAnAnswerThatIsNotS3s) {
   const Status not_found =
       ToStatus(ParseError({404, {}, "<html><title>Not here</title></html>", 0}), "reading s3://b/k");
   EXPECT_EQ(not_found.code(), StatusCode::kUnimplemented);
-  EXPECT_THAT(not_found.message(), HasSubstr("answered 404: Not here; this is no answer of an S3 service: check "
-                                             "spec.storage.s3.endpoint"));
+  EXPECT_THAT(not_found.message(),
+              HasSubstr("responded with 404: Not here; the response is not from an S3 service: check "
+                        "spec.storage.s3.endpoint"));
   EXPECT_FALSE(IsAboutTheObject(ParseError({404, {}, "404 page not found\n", 0})));
   EXPECT_TRUE(IsAboutTheObject(ParseError({404, {}, "", 0})));
   EXPECT_TRUE(IsAboutTheObject(ParseError({404, {}, "<Error><Message>no such key</Message></Error>", 0})));
@@ -153,7 +154,7 @@ TEST(S3ErrorTest, SaysWhatHappenedInOneShortLine) {
   http::Response response = Refusal(301, "PermanentRedirect", "go\naway " + std::string(1000, 'x'));
   response.headers = {{"x-amz-bucket-region", "eu-west-1"}, {"x-amz-request-id", "R1"}};
   const std::string message = ToStatus(ParseError(response), "reading s3://b/k").message();
-  EXPECT_THAT(message, HasSubstr("reading s3://b/k: the service answered 301 PermanentRedirect: go away x"));
+  EXPECT_THAT(message, HasSubstr("reading s3://b/k: the service responded with 301 PermanentRedirect: go away x"));
   EXPECT_THAT(message, HasSubstr("the bucket is in region eu-west-1: set spec.storage.s3.region"));
   EXPECT_THAT(message, HasSubstr("(request R1)"));
   EXPECT_LT(message.size(), 600u);

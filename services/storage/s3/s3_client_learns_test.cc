@@ -157,8 +157,9 @@ TEST_F(S3ClientTest, AnEmptyAnswerToGetIsOfNoS3Service) {
   service_->Answer(404);
   const Status empty = Send(*Client(), head).status();
   EXPECT_EQ(empty.code(), StatusCode::kUnimplemented);
-  EXPECT_THAT(empty.message(), HasSubstr("the service answered 404; this is no answer of an S3 service: check "
-                                         "spec.storage.s3.endpoint, or AWS_ENDPOINT_URL_S3"));
+  EXPECT_THAT(empty.message(),
+              HasSubstr("the service responded with 404; the response is not from an S3 service: check "
+                        "spec.storage.s3.endpoint, or AWS_ENDPOINT_URL_S3"));
   service_->Answer(404);
   service_->Answer(404, "", {{"x-amz-request-id", "R1"}});
   EXPECT_EQ(Send(*Client(), head)->status, 404) << "some stores explain nothing";
@@ -171,7 +172,7 @@ TEST_F(S3ClientTest, A404InJsonIsOfNoS3Service) {
     service_->Answer(404, "{\"error\":\"no such path\"}", {{"content-type", "application/json"}});
     const Status status = Send(*Client(), {.request = request, .known_statuses = {404}}).status();
     EXPECT_EQ(status.code(), StatusCode::kUnimplemented);
-    EXPECT_THAT(status.message(), HasSubstr("this is no answer of an S3 service"));
+    EXPECT_THAT(status.message(), HasSubstr("the response is not from an S3 service"));
   }
 }
 

@@ -41,7 +41,7 @@ TEST_F(S3ClientTest, GivesUpWithinAMinuteAndSaysWhy) {
   for (int i = 0; i < 40; ++i) AnswerError(503, "SlowDown");
   const Status status = Refused(*Client());
   EXPECT_EQ(status.code(), StatusCode::kUnavailable);
-  EXPECT_THAT(status.message(), HasSubstr("reading s3://b/k: the service answered 503 SlowDown"));
+  EXPECT_THAT(status.message(), HasSubstr("reading s3://b/k: the service responded with 503 SlowDown"));
   EXPECT_THAT(status.message(), ::testing::ContainsRegex("gave up after (1[0-9]|2[0-9]) requests"));
   EXPECT_EQ(clock_.Now() - start, seconds(30)) << "neither sooner nor later than promised";
 }

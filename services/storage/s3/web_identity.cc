@@ -60,8 +60,8 @@ class WebIdentitySource final : public CredentialSource {
   }
 
  private:
-  // What STS could not ask the token's issuer, it may be able to ask a moment later; whatever else it objects to is
-  // about the credentials, never about what is read with them.
+  // If STS could not reach the token's issuer, the call may succeed later. All other errors concern the credentials,
+  // not the objects that are read with them.
   Status FindRefusal(S3Error error) const {
     const bool has_not_asked_issuer =
         error.code == "IDPCommunicationError" ||
