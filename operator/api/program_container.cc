@@ -7,7 +7,7 @@ std::string ProgramContainer(Role role, uint32_t number) {
 }
 
 std::optional<uint32_t> NumberOfContainer(Role role, std::string_view container) {
-  const uint32_t most = role == Role::kServer ? job::kMostContainersPerPod : 1;
+  const uint32_t most = role == Role::kServer ? job::kMaxContainersPerPod : 1;
   for (uint32_t number = 0; number < most; ++number) {
     if (container == ProgramContainer(role, number)) return number;
   }

@@ -12,7 +12,7 @@
 namespace espalier::ctl::api {
 
 // Returns the name of program container `number`. Every role has number 0; servers have numbers below
-// job::kMostContainersPerPod.
+// job::kMaxContainersPerPod.
 std::string ProgramContainer(Role role, uint32_t number);
 // Returns the number of the program container with this name; nullopt for a sidecar or an init container.
 std::optional<uint32_t> NumberOfContainer(Role role, std::string_view container);

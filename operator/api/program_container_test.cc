@@ -12,7 +12,7 @@ TEST(ProgramContainerTest, OneIsNamedAsTheRoleAndServersHaveOthersBesideIt) {
 }
 
 TEST(ProgramContainerTest, ANameSaysWhichOneItIs) {
-  for (uint32_t number = 0; number < job::kMostContainersPerPod; ++number) {
+  for (uint32_t number = 0; number < job::kMaxContainersPerPod; ++number) {
     EXPECT_EQ(NumberOfContainer(Role::kServer, ProgramContainer(Role::kServer, number)), number);
   }
   EXPECT_EQ(NumberOfContainer(Role::kTrainer, "trainer"), 0u);

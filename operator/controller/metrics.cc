@@ -14,18 +14,19 @@ std::string PhaseLabel(const std::map<std::string, telemetry::Gauge>& known, con
 }  // namespace
 
 ControllerMetrics::ControllerMetrics(telemetry::MetricRegistry& registry)
-    : status_writes(registry.AddCounter("espalier_operator_status_writes_total", "Statuses written.")),
-      progress_polls(registry.AddCounter("espalier_operator_progress_polls_total", "Trainers asked how far they are.")),
+    : status_writes(registry.AddCounter("espalier_operator_status_writes_total", "Writes of statuses.")),
+      progress_polls(
+          registry.AddCounter("espalier_operator_progress_polls_total", "Requests to trainers for their progress.")),
       progress_failures(registry.AddCounter("espalier_operator_progress_failures_total",
-                                            "Trainers that were asked and did not answer as expected.")),
+                                            "Progress requests without the expected response.")),
       registry_(registry),
       restarts_(registry.AddCounter("espalier_operator_restarts_total",
-                                    "Trainer groups begun after the first one of their job.")),
+                                    "Trainer groups started after the first one of their job.")),
       counted_failures_(registry.AddCounter("espalier_operator_counted_failures_total",
                                             "Failures of jobs that count towards backoffLimit.")),
-      succeeded_(registry.AddCounter("espalier_operator_jobs_finished_total", "Jobs that came to an end.",
+      succeeded_(registry.AddCounter("espalier_operator_jobs_finished_total", "Jobs that have ended.",
                                      {{"result", "Succeeded"}})),
-      failed_(registry.AddCounter("espalier_operator_jobs_finished_total", "Jobs that came to an end.",
+      failed_(registry.AddCounter("espalier_operator_jobs_finished_total", "Jobs that have ended.",
                                   {{"result", "Failed"}})) {
   using api::Phase;
   for (const Phase phase :
@@ -55,7 +56,7 @@ void ControllerMetrics::OnTraining(const TrainingRecord* before, const TrainingR
   telemetry::Labels labels = {{"job_namespace", key.name_space}, {"job_name", key.name}};
   if (job.incarnation == nullptr) {
     job.incarnation = registry_.AddTemporaryGauge("espalier_operator_job_incarnation_count",
-                                                  "Trainer groups that the job has begun.", labels);
+                                                  "Trainer groups that the job has started.", labels);
   }
   job.incarnation->Set(static_cast<double>(after->incarnation));
   if (is_same_phase) return;

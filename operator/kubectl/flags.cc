@@ -93,8 +93,7 @@ void AddClusterFlags(CLI::App* command, ClusterFlags* flags) {
   command->add_option("--tls-server-name", overrides.tls_server_name, "The name in the server's certificate");
   command->add_option("--token", overrides.token, "A bearer token; by default the user's credentials");
   command->add_option("--as", overrides.as, "The user to act as");
-  command->add_option("--as-group", overrides.as_groups, "A group to act as; may be given several times")
-      ->allow_extra_args(false);
+  command->add_option("--as-group", overrides.as_groups, "A group to act as; repeatable")->allow_extra_args(false);
   command->add_option("--as-uid", overrides.as_uid, "The uid to act as");
   command->add_option_function<std::string>(
       "--request-timeout",
@@ -120,7 +119,7 @@ std::vector<std::string> RoleNames() {
 }
 
 CLI::App* AddStatus(CLI::App* app, Command* chosen) {
-  CLI::App* command = app->add_subcommand("status", "How jobs are doing");
+  CLI::App* command = app->add_subcommand("status", "Show the state of jobs");
   command->footer(kStatusFooter);
   auto flags = std::make_shared<StatusFlags>();
   auto watch = std::make_shared<bool>(false);
@@ -128,7 +127,7 @@ CLI::App* AddStatus(CLI::App* app, Command* chosen) {
   CLI::Option* all =
       command->add_flag("-A,--all-namespaces", flags->all_namespaces, "Jobs of all namespaces")->excludes(name);
   CLI::Option* watching =
-      command->add_flag("-w,--watch", *watch, "Show it again and again until it has ended")->needs(name)->excludes(all);
+      command->add_flag("-w,--watch", *watch, "Update the output until the job has ended")->needs(name)->excludes(all);
   AddOutputFlag(command, &flags->as_json);
   watching->excludes(command->get_option("--output"));
   command->callback([=] {
@@ -140,19 +139,20 @@ CLI::App* AddStatus(CLI::App* app, Command* chosen) {
 }
 
 CLI::App* AddLogs(CLI::App* app, Command* chosen) {
-  CLI::App* command = app->add_subcommand("logs", "What a job's pods have printed");
+  CLI::App* command = app->add_subcommand("logs", "Print the logs of a job's pods");
   command->footer(kLogsFooter);
   auto flags = std::make_shared<LogsFlags>();
   command->add_option("name", flags->name, "A DistTraining")->required();
   command->add_option("--role", flags->role, "Only these pods")->check(CLI::IsMember(RoleNames()));
-  command->add_option("--rank", flags->rank, "Only this one of each role; a server's is its partition")
+  command->add_option("--rank", flags->rank, "Only pods with this rank; for servers, the partition")
       ->check(CLI::Range(int64_t{0}, int64_t{1} << 31));
-  CLI::Option* follow = command->add_flag("-f,--follow", flags->follow, "Go on as they print");
-  command->add_flag("-p,--previous", flags->previous, "Of the containers before their last restart")->excludes(follow);
-  command->add_flag("--timestamps", flags->timestamps, "With the time of each line");
-  command->add_option("--tail", flags->tail_lines, "The last lines of each pod only")
+  CLI::Option* follow = command->add_flag("-f,--follow", flags->follow, "Print new lines until the pods end");
+  command->add_flag("-p,--previous", flags->previous, "Logs of the containers before their last restart")
+      ->excludes(follow);
+  command->add_flag("--timestamps", flags->timestamps, "Print the time of each line");
+  command->add_option("--tail", flags->tail_lines, "Only this number of last lines per pod")
       ->check(CLI::Range(int64_t{0}, int64_t{1} << 40));
-  command->add_option("--max-pods", flags->max_pods, "At most so many at once")
+  command->add_option("--max-pods", flags->max_pods, "Maximum number of pods at once")
       ->check(CLI::Range(size_t{1}, size_t{1024}))
       ->capture_default_str();
   command->callback([=] { *chosen = [flags](const CommandContext& context) { return PrintLogs(*flags, context); }; });
@@ -160,7 +160,7 @@ CLI::App* AddLogs(CLI::App* app, Command* chosen) {
 }
 
 CLI::App* AddDescribe(CLI::App* app, Command* chosen) {
-  CLI::App* command = app->add_subcommand("describe", "Why a job has failed, on one screen");
+  CLI::App* command = app->add_subcommand("describe", "Explain why a job has failed, on one screen");
   command->footer(kDescribeFooter);
   auto name = std::make_shared<std::string>();
   command->add_option("name", *name, "A DistTraining")->required();
@@ -173,17 +173,17 @@ CLI::App* AddFetch(CLI::App* app, Command* chosen) {
   command->footer(kFetchFooter);
   auto flags = std::make_shared<FetchFlags>();
   command->add_option("name", flags->name, "A DistTraining that has succeeded")->required();
-  command->add_option("--to", flags->folder, "The folder; by default one with the job's name");
-  command->add_option("--what", flags->choices, "One or several, separated by commas")
+  command->add_option("--to", flags->folder, "The target folder; by default the job's name");
+  command->add_option("--what", flags->choices, "Kinds of results, separated by commas")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(CLI::IsMember(outputs::Choices()))
       ->capture_default_str();
   command->add_option(
       "--endpoint", flags->endpoint,
-      "The S3 service as this machine reaches it; by default $AWS_ENDPOINT_URL_S3, then the document's");
+      "The URL of the S3 service from this machine; by default $AWS_ENDPOINT_URL_S3, then the document's");
   command->add_flag("--use-job-credentials", flags->use_job_credentials,
-                    "With the credentials in the job's Secret, which you must be allowed to read");
+                    "Use the credentials in the job's Secret, which you must be allowed to read");
   command->add_flag("-q,--quiet", flags->quiet, "No progress");
   AddOutputFlag(command, &flags->as_json);
   command->callback([=] { *chosen = [flags](const CommandContext& context) { return Fetch(*flags, context); }; });
@@ -191,9 +191,10 @@ CLI::App* AddFetch(CLI::App* app, Command* chosen) {
 }
 
 CLI::App* AddSuspendCommand(CLI::App* app, SuspendAction action, Command* chosen) {
-  CLI::App* command = action == SuspendAction::kSuspend
-                          ? app->add_subcommand("suspend", "Let a job write a checkpoint and give its pods back")
-                          : app->add_subcommand("resume", "Resume a suspended job");
+  CLI::App* command =
+      action == SuspendAction::kSuspend
+          ? app->add_subcommand("suspend", "Suspend a job: it writes a checkpoint, and its pods are deleted")
+          : app->add_subcommand("resume", "Resume a suspended job");
   command->footer(kSuspendFooter);
   auto name = std::make_shared<std::string>();
   command->add_option("name", *name, "A DistTraining")->required();

@@ -31,31 +31,33 @@ void AddClusterFlags(CLI::App& app, OperatorFlags* flags) {
 
 void AddElectionFlags(CLI::App& app, OperatorFlags* flags) {
   app.add_flag("--leader-elect,!--no-leader-elect", flags->leader_elect,
-               "work only while holding a Lease, so that a second operator may stand by (default)")
+               "work only while holding a Lease, so that a second operator can take over (default)")
       ->envname("ESPALIER_LEADER_ELECT");
   app.add_option("--lease-name", flags->lease_name, "the Lease's name")
       ->envname("ESPALIER_LEASE_NAME")
       ->capture_default_str();
   app.add_option("--lease-namespace", flags->lease_namespace, "the Lease's namespace; by default the operator's own")
       ->envname("ESPALIER_LEASE_NAMESPACE");
-  app.add_option("--lease-seconds", flags->lease_seconds, "how long a silent holder keeps the Lease")
+  app.add_option("--lease-seconds", flags->lease_seconds, "how long the Lease is valid without a renewal")
       ->envname("ESPALIER_LEASE_SECONDS")
       ->check(CLI::Range(1, 3600))
       ->capture_default_str();
   app.add_option("--lease-renew-seconds", flags->lease_renew_seconds,
-                 "a holder that has not renewed for so long ends itself")
+                 "a holder that could not renew the Lease for this time exits")
       ->envname("ESPALIER_LEASE_RENEW_SECONDS")
       ->check(CLI::Range(1, 3600))
       ->capture_default_str();
-  app.add_option("--lease-retry-seconds", flags->lease_retry_seconds, "between two tries to take or renew it")
+  app.add_option("--lease-retry-seconds", flags->lease_retry_seconds,
+                 "time between two attempts to acquire or renew it")
       ->envname("ESPALIER_LEASE_RETRY_SECONDS")
       ->check(CLI::Range(1, 3600))
       ->capture_default_str();
 }
 
 void AddWorkFlags(CLI::App& app, OperatorFlags* flags) {
-  app.add_option("--workers", flags->workers,
-                 "DistTrainings that are reconciled at once; 4 can use up --qps, more only make each round longer")
+  app.add_option(
+         "--workers", flags->workers,
+         "number of DistTrainings that are reconciled concurrently; with more than 4, --qps is usually the limit")
       ->envname("ESPALIER_WORKERS")
       ->check(CLI::Range(1, 256))
       ->capture_default_str();
@@ -63,11 +65,11 @@ void AddWorkFlags(CLI::App& app, OperatorFlags* flags) {
       ->envname("ESPALIER_QPS")
       ->check(CLI::Range(0.0, 100000.0))
       ->capture_default_str();
-  app.add_option("--burst", flags->burst, "requests that may go out at once after a pause")
+  app.add_option("--burst", flags->burst, "requests that may be sent at once after a pause")
       ->envname("ESPALIER_BURST")
       ->check(CLI::Range(1.0, 100000.0))
       ->capture_default_str();
-  app.add_option("--drain-seconds", flags->drain_seconds, "how long reconciles under way may take after SIGTERM")
+  app.add_option("--drain-seconds", flags->drain_seconds, "how long running reconciles may take after SIGTERM")
       ->envname("ESPALIER_DRAIN_SECONDS")
       ->check(CLI::Range(0, 3600))
       ->capture_default_str();
@@ -107,8 +109,8 @@ void AddPolicyFlags(CLI::App& app, OperatorFlags* flags) {
       ->delimiter(',')
       ->allow_extra_args(false);
   app.add_option("--allowed-images", flags->allowed_images,
-                 "registries, paths or names that images of DistTrainings begin with, besides the operator's own, "
-                 "separated by commas; -: none; by default all images")
+                 "comma-separated registries, paths or names with which images of DistTrainings must begin, besides "
+                 "the operator's own; -: none; by default all images")
       ->envname("ESPALIER_ALLOWED_IMAGES")
       ->delimiter(',')
       ->allow_extra_args(false);

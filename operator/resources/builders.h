@@ -35,7 +35,7 @@ inline constexpr int kServerPort = 7000;
 inline constexpr int kSamplerPort = 7100;
 inline constexpr int kTrainerPort = 7200;  // rendezvous and ring
 inline constexpr int kAdminPort = 9090;
-static_assert(kServerPort + int{job::kMostContainersPerPod} <= kSamplerPort);
+static_assert(kServerPort + int{job::kMaxContainersPerPod} <= kSamplerPort);
 
 kube::Json Service(const Context& context);
 kube::Json ServiceAccount(const Context& context);

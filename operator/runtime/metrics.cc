@@ -18,25 +18,25 @@ const std::vector<double>& ReconcileBuckets() {
 
 telemetry::Counter ReconcileTotal(telemetry::MetricRegistry& registry, const std::string& controller,
                                   const std::string& result) {
-  return registry.AddCounter("controller_runtime_reconcile_total", "Reconciles, by what came of them.",
+  return registry.AddCounter("controller_runtime_reconcile_total", "Reconciles by result.",
                              {{"controller", controller}, {"result", result}});
 }
 
 }  // namespace
 
 WorkQueueMetrics::WorkQueueMetrics(telemetry::MetricRegistry& registry, const std::string& name)
-    : depth(registry.AddGauge("workqueue_depth", "Keys that wait.", {{"name", name}})),
-      adds(registry.AddCounter("workqueue_adds_total", "Keys added.", {{"name", name}})),
+    : depth(registry.AddGauge("workqueue_depth", "Waiting keys.", {{"name", name}})),
+      adds(registry.AddCounter("workqueue_adds_total", "Added keys.", {{"name", name}})),
       retries(registry.AddCounter("workqueue_retries_total", "Keys added with a delay.", {{"name", name}})),
-      queue_seconds(registry.AddHistogram("workqueue_queue_duration_seconds", "From Add until a worker takes the key.",
-                                          QueueBuckets(), {{"name", name}})),
-      work_seconds(registry.AddHistogram("workqueue_work_duration_seconds", "How long a worker has a key.",
+      queue_seconds(registry.AddHistogram("workqueue_queue_duration_seconds",
+                                          "Time from Add until a worker takes the key.", QueueBuckets(),
+                                          {{"name", name}})),
+      work_seconds(registry.AddHistogram("workqueue_work_duration_seconds", "Time that a worker has a key.",
                                          QueueBuckets(), {{"name", name}})),
       unfinished_work_seconds(registry.AddGauge("workqueue_unfinished_work_seconds",
-                                                "How long the keys under way have been so, together.",
-                                                {{"name", name}})),
+                                                "Total time so far of the keys that workers have.", {{"name", name}})),
       longest_running_processor_seconds(registry.AddGauge("workqueue_longest_running_processor_seconds",
-                                                          "How long the oldest of them has been under way.",
+                                                          "Time so far of the key that a worker has had the longest.",
                                                           {{"name", name}})) {}
 
 ReconcileMetrics::ReconcileMetrics(telemetry::MetricRegistry& registry, const std::string& controller)
@@ -46,32 +46,34 @@ ReconcileMetrics::ReconcileMetrics(telemetry::MetricRegistry& registry, const st
       requeued_after(ReconcileTotal(registry, controller, "requeue_after")),
       errors(registry.AddCounter("controller_runtime_reconcile_errors_total", "Reconciles that failed.",
                                  {{"controller", controller}})),
-      seconds(registry.AddHistogram("controller_runtime_reconcile_time_seconds", "How long a reconcile takes.",
+      seconds(registry.AddHistogram("controller_runtime_reconcile_time_seconds", "Duration of a reconcile.",
                                     ReconcileBuckets(), {{"controller", controller}})),
       active_workers(
           registry.AddGauge("controller_runtime_active_workers", "Workers with a key.", {{"controller", controller}})),
-      max_concurrent(registry.AddGauge("controller_runtime_max_concurrent_reconciles", "Workers there are.",
+      max_concurrent(registry.AddGauge("controller_runtime_max_concurrent_reconciles", "Number of workers.",
                                        {{"controller", controller}})) {}
 
 CacheMetrics::CacheMetrics(telemetry::MetricRegistry& registry, const std::string& resource)
-    : lists(registry.AddCounter("espalier_operator_cache_lists_total", "Lists begun.", {{"resource", resource}})),
-      watches(registry.AddCounter("espalier_operator_cache_watches_total", "Watches begun.", {{"resource", resource}})),
-      events(registry.AddCounter("espalier_operator_cache_events_total", "Lines that watches brought.",
+    : lists(registry.AddCounter("espalier_operator_cache_lists_total", "Started lists.", {{"resource", resource}})),
+      watches(
+          registry.AddCounter("espalier_operator_cache_watches_total", "Started watches.", {{"resource", resource}})),
+      events(registry.AddCounter("espalier_operator_cache_events_total", "Lines received from watches.",
                                  {{"resource", resource}})),
       failures(registry.AddCounter("espalier_operator_cache_failures_total", "Lists and watches that failed.",
                                    {{"resource", resource}})),
       undecodable(registry.AddCounter("espalier_operator_cache_undecodable_total",
-                                      "Objects and events that were passed over, for they cannot be read.",
+                                      "Objects and events skipped because they cannot be decoded.",
                                       {{"resource", resource}})) {}
 
 EventMetrics::EventMetrics(telemetry::MetricRegistry& registry)
     : written(registry.AddCounter("espalier_operator_events_written_total", "Requests that wrote an Event.")),
-      dropped(registry.AddCounter("espalier_operator_events_dropped_total", "Events for which there was no room.")),
+      dropped(
+          registry.AddCounter("espalier_operator_events_dropped_total", "Events dropped because the queue was full.")),
       abandoned(registry.AddCounter("espalier_operator_events_abandoned_total",
-                                    "Events that the server refused, or that were tried too often.")) {}
+                                    "Events that the server refused, or that were retried too often.")) {}
 
 telemetry::Gauge LeaderGauge(telemetry::MetricRegistry& registry, const std::string& lease) {
-  return registry.AddGauge("leader_election_master_status", "1 where this process leads.", {{"name", lease}});
+  return registry.AddGauge("leader_election_master_status", "1 if this process is the leader.", {{"name", lease}});
 }
 
 }  // namespace espalier::ctl::runtime

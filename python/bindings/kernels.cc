@@ -137,9 +137,9 @@ HeadShape Heads(int64_t heads, int64_t width, const char* name) {
 // Runs `body` without the interpreter's lock on that many threads of OpenMP. Their number never changes a result.
 template <class Body>
 void Compute(int threads, const Body& body) {
-  constexpr int kMostThreads = 1024;
-  if (threads < 1 || threads > kMostThreads) {
-    Refuse("threads", "must be from 1 to " + std::to_string(kMostThreads) + ", not " + std::to_string(threads));
+  constexpr int kMaxThreads = 1024;
+  if (threads < 1 || threads > kMaxThreads) {
+    Refuse("threads", "must be from 1 to " + std::to_string(kMaxThreads) + ", not " + std::to_string(threads));
   }
   const nb::gil_scoped_release released;
   omp_set_num_threads(threads);
@@ -189,9 +189,9 @@ class Edges {
   }
 
   void Check(const std::vector<uint32_t>& indptr, const std::vector<uint32_t>& indices) const {
-    constexpr int64_t kMostRows = (int64_t{1} << 31) - 1;
-    if (num_sources_ < 0 || num_sources_ > kMostRows) {
-      Refuse("num_sources", "must be from 0 to " + std::to_string(kMostRows) + ", not " + std::to_string(num_sources_));
+    constexpr int64_t kMaxRows = (int64_t{1} << 31) - 1;
+    if (num_sources_ < 0 || num_sources_ > kMaxRows) {
+      Refuse("num_sources", "must be from 0 to " + std::to_string(kMaxRows) + ", not " + std::to_string(num_sources_));
     }
     if (indptr.empty() || indptr.front() != 0 || indptr.back() != indices.size()) {
       Refuse("indptr", "must begin with 0 and end with the number of edges, " + std::to_string(indices.size()));

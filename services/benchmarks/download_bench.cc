@@ -62,8 +62,8 @@ int Main(int argc, char** argv) {
   CLI::App app{"Downloads a partition into an empty data directory and prints the time that it took."};
   Options options;
   app.add_option("uri", options.uri, "URI of the folder with manifest.json")->required();
-  app.add_option("--data-dir", options.data_dir, "Where copies go")->required();
-  app.add_option("--partition", options.partition, "Which one")->capture_default_str();
+  app.add_option("--data-dir", options.data_dir, "Folder for the copies")->required();
+  app.add_option("--partition", options.partition, "Number of the partition")->capture_default_str();
   app.add_option("--parallel", options.parallel_requests, "Requests at once")->capture_default_str();
   app.add_option("--threads", options.threads, "Threads that verify mapped files")->capture_default_str();
   CLI11_PARSE(app, argc, argv);

@@ -201,7 +201,7 @@ int Main(int argc, char** argv) {
   app.add_option("--scale", options.graph.scale, "1 is 2.4 M nodes, 123 M edges")->capture_default_str();
   app.add_option("--servers", options.graph.num_partitions, "partitions, each with a server")->capture_default_str();
   app.add_option("--clients", options.clients)->capture_default_str();
-  app.add_option("--client-threads", options.client_threads, "batches in the making")->capture_default_str();
+  app.add_option("--client-threads", options.client_threads, "concurrent batches")->capture_default_str();
   app.add_option("--server-threads", options.server_threads)->capture_default_str();
   app.add_option("--fanouts", options.fanouts, "by layer, the seeds' last")->delimiter(',')->capture_default_str();
   app.add_option("--batch-size", options.batch_size)->capture_default_str();

@@ -225,7 +225,7 @@ void AddSubcommand(CLI::App* parent, const char* name, const char* what, Run run
 }  // namespace
 
 void AddCheckpointCommand(CLI::App* app, Command* chosen) {
-  CLI::App* command = app->add_subcommand("checkpoint", "List, look into and verify a run's checkpoints");
+  CLI::App* command = app->add_subcommand("checkpoint", "List, inspect and verify a run's checkpoints");
   command->require_subcommand(1);
   AddSubcommand(command, "ls", "One line for each checkpoint, oldest first", List, chosen);
   AddSubcommand(command, "inspect", "Position of a checkpoint, the run that wrote it, settings of results", Inspect,

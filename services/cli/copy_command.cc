@@ -45,13 +45,15 @@ void AddCopyCommand(CLI::App* app, Command* chosen) {
   auto flags = std::make_shared<CopyFlags>();
   command->footer(kCopyFooter);
   AddHostFlags(command, &flags->hosts);
-  command->add_option("--workspace", flags->copy.workspace, "Folder on each host, absolute; made where it is missing")
+  command
+      ->add_option("--workspace", flags->copy.workspace,
+                   "Absolute path of a folder on each host; created if it does not exist")
       ->required();
   command->add_option("--partitions", flags->copy.partitions, "Folder of a partitioning, the one with manifest.json");
   command->add_option("--replicas", flags->copy.replicas, "spec.servers.replicasPerPartition of the job")
       ->check(CLI::Range(1, 16))
       ->capture_default_str();
-  command->add_option("--folder", flags->copy.folders, "A folder for every host, under its own name; repeatable")
+  command->add_option("--folder", flags->copy.folders, "A folder to copy to every host under its name; repeatable")
       ->take_all()
       ->allow_extra_args(false);
   command->add_flag("-q,--quiet", flags->out.quiet, "No progress, errors only");

@@ -49,15 +49,15 @@ Outcome FetchScript(const FetchScriptFlags& flags) {
 }  // namespace
 
 void AddFetchScriptCommand(CLI::App* app, Command* chosen) {
-  CLI::App* command = app->add_subcommand("fetch-script", "Fetch the script of a program, and compare its digest");
+  CLI::App* command = app->add_subcommand("fetch-script", "Fetch the script of a program and verify its digest");
   auto flags = std::make_shared<FetchScriptFlags>();
   command->footer(kFetchScriptFooter);
   command->add_option("uri", flags->uri, "The script or archive: a path, a file: URI or s3://bucket/key")->required();
-  command->add_option("--folder", flags->folder, "Folder that it is put into; made where it is missing")->required();
+  command->add_option("--folder", flags->folder, "Target folder; created if it does not exist")->required();
   command->add_option("--entrypoint", flags->entrypoint,
-                      "File of the archive that must be there; the archive is unpacked. Default: one file");
-  command->add_option("--sha256", flags->sha256, "SHA-256 of the script; another one is refused. Default: any");
-  command->add_option("--shown-as", flags->shown, "What messages call it; default: its URI");
+                      "File that the archive must contain; the archive is unpacked. Default: the script is one file");
+  command->add_option("--sha256", flags->sha256, "Expected SHA-256 of the script. Default: any");
+  command->add_option("--shown-as", flags->shown, "Name of the script in messages; default: its URI");
   command->callback([=] { *chosen = [flags] { return FetchScript(*flags); }; });
 }
 

@@ -47,13 +47,13 @@ struct GenerateFlags {
 
 void Declare(CLI::App* command, GenerateFlags* flags) {
   command->footer(kGenerateFooter);
-  command->add_option("-o,--output", flags->output, "Folder to make; must not exist, or be empty")
+  command->add_option("-o,--output", flags->output, "Folder to create; must not exist or must be empty")
       ->transform(partitioner::LocalPath())
       ->required();
   command->add_option("--shape", flags->shape, "What the other options change: small, products (ogbn-products' size)")
       ->check(CLI::IsMember({"small", "products"}))
       ->capture_default_str();
-  command->add_flag("--typed", flags->typed, "Papers and authors; classes show only in which relation an edge is of");
+  command->add_flag("--typed", flags->typed, "Papers and authors; only the relations of edges depend on the classes");
   command->add_option("--name", flags->name, "The graph's name");
   command->add_option("--nodes", flags->nodes, "Nodes; typed: papers and half as many authors together");
   command->add_option("--edges", flags->edges, "Directed edges");
@@ -62,14 +62,14 @@ void Declare(CLI::App* command, GenerateFlags* flags) {
   command->add_option("--feature-type", flags->feature_type, "f32, f16 or bf16")
       ->check(CLI::IsMember({"f32", "f16", "bf16"}))
       ->capture_default_str();
-  command->add_option("--signal", flags->signal, "How much of the class the features say (0: nothing)");
+  command->add_option("--signal", flags->signal, "How strongly features depend on the class (0: not at all)");
   command->add_option("--classes", flags->classes, "Classes of the labels; 0: no labels");
   command->add_option("--label-noise", flags->label_noise, "Fraction of labels drawn at random");
-  command->add_option("--train", flags->train_fraction, "Fraction of the nodes that train");
-  command->add_option("--validation", flags->validation_fraction, "Fraction of the nodes that validate");
-  command->add_option("--test", flags->test_fraction, "Fraction of the nodes that test");
+  command->add_option("--train", flags->train_fraction, "Fraction of training nodes");
+  command->add_option("--validation", flags->validation_fraction, "Fraction of validation nodes");
+  command->add_option("--test", flags->test_fraction, "Fraction of test nodes");
   command->add_flag("--edge-weights", flags->edge_weights, "An edge column 'weight'");
-  command->add_option("--seed", flags->seed, "The same seed makes the same graph")->capture_default_str();
+  command->add_option("--seed", flags->seed, "Random seed of the graph")->capture_default_str();
   AddThreadsFlag(command, &flags->threads);
   AddOutputFlags(command, &flags->out);
 }
@@ -168,7 +168,7 @@ Outcome Generate(const GenerateFlags& flags) {
 
 void AddGenerateCommand(CLI::App* app, Command* chosen) {
   CLI::App* command =
-      app->add_subcommand("generate", "Make a graph from a seed: power-law degrees, planted communities");
+      app->add_subcommand("generate", "Generate a graph with power-law degrees and planted communities");
   auto flags = std::make_shared<GenerateFlags>();
   Declare(command, flags.get());
   command->callback([=] { *chosen = [flags] { return Generate(*flags); }; });

@@ -17,7 +17,7 @@ Outcome ServeLaunch() {
 }  // namespace
 
 void AddHostCommand(CLI::App* app, Command* chosen) {
-  CLI::App* command = app->add_subcommand("host", "What `espalier launch` starts on a host")->group("");
+  CLI::App* command = app->add_subcommand("host", "The agent that `espalier launch` starts on a host")->group("");
   command->callback([=] { *chosen = ServeLaunch; });
 }
 

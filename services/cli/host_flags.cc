@@ -9,13 +9,15 @@ void AddHostFlags(CLI::App* command, HostFlags* flags) {
   launch::SshOptions& ssh = flags->connect.session.ssh;
   command
       ->add_option("--hosts", flags->connect.hosts_file,
-                   "File of the hosts, 'ADDRESS [PORT]' a line; PORT, by default 30050, is their first graph server's")
+                   "File with one host per line, 'ADDRESS [PORT]'; PORT, by default 30050, is the port of the host's "
+                   "first graph server")
       ->required();
-  command->add_option("--bin", flags->program_folder, "Folder of Espalier's programs on the hosts; default: as here");
-  command->add_option("--ssh-user", ssh.user, "User on the hosts; default: as ssh's configuration says");
-  command->add_option("--ssh-port", ssh.port, "Port of sshd on the hosts; default: likewise")
+  command->add_option("--bin", flags->program_folder,
+                      "Folder of Espalier's programs on the hosts; default: the folder on this machine");
+  command->add_option("--ssh-user", ssh.user, "User on the hosts; default: from ssh's configuration");
+  command->add_option("--ssh-port", ssh.port, "Port of sshd on the hosts; default: from ssh's configuration")
       ->check(CLI::Range(1, 65535));
-  command->add_option("--ssh-key", ssh.identity_file, "File of the private key; default: likewise");
+  command->add_option("--ssh-key", ssh.identity_file, "File of the private key; default: from ssh's configuration");
   command->add_option("--ssh-option", ssh.settings, "Name=value, as for ssh -o; repeatable")
       ->take_all()
       ->allow_extra_args(false);

@@ -64,7 +64,7 @@ void AddImportCommand(CLI::App* app, Command* chosen) {
       ->add_option("source", flags->source.path,
                    "Folder of the graph; of triples also one file: path, file: or s3: URI")
       ->required();
-  command->add_option("-o,--output", flags->output, "Folder to make; must not exist, or be empty")
+  command->add_option("-o,--output", flags->output, "Folder to create; must not exist or must be empty")
       ->transform(partitioner::LocalPath())
       ->required();
   AddSourceFlags(command, &flags->source)->required();

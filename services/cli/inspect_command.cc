@@ -45,12 +45,12 @@ Outcome Inspect(const InspectFlags& flags) {
 }  // namespace
 
 void AddInspectCommand(CLI::App* app, Command* chosen) {
-  CLI::App* command = app->add_subcommand("inspect", "Print what a partitioning, or a run's outputs, consist of");
+  CLI::App* command = app->add_subcommand("inspect", "Print the contents of a partitioning or of a run's outputs");
   auto flags = std::make_shared<InspectFlags>();
   command->footer(kInspectFooter);
   command->add_option("uri", flags->uri, "A partitioning, a folder that holds one, or a run's output.uri")->required();
-  command->add_option("--node", flags->node, "Where this original node id is, and its columns");
-  command->add_option("--type", flags->node_type, "The node's type, where there are several");
+  command->add_option("--node", flags->node, "Print the partition and the columns of this original node id");
+  command->add_option("--type", flags->node_type, "The node's type, if the graph has several");
   partitioner::AddCacheFlags(command, &flags->cache);
   AddJsonFlag(command, &flags->json);
   command->callback([=] { *chosen = [flags] { return Inspect(*flags); }; });

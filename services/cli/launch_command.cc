@@ -39,7 +39,7 @@ void Declare(CLI::App* command, LaunchFlags* flags) {
   AddHostFlags(command, &flags->hosts);
   AddJobFlags(command, &flags->run);
   command->add_option("--workspace", launch.fleet.workspace,
-                      "Folder on each host, absolute, for its files of this job; default: --output's path");
+                      "Absolute path of a folder on each host for files of this job; default: the path of --output");
   const auto per_host = CLI::Range(1u, 4096u);
   command->add_option("--servers-per-host", launch.servers_per_host, "Partitions, each with its server, for each host")
       ->check(per_host);
@@ -51,8 +51,9 @@ void Declare(CLI::App* command, LaunchFlags* flags) {
       ->check(CLI::Range(0u, 1024u))
       ->capture_default_str();
   command
-      ->add_option("--env", flags->environment,
-                   "NAME=VALUE for every process on the hosts, or NAME: its value here; repeatable")
+      ->add_option(
+          "--env", flags->environment,
+          "NAME=VALUE for every process on the hosts, or NAME for the value in this command's environment; repeatable")
       ->take_all()
       ->allow_extra_args(false);
   command->add_flag("--copy", launch.fleet.copy_partitions,
@@ -67,7 +68,7 @@ void Declare(CLI::App* command, LaunchFlags* flags) {
   command->add_flag("--logs", flags->all_lines, "Show every line that a process logs; default: warnings and errors");
   command
       ->add_option("--lost-seconds", flags->lost_seconds,
-                   "A host that has not heard of this command for so long ends its processes")
+                   "A host that receives nothing from this command for this time ends its processes")
       ->check(CLI::Range(10, 86400))
       ->capture_default_str();
   AddPatienceFlags(command, &flags->run);

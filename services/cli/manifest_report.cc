@@ -76,12 +76,12 @@ std::string StructureText(const format::Manifest& manifest) {
 
 // Returns the range of global ids of each partition, " [0, 1354) [1354, 2708)", for at most 16 partitions.
 std::string RangesText(std::span<const uint64_t> first) {
-  constexpr size_t kMostShown = 16;
+  constexpr size_t kMaxShown = 16;
   std::string text;
-  for (size_t p = 0; p + 1 < first.size() && p < kMostShown; ++p) {
+  for (size_t p = 0; p + 1 < first.size() && p < kMaxShown; ++p) {
     text += " [" + std::to_string(first[p]) + ", " + std::to_string(first[p + 1]) + ")";
   }
-  return first.size() - 1 > kMostShown ? text + " ..." : text;
+  return first.size() - 1 > kMaxShown ? text + " ..." : text;
 }
 
 }  // namespace

@@ -67,15 +67,15 @@ void Declare(CLI::App* command, PartitionFlags* flags) {
                    "Besides nodes, by METIS and Streaming: NodeTypes, TrainNodes, Edges (separated by commas)")
       ->transform(CLI::IsMember({"NodeTypes", "TrainNodes", "Edges"}, CLI::ignore_case))
       ->delimiter(',');
-  command->add_option("--train-split", flags->pipeline.train_split, "Whose training nodes TrainNodes balances");
+  command->add_option("--train-split", flags->pipeline.train_split, "Split whose training nodes TrainNodes balances");
   command->add_option("--assignment", flags->assignment,
                       "External: folder with <node type>.npy or .txt of partition numbers");
   command->add_option("--time-column", flags->time_column, "Edge column that orders in-edges");
   command
       ->add_option("--source-columns", flags->source_columns,
-                   "Node columns that in-edges get a copy of, their source's: original_id (for LABOR), masks")
+                   "Node columns that are copied from the source node to in-edges: original_id (for LABOR), masks")
       ->delimiter(',');
-  command->add_option("--seed", flags->seed, "Of everything random in the algorithm")->capture_default_str();
+  command->add_option("--seed", flags->seed, "Random seed of the algorithm")->capture_default_str();
   command->add_flag("--again", flags->again, "Partition even if an identical partitioning exists");
   command
       ->add_option("--export-mappings", flags->mappings_folder,

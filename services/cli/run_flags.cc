@@ -21,8 +21,9 @@ std::string FolderOfThisProgram() {
 }
 
 void AddJobFlags(CLI::App* command, RunFlags* flags) {
-  CLI::Option* const file = command->add_option(
-      "-f,--file", flags->run.job_file, "The DistTraining document, YAML or JSON; of a program --set may say all");
+  CLI::Option* const file =
+      command->add_option("-f,--file", flags->run.job_file,
+                          "The DistTraining document, YAML or JSON; optional for a program if --set gives all fields");
   if (flags->run.roles.program.empty()) file->required();
   command->add_option("-o,--output", flags->run.output_folder, "Folder for the result, outputs, partitions and logs")
       ->transform(partitioner::LocalPath())
@@ -42,7 +43,7 @@ void AddAccessFlag(CLI::App* command, RunFlags* flags) {
 
 void AddResumeFlags(CLI::App* command, RunFlags* flags) {
   CLI::Option* resume =
-      command->add_flag("--resume", flags->run.resume, "Go on from the newest checkpoint of an interrupted run");
+      command->add_flag("--resume", flags->run.resume, "Resume from the newest checkpoint of an interrupted run");
   command
       ->add_flag("--restart", flags->run.restart,
                  "Start over: removes an interrupted run's checkpoints and another job's results, if any")
@@ -51,10 +52,10 @@ void AddResumeFlags(CLI::App* command, RunFlags* flags) {
 
 void AddPatienceFlags(CLI::App* command, RunFlags* flags) {
   command->add_flag("--keep-logs", flags->run.keep_logs, "Keep the logs of an earlier run in the same folder");
-  command->add_option("--ready-seconds", flags->ready_seconds, "How long a process may take to get ready")
+  command->add_option("--ready-seconds", flags->ready_seconds, "Time limit for a process to become ready")
       ->check(CLI::Range(0.1, 86400.0))
       ->capture_default_str();
-  command->add_option("--grace-seconds", flags->grace_seconds, "From asking a process to end to killing it")
+  command->add_option("--grace-seconds", flags->grace_seconds, "Time between SIGTERM and SIGKILL for a process")
       ->check(CLI::Range(0.0, 3600.0))
       ->capture_default_str();
   AddOutputFlags(command, &flags->out);

@@ -31,7 +31,7 @@ CLI::Option* AddSourceFlags(CLI::App* command, SourceFlags* flags) {
                     "Triples: relation, head, tail instead of head, relation, tail");
   command->add_flag("--first-appearance", flags->first_appearance,
                     "Triples: ids by first appearance, not by sorted name");
-  command->add_flag("--drop-self-loops", flags->drop_self_loops, "Leave out edges from a node to itself");
+  command->add_flag("--drop-self-loops", flags->drop_self_loops, "Remove edges from a node to itself");
   command->add_flag("--add-reverse-edges", flags->add_reverse_edges,
                     "One node type: symmetrize; typed: a reverse relation for each relation");
   command->add_flag("--drop-duplicate-edges", flags->drop_duplicate_edges, "Keep one of parallel edges");
@@ -39,22 +39,21 @@ CLI::Option* AddSourceFlags(CLI::App* command, SourceFlags* flags) {
                     "Divide each node's features by their sum: floating columns of two or more dimensions");
   command
       ->add_option("--feature-dtype", flags->feature_dtype,
-                   "Data type of the same columns, which trainers widen to F32: Source, F32, F16 or BF16")
+                   "Data type of these columns: Source, F32, F16 or BF16; trainers convert them to F32")
       ->transform(CLI::IsMember({"Source", "F32", "F16", "BF16"}, CLI::ignore_case));
   command
-      ->add_option("--label", flags->labels,
-                   "Columns that hold labels: they may lack values (NaN), as label, labels, y and *-label may, and "
-                   "--normalize-features and --feature-dtype do not change them, nor node-label: NAME or "
-                   "NAME,NAME")
+      ->add_option(
+          "--label", flags->labels,
+          "Further columns with labels, besides label, labels, y and *-label: they may have missing values (NaN), and "
+          "--normalize-features and --feature-dtype do not change them, nor node-label: NAME or NAME,NAME")
       ->delimiter(',')
       ->allow_extra_args(false);
   command->add_option(
       "--hold-out", flags->held_out.split,
       "Split of edges whose validation and test edges are removed from the graph (they stay in the split)");
-  command->add_option("--edge-type", flags->held_out.edge_type,
-                      "--hold-out: whose split; by default every edge type's");
+  command->add_option("--edge-type", flags->held_out.edge_type, "--hold-out: edge type of the split; by default all");
   command->add_option("--reverse-edge-type", flags->held_out.reverse_edge_type,
-                      "--hold-out: edge type with the same edges the other way round, left out with them");
+                      "--hold-out: edge type with the same edges in reverse direction, which are removed with them");
   return format;
 }
 

@@ -126,8 +126,7 @@ Outcome Verify(const VerifyFlags& flags) {
 }  // namespace
 
 void AddVerifyCommand(CLI::App* app, Command* chosen) {
-  CLI::App* command =
-      app->add_subcommand("verify", "Recompute everything that a partitioning, or a run's outputs, promise");
+  CLI::App* command = app->add_subcommand("verify", "Verify the contents of a partitioning or of a run's outputs");
   auto flags = std::make_shared<VerifyFlags>();
   command->footer(kVerifyFooter);
   command->add_option("uri", flags->uri, "A partitioning, a folder that holds one, or a run's output.uri")->required();

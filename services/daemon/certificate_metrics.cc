@@ -6,7 +6,7 @@
 namespace espalier::daemon {
 namespace {
 
-constexpr size_t kMostCertificateBytes = 1 << 20;
+constexpr size_t kMaxCertificateBytes = 1 << 20;
 
 }  // namespace
 
@@ -14,8 +14,8 @@ std::shared_ptr<void> WatchCertificateExpiry(const TlsFlags& flags, telemetry::M
   if (!flags.any()) return nullptr;
   return registry.BeforeSerialize([path = flags.certificate_file,
                                    expiry = registry.AddGauge("espalier_tls_certificate_expiry_timestamp_seconds",
-                                                              "When this process's certificate runs out.")]() mutable {
-    const Result<std::string> pem = ReadFile(path, kMostCertificateBytes);
+                                                              "Expiry time of this process's certificate.")]() mutable {
+    const Result<std::string> pem = ReadFile(path, kMaxCertificateBytes);
     if (!pem.ok()) return;
     const Result<pki::CertificateDetails> details = pki::ParseDetails(*pem);
     if (details.ok()) expiry.Set(static_cast<double>(details->expires_at.time_since_epoch().count()));

@@ -20,12 +20,12 @@ using telemetry::Level;
 using telemetry::Log;
 
 void AddProcessFlags(CLI::App& app, ProcessOptions* options) {
-  app.add_option("--listen", options->listen, "host:port of the RPCs; port 0 picks a free one")
+  app.add_option("--listen", options->listen, "host:port of the RPCs; port 0 selects a free port")
       ->envname("ESPALIER_LISTEN")
       ->capture_default_str();
-  app.add_flag(
-         "--insecure-listen-any", options->insecure_listen_any,
-         "allow --listen on addresses that other machines reach: connections are neither encrypted nor authenticated")
+  app.add_flag("--insecure-listen-any", options->insecure_listen_any,
+               "allow --listen on addresses that other machines can reach: connections are neither encrypted nor "
+               "authenticated")
       ->envname("ESPALIER_INSECURE_LISTEN_ANY");
   AddTlsFlags(app, &options->tls);
   app.add_option("--admin-listen", options->admin_listen, "host:port of /metrics, /livez, /readyz and /status")
@@ -37,11 +37,11 @@ void AddProcessFlags(CLI::App& app, ProcessOptions* options) {
   app.add_option("--log-format", options->log_format, "text, json, or auto (text on a terminal)")
       ->envname("ESPALIER_LOG_FORMAT")
       ->capture_default_str();
-  app.add_option("--threads", options->threads, "threads that answer requests; 0: as many as processors")
+  app.add_option("--threads", options->threads, "threads that serve requests; 0: number of processors")
       ->envname("ESPALIER_THREADS")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
-  app.add_option("--drain-seconds", options->drain_seconds, "how long calls under way may take after SIGTERM")
+  app.add_option("--drain-seconds", options->drain_seconds, "how long running calls may take after SIGTERM")
       ->envname("ESPALIER_DRAIN_SECONDS")
       ->check(CLI::Range(0, 3600))
       ->capture_default_str();
@@ -49,7 +49,7 @@ void AddProcessFlags(CLI::App& app, ProcessOptions* options) {
       ->envname("ESPALIER_MAX_REQUEST_MIB")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
-  app.add_option("--max-reply-mib", options->max_reply_mib, "requests with larger answers are refused")
+  app.add_option("--max-reply-mib", options->max_reply_mib, "requests with larger responses are refused")
       ->envname("ESPALIER_MAX_REPLY_MIB")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();

@@ -5,12 +5,12 @@
 namespace espalier::graph {
 
 std::string OutDegreeColumnName(const CanonicalEdgeType& edge_type) {
-  constexpr size_t kMostCharacters = 128;  // CheckName's
+  constexpr size_t kMaxCharacters = 128;  // CheckName's
   const std::string prefix(kOutDegreePrefix);
   const std::string name = prefix + edge_type.relation + "." + edge_type.destination;
   const bool ambiguous =
       edge_type.relation.find('.') != std::string::npos || edge_type.destination.find('.') != std::string::npos;
-  return ambiguous || name.size() > kMostCharacters ? prefix + ToHex(Hash64(edge_type.Name())) : name;
+  return ambiguous || name.size() > kMaxCharacters ? prefix + ToHex(Hash64(edge_type.Name())) : name;
 }
 
 }  // namespace espalier::graph

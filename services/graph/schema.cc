@@ -15,7 +15,7 @@ bool IsWordCharacter(char c) {
 }
 
 // The most names listed in a message, because a knowledge graph has hundreds of relations.
-constexpr size_t kMostListed = 40;
+constexpr size_t kMaxListed = 40;
 
 Status NoSuchType(const std::string& kind, size_t type, size_t num_types) {
   return InvalidArgument(kind + " " + std::to_string(type) + " does not exist; the graph has " +
@@ -52,8 +52,8 @@ size_t FindPosition(const std::vector<std::string>& names, std::string_view name
 
 std::string JoinNames(const std::vector<std::string>& names) {
   std::string text;
-  for (size_t i = 0; i < std::min(names.size(), kMostListed); ++i) text += (text.empty() ? "" : ", ") + names[i];
-  if (names.size() > kMostListed) text += ", ... and " + std::to_string(names.size() - kMostListed) + " more";
+  for (size_t i = 0; i < std::min(names.size(), kMaxListed); ++i) text += (text.empty() ? "" : ", ") + names[i];
+  if (names.size() > kMaxListed) text += ", ... and " + std::to_string(names.size() - kMaxListed) + " more";
   return text.empty() ? "none" : text;
 }
 

@@ -236,10 +236,10 @@ constexpr int64_t MaxNegativesOfShare(sampler::NegativeKind kind, int64_t width)
 }
 
 // The limit of kInDegree negatives in a step of all trainers together: every trainer fetches all of them.
-inline constexpr int64_t kMostInDegreeNegatives = int64_t{1} << 24;
+inline constexpr int64_t kMaxInDegreeNegatives = int64_t{1} << 24;
 
 // The limit of NegativesOfShare if a sampler process draws the negatives (messages::ServiceLimits::max_rows).
-inline constexpr int64_t kMostNegativesOfSampler = int64_t{1} << 24;
+inline constexpr int64_t kMaxNegativesOfSampler = int64_t{1} << 24;
 
 // Returns the names of the edge types of link prediction, in ascending order; empty for all types of the graph.
 inline std::vector<std::string> EdgeTypeNames(const Task& task) {
@@ -257,9 +257,9 @@ inline bool HasEmbeddings(const Training& training) {
   return false;
 }
 
-inline constexpr uint32_t kMostContainersPerPod = 16;
+inline constexpr uint32_t kMaxContainersPerPod = 16;
 // The limit of server processes of a job: rpc::kMaxAddresses, the number of addresses that clients accept.
-inline constexpr uint32_t kMostServerProcesses = 65536;
+inline constexpr uint32_t kMaxServerProcesses = 65536;
 
 // A shared library with user functions that graph servers load (docs/server-plugins.md).
 struct ServerPlugin {

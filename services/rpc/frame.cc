@@ -40,8 +40,8 @@ const std::byte* ToBytes(const grpc::Slice& slice) { return reinterpret_cast<con
 
 // Memory for tensors that arrive in several slices. Never destroyed: threads may read messages until the process exits.
 BufferPool& MessageBuffers() {
-  constexpr size_t kMostIdleBytes = size_t{64} << 20;
-  static auto* const buffers = new BufferPool(kMostIdleBytes);
+  constexpr size_t kMaxIdleBytes = size_t{64} << 20;
+  static auto* const buffers = new BufferPool(kMaxIdleBytes);
   return *buffers;
 }
 

@@ -88,7 +88,7 @@ TEST(WorkerPoolTest, RefusesWhenTheQueueIsFull) {
 
 TEST(WorkerPoolTest, RefusesWhatHoldsMoreThanMayWait) {
   std::latch started(1), go_on(1);
-  WorkerPool pool(1, 1000, /*most_waiting_bytes=*/100);
+  WorkerPool pool(1, 1000, /*max_waiting_bytes=*/100);
   const auto block = [&] {
     started.count_down();
     go_on.wait();

@@ -8,8 +8,8 @@
 
 namespace espalier::rpc {
 
-WorkerPool::WorkerPool(int num_threads, size_t queue_capacity, size_t most_waiting_bytes)
-    : queue_capacity_(queue_capacity), most_waiting_bytes_(most_waiting_bytes) {
+WorkerPool::WorkerPool(int num_threads, size_t queue_capacity, size_t max_waiting_bytes)
+    : queue_capacity_(queue_capacity), max_waiting_bytes_(max_waiting_bytes) {
   StartThreads(
       threads_, num_threads, [this] { RunWorker(); },
       [this] {
@@ -28,7 +28,7 @@ WorkerPool::~WorkerPool() {
 
 bool WorkerPool::HasRoomFor(size_t size_bytes) const {
   if (queue_.size() >= queue_capacity_) return false;
-  return queue_.empty() || size_bytes <= most_waiting_bytes_ - std::min(most_waiting_bytes_, waiting_bytes_);
+  return queue_.empty() || size_bytes <= max_waiting_bytes_ - std::min(max_waiting_bytes_, waiting_bytes_);
 }
 
 bool WorkerPool::TrySubmit(std::function<void()> work, size_t size_bytes) {

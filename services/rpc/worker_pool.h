@@ -13,8 +13,8 @@ namespace espalier::rpc {
 // A fixed number of threads and a bounded queue. Thread-safe.
 class WorkerPool {
  public:
-  // `most_waiting_bytes` limits the sum of size_bytes of the queued work.
-  WorkerPool(int num_threads, size_t queue_capacity, size_t most_waiting_bytes = std::numeric_limits<size_t>::max());
+  // `max_waiting_bytes` limits the sum of size_bytes of the queued work.
+  WorkerPool(int num_threads, size_t queue_capacity, size_t max_waiting_bytes = std::numeric_limits<size_t>::max());
   // Runs the queued work, then joins the threads.
   ~WorkerPool();
 
@@ -34,7 +34,7 @@ class WorkerPool {
   bool HasWorkOrStops() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stopping_ || !queue_.empty(); }
 
   const size_t queue_capacity_;
-  const size_t most_waiting_bytes_;
+  const size_t max_waiting_bytes_;
   mutable Mutex mutex_;
   std::deque<Waiting> queue_ ABSL_GUARDED_BY(mutex_);
   size_t waiting_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // sum over queue_

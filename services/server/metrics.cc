@@ -11,7 +11,7 @@ void RpcMetrics::Finished(const std::string& method, StatusCode code, double sec
   const auto [entry, is_new] = methods_.try_emplace(method);
   MethodSeries& metrics = entry->second;
   if (is_new) {
-    metrics.seconds = registry_.AddHistogram("espalier_rpc_call_seconds", "Time from a call's arrival to its answer.",
+    metrics.seconds = registry_.AddHistogram("espalier_rpc_call_seconds", "Time from a call's arrival to its response.",
                                              telemetry::ExponentialBuckets(0.0001, 4, 10), {{"method", method}});
     metrics.request_bytes =
         registry_.AddCounter("espalier_rpc_request_bytes_total", "Bytes of requests.", {{"method", method}});
@@ -20,7 +20,7 @@ void RpcMetrics::Finished(const std::string& method, StatusCode code, double sec
   }
   const auto [counter, is_new_code] = metrics.by_code.try_emplace(code);
   if (is_new_code) {
-    counter->second = registry_.AddCounter("espalier_rpc_calls_total", "Calls answered, by status code.",
+    counter->second = registry_.AddCounter("espalier_rpc_calls_total", "Completed calls, by status code.",
                                            {{"method", method}, {"code", StatusCodeName(code)}});
   }
   metrics.seconds.Observe(seconds);

@@ -6,23 +6,23 @@
 namespace espalier::server {
 namespace {
 
-constexpr size_t kMostNamesShown = 20;
-constexpr size_t kMostNameBytesShown = 260;  // of the requested name: two names and a slash
+constexpr size_t kMaxNamesShown = 20;
+constexpr size_t kMaxNameBytesShown = 260;  // of the requested name: two names and a slash
 
 // Returns Unimplemented with the existing names. `what` is the kind of entry in `existing`.
 template <class Entry>
 Status NoneOfThatName(const std::string& what, const std::string& name, const std::map<std::string, Entry>& existing,
                       bool has_plugins) {
-  const std::string message = "no " + what + " '" + name.substr(0, kMostNameBytesShown) + "'; ";
+  const std::string message = "no " + what + " '" + name.substr(0, kMaxNameBytesShown) + "'; ";
   if (!has_plugins) return Unimplemented(message + "this server has no plugins (spec.servers.plugins)");
   if (existing.empty()) return Unimplemented(message + "this server's plugins have none");
   std::string names;
   size_t shown = 0;
   for (const auto& [other, entry] : existing) {
-    if (++shown > kMostNamesShown) break;
+    if (++shown > kMaxNamesShown) break;
     names += (names.empty() ? "'" : ", '") + other + "'";
   }
-  return Unimplemented(message + "there are " + names + (shown > kMostNamesShown ? " and more" : ""));
+  return Unimplemented(message + "there are " + names + (shown > kMaxNamesShown ? " and more" : ""));
 }
 
 }  // namespace

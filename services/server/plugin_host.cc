@@ -12,7 +12,7 @@
 namespace espalier::server {
 namespace {
 
-constexpr size_t kMostMessageBytes = 1024;
+constexpr size_t kMaxMessageBytes = 1024;
 
 constexpr bool IsNumbered(DType dtype, uint32_t number) { return static_cast<uint32_t>(dtype) == number; }
 static_assert(IsNumbered(DType::kBool, ESPALIER_BOOL) && IsNumbered(DType::kU8, ESPALIER_U8) &&
@@ -140,7 +140,7 @@ int32_t HostAppendResponse(EspalierCall* call, const void* data, size_t size_byt
 // status.
 void HostSetError(EspalierCall* call, const char* message) {
   if (message == nullptr) return;
-  call->message.assign(message, strnlen(message, kMostMessageBytes));
+  call->message.assign(message, strnlen(message, kMaxMessageBytes));
   std::replace_if(
       call->message.begin(), call->message.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
 }

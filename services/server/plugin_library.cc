@@ -14,7 +14,7 @@
 namespace espalier::server {
 namespace {
 
-constexpr uint32_t kMostEntries = 256;  // of each kind
+constexpr uint32_t kMaxEntries = 256;  // of each kind
 
 // The table that version 1 of the interface returned.
 struct PluginOfVersion1 {
@@ -86,7 +86,7 @@ Result<EspalierPlugin> Open(const std::string& path) {
 
 Status CheckCounts(const EspalierPlugin& plugin) {
   const auto fits = [](uint32_t count, const void* entries) {
-    return count <= kMostEntries && (count == 0 || entries != nullptr);
+    return count <= kMaxEntries && (count == 0 || entries != nullptr);
   };
   const bool has_any = plugin.num_functions > 0 || plugin.num_initializers > 0;
   if (has_any && fits(plugin.num_functions, plugin.functions) && fits(plugin.num_initializers, plugin.initializers)) {
@@ -94,7 +94,7 @@ Status CheckCounts(const EspalierPlugin& plugin) {
   }
   return FailedPrecondition("it has " + std::to_string(plugin.num_functions) + " functions and " +
                             std::to_string(plugin.num_initializers) + " initializers, expected 1 at least and " +
-                            std::to_string(kMostEntries) + " of each at most");
+                            std::to_string(kMaxEntries) + " of each at most");
 }
 
 // Checks the name and the code of one function or initializer; `what` is the kind.

@@ -23,7 +23,7 @@ static_assert(IsNumbered(RowWrite::kAssign, ESPALIER_ASSIGN) && IsNumbered(RowWr
               IsNumbered(RowWrite::kMin, ESPALIER_MIN) && IsNumbered(RowWrite::kMax, ESPALIER_MAX) &&
               IsNumbered(RowWrite::kOr, ESPALIER_OR));
 
-constexpr size_t kMostNameBytes = 128;     // the limit of graph::CheckName
+constexpr size_t kMaxNameBytes = 128;      // the limit of graph::CheckName
 constexpr uint64_t kBytesOfAChange = 256;  // overhead besides rows and values, as documented in espalier_plugin.h
 
 // Calls `ask` and blocks until the owner has answered, which an owner in this process does at once.
@@ -92,7 +92,7 @@ Status PluginTensors::Find(uint32_t rows_of, uint32_t type, const char* name, Es
   }
   sampler::TensorId id;
   ASSIGN_OR_RETURN(id.rows, ParseRowSpace(rows_of, type));
-  id.name.assign(name, strnlen(name, kMostNameBytes + 1));
+  id.name.assign(name, strnlen(name, kMaxNameBytes + 1));
   RETURN_IF_ERROR(graph::CheckName("tensor", id.name));
   id.job = caller_.job;
   id.incarnation = caller_.incarnation;

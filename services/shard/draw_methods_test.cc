@@ -336,7 +336,7 @@ TEST_F(DrawMethodsTest, LaborsWorkIsBounded) {
   EXPECT_TRUE(status_with(3 * long_rows, 3).ok());
   EXPECT_EQ(status_with(long_rows - 1, 1).code(), StatusCode::kResourceExhausted);
   EXPECT_THAT(status_with(long_rows - 1, 1).message(),
-              HasSubstr("a hop would look at " + std::to_string(long_rows) + " in-edges"));
+              HasSubstr("a hop would read " + std::to_string(long_rows) + " in-edges"));
   EXPECT_EQ(status_with(3 * long_rows - 1, 3).code(), StatusCode::kResourceExhausted);
 }
 

@@ -82,11 +82,11 @@ Result<Rows> ReadRows(std::span<const Indptr> indptr, const IdArray& original_id
 // A request with few draws must not cause unbounded work: LABOR and exclusion visit every in-edge of a row.
 Status CheckBudget(const Rows& rows, const HopBudget& budget) {
   if (rows.lookups > budget.lookups) {
-    return ResourceExhausted("a hop would look at " + std::to_string(rows.lookups) + " in-edges, the limit allows " +
-                             std::to_string(budget.lookups) + ": ask for fewer nodes at once");
+    return ResourceExhausted("a hop would read " + std::to_string(rows.lookups) + " in-edges, the limit allows " +
+                             std::to_string(budget.lookups) + ": request fewer nodes at once");
   }
   if (rows.max_draws > budget.draws) {
-    return ResourceExhausted("a hop would draw up to " + std::to_string(rows.max_draws) + " in-edges, the limit is " +
+    return ResourceExhausted("a hop would sample up to " + std::to_string(rows.max_draws) + " in-edges, the limit is " +
                              std::to_string(budget.draws));
   }
   return {};

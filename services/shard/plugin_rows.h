@@ -12,7 +12,7 @@ namespace espalier::shard {
 // Approximate bytes of rows per call of the initializer, at least one row: each call sees few ids, and the deadline is
 // checked between calls.
 inline constexpr size_t kPluginBlockBytes = size_t{1} << 20;
-inline constexpr uint64_t kMostPluginBlockRows = uint64_t{1} << 16;
+inline constexpr uint64_t kMaxPluginBlockRows = uint64_t{1} << 16;
 
 // Arguments of FillByPlugin; all of them outlive the call. The spec has been checked.
 struct PluginFill {

@@ -9,7 +9,7 @@ void RequestMetrics::Finished(const RequestRecord& request) {
   if (is_new) {
     const telemetry::Labels labels = {{"operation", request.operation}};
     metrics.seconds = registry_.AddHistogram("espalier_storage_request_seconds",
-                                             "Time of one request to S3, from its start to the end of the answer.",
+                                             "Time of one request to S3, from its start to the end of the response.",
                                              telemetry::ExponentialBuckets(0.001, 4, 9), labels);
     metrics.sent_bytes =
         registry_.AddCounter("espalier_storage_sent_bytes_total", "Bytes of bodies sent to S3.", labels);
@@ -20,7 +20,7 @@ void RequestMetrics::Finished(const RequestRecord& request) {
   if (is_new_code) {
     counter->second = registry_.AddCounter(
         "espalier_storage_requests_total",
-        "Requests to S3, the repeated ones too, by operation and HTTP status or the reason why there was no answer.",
+        "Requests to S3, including retries, by operation and HTTP status or the reason why there was no response.",
         {{"operation", request.operation}, {"code", request.code}});
   }
   metrics.seconds.Observe(request.seconds);

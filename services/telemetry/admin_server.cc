@@ -40,9 +40,9 @@ class AdminServer::Impl {
       : options_(options),
         socket_(std::move(socket)),
         registry_(registry),
-        requests_(registry.AddCounter("espalier_admin_requests_total", "Requests answered on the admin port.")),
+        requests_(registry.AddCounter("espalier_admin_requests_total", "Requests served on the admin port.")),
         dropped_(registry.AddCounter("espalier_admin_dropped_connections_total",
-                                     "Admin connections closed unanswered: too slow, too many, or broken.")) {
+                                     "Admin connections closed without a response: too slow, too many, or broken.")) {
     ESPALIER_CHECK(pipe2(wake_.data(), O_CLOEXEC | O_NONBLOCK) == 0) << "pipe2: errno " << errno;
     Reserve();
     thread_ = std::thread([this] { Run(); });

@@ -60,10 +60,9 @@ uint64_t PeakResidentBytes() { return static_cast<uint64_t>(Usage().ru_maxrss) *
 
 ProcessMetrics::ProcessMetrics(MetricRegistry& registry)
     : registry_(registry),
-      resident_bytes_(
-          registry.AddGauge("espalier_process_resident_bytes", "Memory resident now, shared pages included.")),
+      resident_bytes_(registry.AddGauge("espalier_process_resident_bytes", "Resident memory, including shared pages.")),
       unreclaimable_bytes_(
-          registry.AddGauge("espalier_process_unreclaimable_bytes", "Resident memory that is not of mapped files.")),
+          registry.AddGauge("espalier_process_unreclaimable_bytes", "Resident memory except mapped files.")),
       peak_resident_bytes_(
           registry.AddGauge("espalier_process_peak_resident_bytes", "Largest resident memory so far.")),
       cpu_seconds_(registry.AddCounter("espalier_process_cpu_seconds_total", "Processor time used, user and system.")),
@@ -97,7 +96,7 @@ void ProcessMetrics::SetMemoryLimit(std::optional<uint64_t> limit) {
   if (!limit.has_value()) return memory_limit_bytes_.reset();
   if (memory_limit_bytes_ == nullptr) {
     memory_limit_bytes_ = registry_.AddTemporaryGauge("espalier_process_memory_limit_bytes",
-                                                      "Most memory that its control groups allow.", {});
+                                                      "Smallest memory limit of the process's control groups.", {});
   }
   memory_limit_bytes_->Set(static_cast<double>(*limit));
 }

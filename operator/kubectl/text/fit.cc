@@ -67,7 +67,7 @@ std::string FitText(std::string_view text, size_t width, size_t rows) {
 std::vector<std::string> LastRows(const std::vector<std::string>& lines, size_t width, size_t rows) {
   std::vector<std::string> last;
   for (auto line = lines.rbegin(); line != lines.rend() && last.size() < rows; ++line) {
-    const std::vector<std::string> wrapped = WrapLine(*line, width, std::min(kMostRowsOfALine, rows - last.size()));
+    const std::vector<std::string> wrapped = WrapLine(*line, width, std::min(kMaxRowsPerLine, rows - last.size()));
     last.insert(last.begin(), wrapped.begin(), wrapped.end());
   }
   return last;

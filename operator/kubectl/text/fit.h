@@ -9,7 +9,7 @@ namespace espalier::ctl::text {
 
 // The most rows that one line of a log or list may take. Three rows usually show the message of a JSON line, which
 // follows the time and the source.
-inline constexpr size_t kMostRowsOfALine = 3;
+inline constexpr size_t kMaxRowsPerLine = 3;
 
 // Returns the lines without their newlines; an empty text has none.
 std::vector<std::string> SplitLines(std::string_view text);

@@ -48,7 +48,7 @@ class Page {
     std::vector<size_t> wanted;
     for (Listing& listing : *listings) {
       listing.title = text::CutToWidth(listing.title, *columns_ - 1);
-      wanted.push_back(SelectLast(listing, listing.lines.size() * text::kMostRowsOfALine).size());
+      wanted.push_back(SelectLast(listing, listing.lines.size() * text::kMaxRowsPerLine).size());
     }
     const std::vector<size_t> given = text::SharedRows(wanted, rows - std::min(rows, 2 * listings->size()));
     for (size_t i = 0; i < given.size(); ++i) (*listings)[i].lines = SelectLast((*listings)[i], given[i]);

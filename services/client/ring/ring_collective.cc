@@ -23,7 +23,7 @@ constexpr char kContext[] = "collective operation of the trainers";
 constexpr size_t kSegmentBytes = size_t{256} << 10;
 // Two ranks exchange at most this many segments. For more, it is faster that one rank adds them and sends the sums
 // back.
-constexpr size_t kMostExchanged = 4;
+constexpr size_t kMaxExchanged = 4;
 
 template <class T>
 constexpr FrameKind kPartialKind = FrameKind::kPartialFloat;
@@ -159,7 +159,7 @@ class RingCollective final : public collective::Collective {
 
   template <class T>
   Status SumInRankOrder(std::span<T> values, const Deadline& deadline) {
-    if (size_ == 2 && CountSegments(values.size_bytes()) <= kMostExchanged) return ExchangeWithOther(values, deadline);
+    if (size_ == 2 && CountSegments(values.size_bytes()) <= kMaxExchanged) return ExchangeWithOther(values, deadline);
     const std::span<std::byte> bytes = std::as_writable_bytes(values);
     const size_t num_segments = CountSegments(bytes.size());
     if (rank_ == 0) {

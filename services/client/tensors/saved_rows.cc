@@ -14,7 +14,7 @@ namespace espalier::client {
 namespace {
 
 // Limit for narrow rows, for which bytes_per_file would allow more.
-constexpr uint64_t kMostRowsPerFile = uint64_t{1} << 22;
+constexpr uint64_t kMaxRowsPerFile = uint64_t{1} << 22;
 
 std::string FiveDigits(size_t number) {
   char text[32];
@@ -45,7 +45,7 @@ Status SavedRowsWriter::PutRows(const DistGraph& graph, const RowSpace& rows, co
     folders.push_back(folder_ + "/" + FiveDigits(num_entries_++) + "-" + column.entry->name);
   }
   const uint64_t rows_per_file =
-      std::clamp<uint64_t>(bytes_per_file / std::max<uint64_t>(1, row_bytes), 1, kMostRowsPerFile);
+      std::clamp<uint64_t>(bytes_per_file / std::max<uint64_t>(1, row_bytes), 1, kMaxRowsPerFile);
   const uint64_t num_rows = columns.front().entry->num_rows;
   RowOrder order(graph, rows);
   uint64_t num_put = 0;

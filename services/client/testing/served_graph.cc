@@ -130,7 +130,7 @@ void AddEdgeSplit(graph::SourceGraph& graph, int64_t num_train) {
 
 double AnsweredCalls(telemetry::MetricRegistry& metrics, const std::string& method) {
   return metrics
-      .AddCounter("espalier_rpc_calls_total", "Calls answered, by status code.", {{"method", method}, {"code", "OK"}})
+      .AddCounter("espalier_rpc_calls_total", "Completed calls, by status code.", {{"method", method}, {"code", "OK"}})
       .Value();
 }
 

@@ -195,12 +195,12 @@ Result<NewestCheckpoint> NewestGood(ObjectStore& store, const std::string& prefi
   // A process removes a checkpoint only after it has committed a newer one, so a new listing finds that one. The
   // process may be a predecessor that is still running, for example behind a network partition. Stores with eventually
   // consistent listings may also list removed objects for a while.
-  constexpr int kMostLists = 6;
+  constexpr int kMaxLists = 6;
   NewestOfList newest;
-  for (int list = 1; list <= kMostLists; ++list) {
+  for (int list = 1; list <= kMaxLists; ++list) {
     ASSIGN_OR_RETURN(newest, FindNewest(store, prefix, up_to_incarnation));
     if (!newest.lacks_newer) return std::move(newest.found);
-    if (list < kMostLists) Clock::Real().SleepFor(std::chrono::milliseconds(50) * (1 << list));
+    if (list < kMaxLists) Clock::Real().SleepFor(std::chrono::milliseconds(50) * (1 << list));
   }
   if (newest.found.loaded.has_value()) return std::move(newest.found);
   return Unavailable("checkpoints in " + store.Describe() + "/" + prefix + " are listed, and gone when they are read");

@@ -13,7 +13,7 @@ Status CheckStoredSize(storage::ObjectStore& store, const std::string& key, uint
 }
 
 Status VerifyStoredFile(storage::ObjectStore& store, const std::string& key, const FileEntry& entry,
-                        const GoOn& go_on) {
+                        const ShouldContinue& go_on) {
   RETURN_IF_ERROR(CheckStoredSize(store, key, entry.size_bytes));
   std::vector<std::byte> bytes;
   for (uint64_t block = 0; block < entry.block_hashes.size(); ++block) {

@@ -15,11 +15,11 @@ Status CheckStoredSize(storage::ObjectStore& store, const std::string& key, uint
 
 // Called before each block with the number of bytes verified so far. Returns whether verification continues. An empty
 // function is like one that always returns true.
-using GoOn = std::function<bool(uint64_t verified_bytes)>;
+using ShouldContinue = std::function<bool(uint64_t verified_bytes)>;
 
 // Verifies the size and all blocks of a file. Returns DataLoss that names the first bad block, and Cancelled if `go_on`
 // returns false.
 Status VerifyStoredFile(storage::ObjectStore& store, const std::string& key, const FileEntry& entry,
-                        const GoOn& go_on = {});
+                        const ShouldContinue& go_on = {});
 
 }  // namespace espalier::format

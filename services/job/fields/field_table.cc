@@ -255,7 +255,7 @@ std::vector<FieldSpec> RoleFields() {
                    .type = kInteger,
                    .default_json = "1",
                    .minimum_integer = 1,
-                   .maximum_integer = kMostContainersPerPod,
+                   .maximum_integer = kMaxContainersPerPod,
                    .meaning = "number of server processes per replica, as containers of one pod that share one copy of "
                               "the partition; mutable tensors are in the first process of the first replica"});
   table.push_back(

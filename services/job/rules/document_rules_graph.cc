@@ -6,7 +6,7 @@
 namespace espalier::job {
 namespace {
 
-constexpr size_t kMostSourceColumns = 16;  // the same limit as in the field table
+constexpr size_t kMaxSourceColumns = 16;  // the same limit as in the field table
 
 bool Balances(const Partitions& partitions, PartitionBalance what) {
   return std::count(partitions.balance.begin(), partitions.balance.end(), what) > 0;
@@ -36,11 +36,10 @@ std::vector<Rule> PartitionRules() {
       // FillDependentDefaults has added the column already.
       {"spec",
        OfTraining("self.training.sampling.method != 'Labor' || size(self.graph.partitions.sourceColumns) < " +
-                  std::to_string(kMostSourceColumns) + " || 'original_id' in self.graph.partitions.sourceColumns"),
-       "at most " + std::to_string(kMostSourceColumns) +
-           " with original_id, which sampling.method Labor adds: omit one",
+                  std::to_string(kMaxSourceColumns) + " || 'original_id' in self.graph.partitions.sourceColumns"),
+       "at most " + std::to_string(kMaxSourceColumns) + " with original_id, which sampling.method Labor adds: omit one",
        "graph.partitions.sourceColumns", Holds([](const DistTraining& self) {
-         return self.graph.partitions.source_columns.size() <= kMostSourceColumns;
+         return self.graph.partitions.source_columns.size() <= kMaxSourceColumns;
        })},
   };
 }
@@ -84,12 +83,12 @@ uint64_t CountServerProcesses(const DistTraining& job) {
 
 std::vector<Rule> ServerRules() {
   const std::string path = "spec.servers.plugins[].path";
-  const std::string most = std::to_string(kMostServerProcesses);
+  const std::string most = std::to_string(kMaxServerProcesses);
   return {
       {"spec",
        "self.graph.partitions.count * self.servers.replicasPerPartition * self.servers.containersPerPod <= " + most,
        "partitions times replicas times containers are more than " + most + " processes", "servers.containersPerPod",
-       Holds([](const DistTraining& self) { return CountServerProcesses(self) <= kMostServerProcesses; },
+       Holds([](const DistTraining& self) { return CountServerProcesses(self) <= kMaxServerProcesses; },
              [](const DistTraining& self) { return ": " + std::to_string(CountServerProcesses(self)); })},
       {path, "self != ''", "expected the path of a shared library", "",
        Holds([](const ServerPlugin& self) { return !self.path.empty(); })},

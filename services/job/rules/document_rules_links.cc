@@ -59,8 +59,8 @@ std::vector<Rule> NegativeRules() {
   const std::string share = kShare;
   const std::string training = "spec.training";
   const std::string of_others = "self.training.task.type != 'LinkPrediction' || ";
-  const std::string most_in_degree = std::to_string(kMostInDegreeNegatives);
-  const std::string most_of_sampler = std::to_string(kMostNegativesOfSampler);
+  const std::string most_in_degree = std::to_string(kMaxInDegreeNegatives);
+  const std::string most_of_sampler = std::to_string(kMaxNegativesOfSampler);
   return {
       {training, OfNegatives("InBatch", "COUNT < self.batchSize"),
        "InBatch uses the other edges of the batch: expected a number below batchSize", "task.negatives.count",
@@ -77,7 +77,7 @@ std::vector<Rule> NegativeRules() {
        Holds(
            [](const Training& self) {
              return self.task.negatives != sampler::NegativeKind::kInDegree ||
-                    self.batch_size * self.task.num_negatives <= kMostInDegreeNegatives;
+                    self.batch_size * self.task.num_negatives <= kMaxInDegreeNegatives;
            },
            [](const Training& self) {
              return ", found " + std::to_string(self.batch_size * self.task.num_negatives);
@@ -87,7 +87,7 @@ std::vector<Rule> NegativeRules() {
            " negatives for one trainer's step: use fewer, a smaller batchSize, more trainers, or no samplers",
        "training.task.negatives.count", Holds([](const DistTraining& self) {
          return !IsLinkPrediction(self) || self.sampler_replicas == 0 ||
-                NegativesOfShare(self.training, self.trainer_replicas) <= kMostNegativesOfSampler;
+                NegativesOfShare(self.training, self.trainer_replicas) <= kMaxNegativesOfSampler;
        })},
       {"spec",
        OfTraining(of_others + "(" + share + " <= " + std::to_string(kMaxNegativesOfTrainer) +

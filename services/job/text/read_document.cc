@@ -5,12 +5,12 @@
 namespace espalier::job {
 namespace {
 
-constexpr size_t kMostDocumentBytes = 4 << 20;
+constexpr size_t kMaxDocumentBytes = 4 << 20;
 
 }  // namespace
 
 Result<std::string> ReadDocument(const std::string& path) {
-  return ReadFile(path, kMostDocumentBytes).While("reading the job document");
+  return ReadFile(path, kMaxDocumentBytes).While("reading the job document");
 }
 
 Result<std::vector<std::pair<std::string, std::string>>> ParseSettings(const std::vector<std::string>& settings) {

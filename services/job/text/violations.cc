@@ -7,7 +7,7 @@
 namespace espalier::job {
 namespace {
 
-constexpr size_t kMostShown = 100;
+constexpr size_t kMaxShown = 100;
 
 }  // namespace
 
@@ -20,13 +20,13 @@ Status Violations::ToStatus() const {
   std::vector<Violation> sorted = violations_;
   std::stable_sort(sorted.begin(), sorted.end(), [](const Violation& a, const Violation& b) { return a.at < b.at; });
   std::string text;
-  for (size_t i = 0; i < std::min(sorted.size(), kMostShown); ++i) {
+  for (size_t i = 0; i < std::min(sorted.size(), kMaxShown); ++i) {
     const Violation& violation = sorted[i];
     if (!text.empty()) text += '\n';
     text += PlaceText(source_names_, violation.at);
     text += (violation.path.empty() ? "" : violation.path + ": ") + violation.message;
   }
-  if (sorted.size() > kMostShown) text += "\n... and " + std::to_string(sorted.size() - kMostShown) + " more";
+  if (sorted.size() > kMaxShown) text += "\n... and " + std::to_string(sorted.size() - kMaxShown) + " more";
   return InvalidArgument(text);
 }
 

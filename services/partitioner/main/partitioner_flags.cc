@@ -14,7 +14,7 @@ void AddPartitionerFlags(CLI::App* app, PartitionerFlags* flags) {
   app->add_option("--job", flags->job_path, "The DistTraining document (YAML or JSON)")->required();
   app->add_option("--set", flags->overrides, "path=value: overrides a field, e.g. spec.graph.partitions.count=4");
   app->add_option("--output", flags->output_uri,
-                  "Where partitionings lie; default: spec.graph.partitions.uri, else <spec.output.uri>/partitions");
+                  "Location of partitionings; default: spec.graph.partitions.uri, else <spec.output.uri>/partitions");
   app->add_option("--export-mappings", flags->mappings_folder,
                   "Also write original -> partition and original -> global ids as .npy files into this folder")
       ->transform(LocalPath());
@@ -24,15 +24,15 @@ void AddPartitionerFlags(CLI::App* app, PartitionerFlags* flags) {
   app->add_option("--rank", flags->group.rank, "This process's number among --world-size, from 0")
       ->envname("ESPALIER_PARTITIONER_RANK")
       ->capture_default_str();
-  app->add_option("--world-size", flags->group.size, "Processes that make the partitioning together")
+  app->add_option("--world-size", flags->group.size, "Number of processes that make the partitioning")
       ->envname("ESPALIER_PARTITIONER_WORLD_SIZE")
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
   app->add_option("--group", flags->group.name,
-                  "Name of the group of processes; another one for each try. Needed where there are several")
+                  "Name of the group of processes, unique for each attempt. Required if there are several processes")
       ->envname("ESPALIER_PARTITIONER_GROUP");
   app->add_option("--peer-timeout-seconds", flags->peer_timeout_seconds,
-                  "How long another process may be silent before this one gives up")
+                  "How long another process may send no heartbeat before this one fails")
       ->check(CLI::Range(1, 86400))
       ->capture_default_str();
   app->add_option("--start-timeout-seconds", flags->start_timeout_seconds, "How long another process may take to start")
@@ -42,7 +42,7 @@ void AddPartitionerFlags(CLI::App* app, PartitionerFlags* flags) {
       "--trained-by-program", [flags] { flags->trained_by = TrainedBy::kProgram; },
       "A program of the user's trains: whether the graph has what spec.training names is not looked at");
   app->add_flag("--skip-start-files", flags->skip_start_files,
-                "Does not look for the model, checkpoint and nodes in object storage that trainers start from");
+                "Do not check that the model, checkpoint and nodes in object storage exist from which trainers start");
   app->add_option("--admin-listen", flags->admin_listen, "host:port of /metrics, /livez, /readyz and /status")
       ->envname("ESPALIER_ADMIN_LISTEN")
       ->capture_default_str();

@@ -13,19 +13,19 @@ PartitioningStatus::PartitioningStatus(std::string job, uint32_t rank, uint32_t 
       num_partitioners_(num_partitioners),
       registry_(registry),
       bytes_{.read = registry.AddCounter("espalier_partitioner_read_bytes_total",
-                                         "Bytes read from object storage and folders, what is mapped not counted."),
+                                         "Bytes read from object storage and folders, except mapped files."),
              .written = registry.AddCounter("espalier_partitioner_written_bytes_total",
                                             "Bytes written to object storage or a folder.")},
       refresh_(registry.BeforeSerialize([this] { Refresh(); })) {}
 
 PartitioningStatus::Phase PartitioningStatus::NewPhase(const std::string& name) {
   Phase phase;
-  phase.seconds_gauge =
-      registry_.AddGauge("espalier_partitioner_phase_seconds",
-                         "Seconds that a phase took, or has gone on for; absent before it begins.", {{"phase", name}});
+  phase.seconds_gauge = registry_.AddGauge("espalier_partitioner_phase_seconds",
+                                           "Duration of a phase, so far if it has not ended; absent before it begins.",
+                                           {{"phase", name}});
   phase.fraction_gauge = registry_.AddGauge(
       "espalier_partitioner_phase_done_ratio",
-      "Share of a phase that is done, where that is known: else 0 until it ends; absent before it begins.",
+      "Completed share of a phase if it is known, otherwise 0 until the phase ends; absent before it begins.",
       {{"phase", name}});
   return phase;
 }

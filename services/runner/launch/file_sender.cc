@@ -18,7 +18,7 @@ namespace {
 
 // Time limit for a response: the host verifies the existing blocks of a large file, possibly on a slow disk.
 constexpr std::chrono::minutes kAnswerPatience{30};
-constexpr size_t kMostBlocks = kMostHeadBytes / 32;  // 20 digits and a comma each
+constexpr size_t kMaxBlocks = kMaxHeadBytes / 32;  // 20 digits and a comma each
 
 // Discards what is written; only the hashes are needed.
 class DiscardingWriter final : public storage::ObjectWriter {
@@ -42,7 +42,7 @@ Status SendFile(HostSession& session, const FileToSend& file, const telemetry::S
                 CopyReport* report, const std::function<void()>& on_block) {
   struct stat about {};
   if (stat(file.source.c_str(), &about) != 0) return FromErrno(errno, "reading " + file.source);
-  if (file.entry.block_hashes.size() > kMostBlocks) return InvalidArgument(file.source + " is too large to be copied");
+  if (file.entry.block_hashes.size() > kMaxBlocks) return InvalidArgument(file.source + " is too large to be copied");
   RETURN_IF_ERROR(session.Send({{"do", "receive"},
                                 {"file", file.destination},
                                 {"bytes", file.entry.size_bytes},

@@ -49,7 +49,7 @@ constexpr std::chrono::seconds kFolderPatience{60};
 constexpr std::chrono::minutes kBeforeBegin{10};  // silence before `begin`: the launcher may be reading files to copy
 constexpr const char* kRolePrograms[] = {"espalier-partitioner", "espalier-graph-server", "espalier-sampler",
                                          "espalier-trainer", "espalier-trainer-process"};
-constexpr size_t kMostTokenBytes = 4096;
+constexpr size_t kMaxTokenBytes = 4096;
 
 // Returns the content of the file; empty if it cannot be read or is larger than `max_bytes`.
 std::string TextOrNone(const std::string& path, size_t max_bytes) {
@@ -196,7 +196,7 @@ class HostAgent {
       if (!text.is_string()) return InvalidArgument("the contents of " + name + " are no text");
       RETURN_IF_ERROR(WriteBelow(folder_->path(), name, text.get<std::string>()));
     }
-    const bool sees = TextOrNone(message.Text("output") + "/run/token", kMostTokenBytes) == message.Text("token");
+    const bool sees = TextOrNone(message.Text("output") + "/run/token", kMaxTokenBytes) == message.Text("token");
     ASSIGN_OR_RETURN(const uint16_t port, run::FindFreePort(message.Text("address")));
     return Send({{"is", "begun"}, {"seesOutput", sees}, {"rendezvousPort", port}});
   }

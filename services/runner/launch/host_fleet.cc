@@ -37,8 +37,8 @@ using std::chrono::milliseconds;
 constexpr std::chrono::seconds kBeginPatience{90};
 constexpr std::chrono::minutes kLookPatience{10};  // for a host that reads a large file from a slow disk
 constexpr std::chrono::seconds kLeavePatience{30};
-constexpr size_t kMostLineBytes = 16 << 10;
-constexpr size_t kMostManifestBytes = 1 << 30;
+constexpr size_t kMaxLineBytes = 16 << 10;
+constexpr size_t kMaxManifestBytes = 1 << 30;
 
 std::string RandomToken() {
   std::random_device device;
@@ -197,7 +197,7 @@ run::Site HostFleet::GetSite(ChildId child) const {
 }
 
 Result<bool> HostFleet::Sees(HostSession& session, const std::string& path, Heartbeat& heartbeat) {
-  ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kMostManifestBytes));
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kMaxManifestBytes));
   RETURN_IF_ERROR(session.Send(
       {{"do", "sees"}, {"path", path}, {"bytes", static_cast<int64_t>(text.size())}, {"sha256", Sha256Hex(text)}}));
   ASSIGN_OR_RETURN(const Message seen, session.Await("seen", stop_, Deadline::After(kLookPatience), heartbeat));
@@ -332,7 +332,7 @@ Status HostFleet::TakeLog(size_t host, ChildId child, const std::string& text) {
   if (!log) return Unavailable("writing " + path + " failed");
   std::string& begun = lines_begun_[child];
   for (const char c : text) {
-    if (c != '\n' && begun.size() < kMostLineBytes) begun += c;
+    if (c != '\n' && begun.size() < kMaxLineBytes) begun += c;
     if (c != '\n') continue;
     ShowLine(host, child, begun);
     begun.clear();

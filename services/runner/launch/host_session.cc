@@ -18,11 +18,11 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr size_t kMostSaidBytes = 4096;
+constexpr size_t kMaxStderrBytes = 4096;
 // Limits one ReadErrors, so that a host that writes to standard error without end does not block the caller.
-constexpr int kMostReads = 16;
+constexpr int kMaxReads = 16;
 // Limits the messages kept for a later Await. A correct host sends hardly any before they are requested.
-constexpr size_t kMostKept = 4;
+constexpr size_t kMaxKept = 4;
 // Bytes of a message that are sent between two beats. Even a slow connection transfers them within kSendPatience.
 constexpr size_t kPieceBytes = size_t{64} << 10;
 constexpr std::chrono::seconds kSendPatience{60};
@@ -127,7 +127,7 @@ Status HostSession::Look() {
       const std::string is = message.Text("is");
       if (is == "failed") return ParseFailure(*this, message);
       if (is == "pong") continue;
-      if (kept_.size() == kMostKept) return Over(InvalidArgument("it sends too many unexpected messages"));
+      if (kept_.size() == kMaxKept) return Over(InvalidArgument("it sends too many unexpected messages"));
       kept_.push_back(std::move(message));
     }
   }
@@ -156,12 +156,12 @@ Result<Message> HostSession::Await(const std::string& is, const telemetry::StopS
 
 void HostSession::ReadErrors() {
   std::array<char, 4096> bytes;
-  for (int turn = 0; turn < kMostReads && error_.is_open(); ++turn) {
+  for (int turn = 0; turn < kMaxReads && error_.is_open(); ++turn) {
     const ssize_t count = read(error_.get(), bytes.data(), bytes.size());
     if (count < 0) return;
     if (count == 0) return error_.Close();
     said_.append(bytes.data(), static_cast<size_t>(count));
-    if (said_.size() > kMostSaidBytes) said_.erase(0, said_.size() - kMostSaidBytes);
+    if (said_.size() > kMaxStderrBytes) said_.erase(0, said_.size() - kMaxStderrBytes);
   }
 }
 

@@ -15,15 +15,15 @@
 namespace espalier::launch {
 namespace {
 
-constexpr size_t kMostFileBytes = 1 << 20;
-constexpr size_t kMostHosts = 1024;
-constexpr size_t kMostNameBytes = 255;
+constexpr size_t kMaxFileBytes = 1 << 20;
+constexpr size_t kMaxHosts = 1024;
+constexpr size_t kMaxNameBytes = 255;
 
 // Returns whether the text contains only characters of host names and addresses. Others could be interpreted as options
 // by ssh or as commands by the shell.
 bool IsName(const std::string& text) {
   constexpr const char* kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:%-";
-  return !text.empty() && text.size() <= kMostNameBytes && text.front() != '-' &&
+  return !text.empty() && text.size() <= kMaxNameBytes && text.front() != '-' &&
          text.find_first_not_of(kLetters) == std::string::npos;
 }
 
@@ -62,7 +62,7 @@ Result<std::vector<Host>> ParseHosts(const std::string& file_name, const std::st
     Host host;
     std::string error = ParseLine(line, &host);
     if (error.empty() && !names.insert(host.name).second) error = host.name + " occurs twice";
-    if (error.empty() && hosts.size() == kMostHosts) error = "more than " + std::to_string(kMostHosts) + " hosts";
+    if (error.empty() && hosts.size() == kMaxHosts) error = "more than " + std::to_string(kMaxHosts) + " hosts";
     if (!error.empty())
       errors += (errors.empty() ? "" : "\n") + file_name + ":" + std::to_string(number) + ": " + error;
     if (errors.size() > 4096) break;
@@ -74,7 +74,7 @@ Result<std::vector<Host>> ParseHosts(const std::string& file_name, const std::st
 }
 
 Result<std::vector<Host>> ReadHostsFile(const std::string& path) {
-  ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kMostFileBytes).While("the hosts file"));
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kMaxFileBytes).While("the hosts file"));
   return ParseHosts(path, text);
 }
 

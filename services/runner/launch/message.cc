@@ -15,9 +15,9 @@ namespace espalier::launch {
 namespace {
 
 constexpr size_t kLengthsBytes = 8;
-constexpr size_t kMostBeforeGreeting = size_t{64} << 10;
+constexpr size_t kMaxBeforeGreeting = size_t{64} << 10;
 // Limits one Receive, so that a peer that sends without end does not block the caller.
-constexpr size_t kMostAtOnce = size_t{4} << 20;
+constexpr size_t kMaxConcurrent = size_t{4} << 20;
 
 void AppendLength(size_t length, std::string* bytes) {
   for (int shift = 0; shift < 32; shift += 8) bytes->push_back(static_cast<char>((length >> shift) & 0xff));
@@ -49,7 +49,7 @@ bool Message::Flag(const char* field) const {
 
 std::string Encode(const Message& message) {
   const std::string head = message.head.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-  ESPALIER_CHECK(head.size() <= kMostHeadBytes && message.body.size() <= kMostBodyBytes) << "a message too long";
+  ESPALIER_CHECK(head.size() <= kMaxHeadBytes && message.body.size() <= kMaxBodyBytes) << "a message too long";
   std::string bytes;
   bytes.reserve(kLengthsBytes + head.size() + message.body.size());
   AppendLength(head.size(), &bytes);
@@ -68,7 +68,7 @@ Result<std::optional<Message>> MessageDecoder::Next() {
   const std::string_view left = std::string_view(buffer_).substr(begin_);
   const size_t head_bytes = left.size() < kLengthsBytes ? 0 : LengthAt(left, 0);
   const size_t body_bytes = left.size() < kLengthsBytes ? 0 : LengthAt(left, 4);
-  if (head_bytes > kMostHeadBytes || body_bytes > kMostBodyBytes) {
+  if (head_bytes > kMaxHeadBytes || body_bytes > kMaxBodyBytes) {
     return InvalidArgument("the other end announces a message larger than any is");
   }
   if (left.size() < kLengthsBytes || left.size() - kLengthsBytes < head_bytes + body_bytes) {
@@ -109,7 +109,7 @@ Status MessagePipe::SendBytes(std::string_view bytes, Deadline deadline) {
 Result<std::vector<Message>> MessagePipe::Receive() {
   std::vector<Message> messages;
   std::array<char, 65536> bytes;
-  for (size_t taken = 0; !ended_ && taken < kMostAtOnce;) {
+  for (size_t taken = 0; !ended_ && taken < kMaxConcurrent;) {
     const ssize_t count = read(input_, bytes.data(), bytes.size());
     if (count < 0 && errno == EINTR) continue;
     if (count < 0 && errno == EAGAIN) break;
@@ -138,7 +138,7 @@ Status MessagePipe::Take(std::string_view bytes) {
   before_greeting_ += bytes;
   const size_t found = before_greeting_.find(kGreeting);
   if (found == std::string::npos) {
-    if (before_greeting_.size() <= kMostBeforeGreeting) return Status();
+    if (before_greeting_.size() <= kMaxBeforeGreeting) return Status();
     return InvalidArgument("the host's shell says much and Espalier nothing");
   }
   greeted_ = true;

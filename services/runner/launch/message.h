@@ -43,8 +43,8 @@
 namespace espalier::launch {
 
 constexpr std::string_view kGreeting = "espalier host 1\n";
-constexpr size_t kMostHeadBytes = size_t{16} << 20;
-constexpr size_t kMostBodyBytes = size_t{8} << 20;
+constexpr size_t kMaxHeadBytes = size_t{16} << 20;
+constexpr size_t kMaxBodyBytes = size_t{8} << 20;
 
 struct Message {
   nlohmann::json head;

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kMostFiles = 100'000;
+constexpr size_t kMaxFiles = 100'000;
 
 // The files to copy to one host.
 struct Plan {
@@ -107,7 +107,7 @@ Status CopyFolder(const std::string& folder, const CopyTarget& to) {
       return InvalidArgument(at->path().string() + " is a link to a folder: links to folders are not copied");
     }
     if (!at->is_regular_file(error)) continue;
-    if (files.size() == kMostFiles) return InvalidArgument(folder + " has more than 100000 files");
+    if (files.size() == kMaxFiles) return InvalidArgument(folder + " has more than 100000 files");
     const std::string below = at->path().lexically_relative(root);
     if (!IsUtf8(root.filename().string() + below)) {
       return InvalidArgument("a file in " + at->path().parent_path().string() +

@@ -24,8 +24,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kListening = "0A";  // TCP_LISTEN, as /proc/net/tcp writes it
-constexpr size_t kMostCommandBytes = 200;
-constexpr size_t kMostCommandLineBytes = 8 << 20;  // the kernel limits arguments to 6 MiB
+constexpr size_t kMaxCommandBytes = 200;
+constexpr size_t kMaxCommandLineBytes = 8 << 20;  // the kernel limits arguments to 6 MiB
 
 using Address = std::vector<unsigned char>;  // 4 or 16 bytes, network order
 
@@ -76,12 +76,12 @@ std::optional<Listener> FindListener(const char* table, const Address& wanted, u
 }
 
 std::string ReadCommand(const fs::path& process) {
-  Result<std::string> words = ReadFile(process / "cmdline", kMostCommandLineBytes);
+  Result<std::string> words = ReadFile(process / "cmdline", kMaxCommandLineBytes);
   std::string text = words.ok() ? *std::move(words) : std::string();
   while (!text.empty() && text.back() == '\0') text.pop_back();
   std::replace_if(
       text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
-  return text.substr(0, kMostCommandBytes);
+  return text.substr(0, kMaxCommandBytes);
 }
 
 bool HasSocket(const fs::path& process, const std::string& inode) {

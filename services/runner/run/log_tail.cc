@@ -11,7 +11,7 @@ namespace espalier::run {
 namespace {
 
 constexpr std::streamoff kTailBytes = 64 << 10;
-constexpr size_t kMostBytesOfALine = 400;  // a logged configuration has thousands of bytes and would hide the error
+constexpr size_t kMaxBytesPerLine = 400;  // a logged configuration has thousands of bytes and would hide the error
 
 std::string Printable(std::string text) {
   std::replace_if(
@@ -52,7 +52,7 @@ std::vector<std::string> LastLines(const std::string& path, size_t count) {
   for (std::string line; std::getline(file, line);) lines.push_back(std::move(line));
   if (first > 0 && !lines.empty()) lines.erase(lines.begin());  // starts in the middle of a line
   if (lines.size() > count) lines.erase(lines.begin(), lines.end() - static_cast<std::ptrdiff_t>(count));
-  for (std::string& line : lines) line = ShortenMiddle(ReadableLine(line), kMostBytesOfALine);
+  for (std::string& line : lines) line = ShortenMiddle(ReadableLine(line), kMaxBytesPerLine);
   return lines;
 }
 

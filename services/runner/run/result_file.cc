@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr size_t kMostResultBytes = 64 << 20;
+constexpr size_t kMaxResultBytes = 64 << 20;
 
 // Adds a field unless the trainer has written it itself.
 void AddIfAbsent(Json* result, const char* key, Json value) {
@@ -67,7 +67,7 @@ Result<std::string> AddFacts(const RunFolder& folder, const RunJob& job, const R
 }  // namespace
 
 Result<std::string> CompleteResult(const RunFolder& folder, const RunJob& job, const RunFacts& facts) {
-  const Result<std::string> text = ReadFile(folder.ResultFile(), kMostResultBytes);
+  const Result<std::string> text = ReadFile(folder.ResultFile(), kMaxResultBytes);
   if (text.status().code() == StatusCode::kNotFound) {
     return Internal("the trainers ended well without leaving " + folder.ResultFile());
   }
@@ -81,7 +81,7 @@ Result<ProgramResult> WriteProgramResult(const RunFolder& folder, const RunJob& 
                                          const std::vector<std::string>& program) {
   ProgramResult written;
   Json result = Json::object();
-  if (const Result<std::string> text = ReadFile(folder.ResultFile(), kMostResultBytes);
+  if (const Result<std::string> text = ReadFile(folder.ResultFile(), kMaxResultBytes);
       text.status().code() != StatusCode::kNotFound) {
     // A file that cannot be read is renamed like one that is not an object.
     result = text.ok() ? Json::parse(*text, nullptr, /*allow_exceptions=*/false) : Json();

@@ -32,7 +32,7 @@ constexpr milliseconds kReadyTick{10};  // longest sleep while a child is awaite
 constexpr milliseconds kRunningTick{200};
 constexpr size_t kLastLines = 15;          // lines of the log in a failure without a termination message
 constexpr size_t kLinesBesidesReason = 5;  // and in a failure with one
-constexpr size_t kMostAnswerBytes = 64 << 20;
+constexpr size_t kMaxAnswerBytes = 64 << 20;
 
 PlanOptions MakePlanOptions(const RunContext& context, uint64_t first_incarnation) {
   const RunOptions& options = context.options;
@@ -310,7 +310,7 @@ std::optional<Stop> RunInProgress::CheckDeadlines() const {
 // Reads the JSON object that partitioner 0 printed to standard output: the location and key of the partitions.
 std::optional<Stop> RunInProgress::ReadPartitionerAnswer() {
   const std::string path = context_.folder.OutputFile("partitioner");
-  const Result<std::string> text = ReadFile(path, kMostAnswerBytes);
+  const Result<std::string> text = ReadFile(path, kMaxAnswerBytes);
   if (!text.ok()) return Stop{ExitCode::kUnavailable, "the answer of espalier-partitioner: " + text.status().message()};
   const auto answer = nlohmann::json::parse(*text, nullptr, /*allow_exceptions=*/false);
   const auto has_text = [&](const char* key) { return answer.contains(key) && answer[key].is_string(); };

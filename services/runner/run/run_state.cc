@@ -8,7 +8,7 @@
 namespace espalier::run {
 namespace {
 
-constexpr size_t kMostStateBytes = 16 << 20;
+constexpr size_t kMaxStateBytes = 16 << 20;
 
 }  // namespace
 
@@ -28,7 +28,7 @@ Status WriteRunState(const std::string& path, const RunState& state) {
 }
 
 Result<RunState> ReadRunState(const std::string& path) {
-  const Result<std::string> text = ReadFile(path, kMostStateBytes);
+  const Result<std::string> text = ReadFile(path, kMaxStateBytes);
   if (text.status().code() == StatusCode::kNotFound) return RunState();
   if (!text.ok()) return text.status();
   const auto document = nlohmann::json::parse(*text, nullptr, /*allow_exceptions=*/false);

@@ -23,7 +23,7 @@ struct ServerNumbering {
   uint32_t ReplicaFor(uint32_t server) const { return server / (partitions * processes); }
 };
 
-static_assert(job::kMostServerProcesses == rpc::kMaxAddresses);
+static_assert(job::kMaxServerProcesses == rpc::kMaxAddresses);
 
 inline ServerNumbering NumberServers(const job::DistTraining& job) {
   return {.partitions = job.graph.partitions.count,

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 // Longer than a run is expected to take: the certificates are not renewed.
 constexpr std::chrono::hours kValidity{24 * 90};
-constexpr size_t kMostPemBytes = 1 << 20;
+constexpr size_t kMaxPemBytes = 1 << 20;
 
 std::string RandomName() {
   std::random_device device;
@@ -109,7 +109,7 @@ Result<std::map<std::string, std::string>> TlsFiles::ReadFiles(Role role) const 
   const std::string own = ToString(role);
   std::map<std::string, std::string> files;
   for (const std::string& name : {std::string("ca.crt"), own + "/tls.crt", own + "/tls.key"}) {
-    ASSIGN_OR_RETURN(files[name], ReadFile(folder_ + "/" + name, kMostPemBytes));
+    ASSIGN_OR_RETURN(files[name], ReadFile(folder_ + "/" + name, kMaxPemBytes));
   }
   return files;
 }

@@ -7,8 +7,7 @@ namespace {
 
 Status CheckLength(const char* what, size_t length, size_t expected) {
   if (length == expected) return {};
-  return InvalidArgument(std::to_string(length) + " " + what + " for a question that needs " +
-                         std::to_string(expected));
+  return InvalidArgument(std::to_string(length) + " " + what + " for a query that needs " + std::to_string(expected));
 }
 
 // A template for HopQuery and PartitionHopQuery, whose members have the same names.
@@ -18,7 +17,7 @@ Status CheckRule(const Query& query) {
   const bool has_walks = std::any_of(query.relations.begin(), query.relations.end(),
                                      [](const auto& relation) { return !relation.walks.empty(); });
   if (has_walks && query.draw.method != DrawMethod::kNeighbor) {
-    return InvalidArgument("random walks draw neighbors, each on its own");
+    return InvalidArgument("random walks support only the draw method Neighbor");
   }
   for (const auto& relation : query.relations) {
     const size_t count = relation.destinations.size();
@@ -33,9 +32,9 @@ Status CheckRule(const Query& query) {
 Status CheckDrawMethod(DrawMethod method, bool replace) {
   switch (method) {
     case DrawMethod::kNeighbor: return {};
-    case DrawMethod::kLabor: return replace ? InvalidArgument("LABOR draws without replacement only") : Status();
+    case DrawMethod::kLabor: return replace ? InvalidArgument("LABOR samples without replacement") : Status();
     case DrawMethod::kLast:
-      return replace ? InvalidArgument("the last in-edges are drawn without replacement only") : Status();
+      return replace ? InvalidArgument("the last in-edges are sampled without replacement") : Status();
   }
   return InvalidArgument("draw method " + std::to_string(static_cast<int>(method)) + " does not exist");
 }

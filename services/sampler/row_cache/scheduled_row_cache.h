@@ -38,7 +38,7 @@ bool HasRemoteRows(const RowSource& source, const graph::PartitionBook& book);
 class ScheduledRowCache final : public RowSource {
  public:
   // The most steps that are known at a time.
-  static constexpr uint32_t kMostSteps = 65535;
+  static constexpr uint32_t kMaxSteps = 65535;
 
   // Caches these columns of `source`, which must be immutable, for nodes of remote partitions. Rows, their index and
   // the known steps take at most `memory_bytes`, unless one step alone takes more.

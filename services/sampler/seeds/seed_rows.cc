@@ -8,7 +8,7 @@ namespace espalier::sampler {
 namespace {
 
 // Larger than any step's rows: a server's response with a larger shape is refused.
-constexpr uint64_t kMostBytesOfRows = uint64_t{1} << 32;
+constexpr uint64_t kMaxBytesOfRows = uint64_t{1} << 32;
 
 }  // namespace
 
@@ -21,9 +21,9 @@ Status SeedRows::Add(uint32_t partition, const Tensor& positions, const Tensor& 
   shape[0] = static_cast<int64_t>(num_seeds_);
   if (!has_shape_) {
     ASSIGN_OR_RETURN(const int64_t count, CheckedElementCount(shape, ItemSize(rows.dtype())));
-    if (static_cast<uint64_t>(count) > kMostBytesOfRows / ItemSize(rows.dtype())) {
+    if (static_cast<uint64_t>(count) > kMaxBytesOfRows / ItemSize(rows.dtype())) {
       return ResourceExhausted("the edges' rows, " + rows.ToString() + " of partition " + std::to_string(partition) +
-                               " alone, take more than " + std::to_string(kMostBytesOfRows) +
+                               " alone, take more than " + std::to_string(kMaxBytesOfRows) +
                                " bytes: use smaller batches");
     }
     rows_ = Tensor::Zeros(rows.dtype(), shape);

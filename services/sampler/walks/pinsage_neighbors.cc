@@ -9,16 +9,16 @@
 namespace espalier::sampler {
 namespace {
 
-constexpr size_t kMostSteps = 10'000;  // per walk: each step is a round of requests
+constexpr size_t kMaxSteps = 10'000;  // per walk: each step is a round of requests
 
 Status CheckTraversal(const PinSageOptions& options, const graph::GraphSchema& schema) {
   if (options.metapath.empty() || options.num_traversals == 0 || options.num_random_walks == 0) {
     return InvalidArgument("PinSAGE needs a metapath, and at least one traversal and one walk");
   }
-  if (options.num_traversals > kMostSteps / options.metapath.size()) {
+  if (options.num_traversals > kMaxSteps / options.metapath.size()) {
     return ResourceExhausted(std::to_string(options.num_traversals) + " traversals of " +
                              std::to_string(options.metapath.size()) + " steps; a walk has at most " +
-                             std::to_string(kMostSteps) + " steps");
+                             std::to_string(kMaxSteps) + " steps");
   }
   for (const EdgeTypeId type : options.metapath) RETURN_IF_ERROR(schema.CheckEdgeType(type));
   if (schema.SourceOf(options.metapath.back()) == schema.DestinationOf(options.metapath.front())) return {};

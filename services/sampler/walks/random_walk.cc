@@ -25,14 +25,14 @@ Status CheckMetapath(const std::vector<EdgeTypeId>& metapath, const graph::Graph
 
 // Traces are stored completely, 8 bytes per node.
 Status CheckTraces(size_t num_starts, const WalkOptions& options) {
-  constexpr uint64_t kMostNodes = uint64_t{1} << 28;
+  constexpr uint64_t kMaxNodes = uint64_t{1} << 28;
   const uint64_t nodes_each = options.metapath.size() + 1;
-  const bool fits = num_starts == 0 || options.walks_per_node <= kMostNodes / nodes_each / num_starts;
+  const bool fits = num_starts == 0 || options.walks_per_node <= kMaxNodes / nodes_each / num_starts;
   if (fits) return {};
   return ResourceExhausted(std::to_string(options.walks_per_node) + " walks of " +
                            std::to_string(options.metapath.size()) + " steps from each of " +
-                           std::to_string(num_starts) + " starts; one call keeps at most " +
-                           std::to_string(kMostNodes) + " nodes: ask for fewer starts at once");
+                           std::to_string(num_starts) + " starts; one call keeps at most " + std::to_string(kMaxNodes) +
+                           " nodes: ask for fewer starts at once");
 }
 
 Status CheckOptions(const WalkOptions& options, const graph::GraphSchema& schema) {

@@ -14,18 +14,18 @@ void AddGraphServerFlags(CLI::App& app, GraphServerFlags* flags) {
   daemon::AddJobNameFlag(app, &flags->job_name,
                          "of the job that --incarnation is about, as its trainers'; default: of the job without a "
                          "name; any number of jobs are served");
-  app.add_option("--incarnation", flags->incarnation, "that job's restarts so far; older clients of it are refused")
+  app.add_option("--incarnation", flags->incarnation, "number of that job's restarts; its older clients are refused")
       ->envname("ESPALIER_INCARNATION")
       ->capture_default_str();
   app.add_option("--data-dir", flags->data_dir,
                  "folder for copies of files that cannot be mapped in place; default: the user's cache")
       ->envname("ESPALIER_DATA_DIR");
-  app.add_option("--cache-size", flags->cache_bytes, "most bytes of such copies, e.g. 20GiB; 0: no limit")
+  app.add_option("--cache-size", flags->cache_bytes, "maximum bytes of such copies, e.g. 20GiB; 0: no limit")
       ->envname("ESPALIER_CACHE_SIZE")
       ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false))
       ->capture_default_str();
   app.add_option("--max-fanout", flags->max_fanout,
-                 "in-edges per node that a request may draw (all of them is allowed)")
+                 "in-edges per node that a request may sample (a full neighborhood is always allowed)")
       ->envname("ESPALIER_MAX_FANOUT")
       ->check(CLI::Range(1, 1 << 30))
       ->capture_default_str();
@@ -33,7 +33,7 @@ void AddGraphServerFlags(CLI::App& app, GraphServerFlags* flags) {
       ->envname("ESPALIER_MAX_ROWS")
       ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 28))
       ->capture_default_str();
-  app.add_option("--max-streams", flags->max_streams, "calls under way per connection; further ones wait")
+  app.add_option("--max-streams", flags->max_streams, "concurrent calls per connection; further ones wait")
       ->envname("ESPALIER_MAX_STREAMS")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();

@@ -18,9 +18,9 @@ void AddSamplerFlags(CLI::App& app, SamplerFlags* flags) {
       ->capture_default_str();
   daemon::AddJobNameFlag(app, &flags->job_name,
                          "by which graph servers know the job, as its trainers'; default: the document's name");
-  app.add_option("--incarnation", flags->incarnation, "the job's restarts so far; absent: as the servers say")
+  app.add_option("--incarnation", flags->incarnation, "number of the job's restarts; absent: from the servers")
       ->envname("ESPALIER_INCARNATION");
-  app.add_option("--connect-seconds", flags->connect_seconds, "how long to wait for the servers to be up")
+  app.add_option("--connect-seconds", flags->connect_seconds, "how long to wait for the servers")
       ->envname("ESPALIER_CONNECT_SECONDS")
       ->check(CLI::Range(0, 86400))
       ->capture_default_str();

@@ -12,19 +12,19 @@ struct CheckpointMetrics {
       : written(registry.AddCounter("espalier_trainer_checkpoints_written_total", "Checkpoints committed.")),
         failed(registry.AddCounter("espalier_trainer_checkpoints_failed_total", "Checkpoints that were not written.")),
         delayed(registry.AddCounter("espalier_trainer_checkpoints_delayed_total",
-                                    "Checkpoints that had to wait for the upload of the one before.")),
+                                    "Checkpoints delayed by the upload of the previous one.")),
         bytes(
             registry.AddCounter("espalier_trainer_checkpoint_written_bytes_total", "Bytes of committed checkpoints.")),
         snapshot_seconds(registry.AddCounter("espalier_trainer_checkpoint_snapshot_seconds_total",
-                                             "Time that training stood still for checkpoints.")),
-        upload_seconds(
-            registry.AddCounter("espalier_trainer_checkpoint_upload_seconds_total",
-                                "Time from a checkpoint's first file to its commit, most of it beside training.")),
+                                             "Time in which training paused for checkpoints.")),
+        upload_seconds(registry.AddCounter(
+            "espalier_trainer_checkpoint_upload_seconds_total",
+            "Time from a checkpoint's first file to its commit, mostly in parallel with training.")),
         last_step(registry.AddGauge("espalier_trainer_checkpoint_last_step",
                                     "Steps done at the newest committed checkpoint.")),
         safe_since(registry.AddGauge("espalier_trainer_checkpoint_last_timestamp_seconds",
-                                     "When the newest checkpoint was committed, before the first one when training "
-                                     "began; 0: none is written but when asked to stop.")) {}
+                                     "Commit time of the newest checkpoint; before the first one, the start time of "
+                                     "training; 0: checkpoints are written only on a stop request.")) {}
 
   telemetry::Counter written, failed, delayed, bytes, snapshot_seconds, upload_seconds;
   telemetry::Gauge last_step, safe_since;

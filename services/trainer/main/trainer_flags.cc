@@ -18,19 +18,19 @@ void AddGraphFlags(CLI::App& app, TrainerFlags* flags) {
       ->envname("ESPALIER_SERVERS")
       ->delimiter(',');
   app.add_option("--partitions", flags->partitions_uri,
-                 "in place of --servers: URI of the folder with manifest.json, whose partitions this process, the only "
-                 "trainer, opens itself")
+                 "instead of --servers: URI of the folder with manifest.json; this process, the only trainer, opens "
+                 "its partitions")
       ->envname("ESPALIER_PARTITIONS");
-  app.add_option("--data-dir", flags->data_dir,
-                 "where files of such partitions are copied that cannot be mapped where they lie; default: the user's "
-                 "cache")
+  app.add_option(
+         "--data-dir", flags->data_dir,
+         "folder for copies of files of such partitions that cannot be mapped in place; default: the user's cache")
       ->envname("ESPALIER_DATA_DIR");
-  app.add_option("--cache-size", flags->cache_bytes, "most bytes of such copies, e.g. 20GiB; 0: no limit")
+  app.add_option("--cache-size", flags->cache_bytes, "maximum bytes of such copies, e.g. 20GiB; 0: no limit")
       ->envname("ESPALIER_CACHE_SIZE")
       ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false))
       ->capture_default_str();
   app.add_option("--samplers", flags->samplers,
-                 "host:port of each sampler, likewise; absent: threads of this process sample")
+                 "host:port of each sampler, in the same syntax; absent: threads of this process sample")
       ->envname("ESPALIER_SAMPLERS")
       ->delimiter(',');
   app.add_option("--access", flags->access, "auto, rpc, or mapped (share the servers' files)")
@@ -44,7 +44,7 @@ void AddGraphFlags(CLI::App& app, TrainerFlags* flags) {
   app.add_option("--incarnation", flags->incarnation, "the job's incarnation: servers refuse older ones of its name")
       ->envname("ESPALIER_INCARNATION")
       ->capture_default_str();
-  app.add_option("--connect-seconds", flags->connect_seconds, "how long to wait for the servers to be up")
+  app.add_option("--connect-seconds", flags->connect_seconds, "how long to wait for the servers")
       ->envname("ESPALIER_CONNECT_SECONDS")
       ->check(CLI::Range(1, 86400))
       ->capture_default_str();
@@ -69,34 +69,31 @@ void AddGroupFlags(CLI::App& app, TrainerFlags* flags) {
   app.add_option("--rank", flags->rank, "this trainer's number, from 0")
       ->envname("ESPALIER_RANK")
       ->capture_default_str();
-  app.add_option("--world-size", flags->world_size, "trainers in all")
+  app.add_option("--world-size", flags->world_size, "number of trainers")
       ->envname("ESPALIER_WORLD_SIZE")
       ->check(CLI::Range(1u, 65536u))
       ->capture_default_str();
   app.add_option("--rendezvous", flags->rendezvous,
-                 "host:port where trainers meet; rank 0 listens there, port 0 picks a free one (see --ready-file)")
+                 "host:port of the rendezvous; rank 0 listens there, port 0 selects a free port (see --ready-file)")
       ->envname("ESPALIER_RENDEZVOUS")
       ->capture_default_str();
   app.add_option("--local-address", flags->local_address,
-                 "address of this machine for the all-reduce; absent: the one that faces the rendezvous")
+                 "address of this machine for the all-reduce; absent: the one with the route to the rendezvous")
       ->envname("ESPALIER_LOCAL_ADDRESS");
-  app.add_option("--collective", flags->collective,
-                 "how trainers add gradients up: ring, over TCP; auto means the same")
+  app.add_option("--collective", flags->collective, "how trainers sum gradients: ring, over TCP; auto is the same")
       ->envname("ESPALIER_COLLECTIVE")
       ->check(CLI::Validator(CheckCollective, "{auto,ring}"))
       ->capture_default_str();
-  app.add_option(
-         "--ring-listen", flags->ring_listen,
-         "host:port of this trainer's end of the ring; absent: --local-address, with the port of --rendezvous for "
-         "rank 0 and a free one for others")
+  app.add_option("--ring-listen", flags->ring_listen,
+                 "host:port of this trainer in the ring; absent: --local-address, with the port of --rendezvous for "
+                 "rank 0 and a free one for others")
       ->envname("ESPALIER_RING_LISTEN");
   app.add_flag("--insecure-listen-any", flags->insecure_listen_any,
-               "allow trainers to meet in plaintext on addresses that other machines reach")
+               "allow a rendezvous in plaintext on addresses that other machines can reach")
       ->envname("ESPALIER_INSECURE_LISTEN_ANY");
   daemon::AddTlsFlags(app, &flags->tls);
-  app.add_option(
-         "--collective-timeout-seconds", flags->collective_timeout_seconds,
-         "the longest wait for other trainers; longer than --data-timeout-seconds, which they may be waiting for")
+  app.add_option("--collective-timeout-seconds", flags->collective_timeout_seconds,
+                 "the longest wait for other trainers; must exceed --data-timeout-seconds, for which they may wait")
       ->envname("ESPALIER_COLLECTIVE_TIMEOUT_SECONDS")
       ->check(CLI::Range(1, 86400))
       ->capture_default_str();
@@ -114,11 +111,11 @@ void AddOwnFlags(CLI::App& app, TrainerFlags* flags) {
                  "spec.checkpoint.resumeFrom; never: start over; a URI: replaces resumeFrom")
       ->envname("ESPALIER_RESUME")
       ->capture_default_str();
-  app.add_option("--threads", flags->threads, "of the math library; 0: spec.trainers.threads")
+  app.add_option("--threads", flags->threads, "threads of the math library; 0: spec.trainers.threads")
       ->envname("ESPALIER_THREADS")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
-  app.add_option("--sampler-threads", flags->sampler_threads, "that draw mini-batches where there are no samplers")
+  app.add_option("--sampler-threads", flags->sampler_threads, "threads that sample mini-batches without samplers")
       ->envname("ESPALIER_SAMPLER_THREADS")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();

@@ -14,7 +14,7 @@ namespace {
 
 telemetry::Counter SecondsCounter(telemetry::MetricRegistry& metrics, const std::string& stage) {
   return metrics.AddCounter("espalier_trainer_stage_seconds_total",
-                            "Seconds spent by stage; sampling and fetching go on beside the computation.",
+                            "Seconds by stage; sampling and fetching run in parallel with the computation.",
                             {{"stage", stage}});
 }
 
@@ -36,9 +36,9 @@ TrainingStatus::TrainingStatus(const job::DistTraining& job, const std::string& 
       num_trainers_(num_trainers),
       incarnation_(incarnation),
       registry_(metrics),
-      steps_(metrics.AddCounter("espalier_trainer_steps_total", "Training steps taken.")),
-      seeds_(metrics.AddCounter("espalier_trainer_seeds_total", "Training nodes seen, of all trainers.")),
-      epoch_(metrics.AddGauge("espalier_trainer_epoch_count", "Epochs ended.")),
+      steps_(metrics.AddCounter("espalier_trainer_steps_total", "Completed training steps.")),
+      seeds_(metrics.AddCounter("espalier_trainer_seeds_total", "Training nodes processed by all trainers.")),
+      epoch_(metrics.AddGauge("espalier_trainer_epoch_count", "Completed epochs.")),
       progress_(metrics.AddGauge("espalier_trainer_progress_ratio", "Share of the steps of all epochs that are done.")),
       sample_seconds_(SecondsCounter(metrics, "sample")),
       fetch_seconds_(SecondsCounter(metrics, "fetch")),
@@ -87,7 +87,7 @@ void TrainingStatus::OnEpoch(const EpochReport& report) {
   epoch_.Set(report.epoch + 1);
   // The gauges are registered with their first value: before that, a loss of 0 would look like a very good one.
   registry_.AddGauge("espalier_trainer_loss_value", "Mean loss of the last epoch.").Set(report.loss);
-  registry_.AddGauge("espalier_trainer_epoch_seconds", "Seconds of the last epoch, its evaluation included.")
+  registry_.AddGauge("espalier_trainer_epoch_seconds", "Seconds of the last epoch, including its evaluation.")
       .Set(report.total_seconds);
   if (report.validation.has_value()) {
     registry_
