@@ -110,7 +110,7 @@ void BatchPrefetcher::FetchAll() {
 
 void BatchPrefetcher::SampleAhead() {
   if (options_.cache.rows != nullptr)
-    max_waiting_ = std::min<size_t>(max_waiting_ + 1, size_t{options_.cache.steps} + 1);
+    most_waiting_ = std::min<size_t>(most_waiting_ + 1, size_t{options_.cache.steps} + 1);
   while (!sampled_.has_value() && HasRoomForSample()) {
     Result<std::optional<Sampled>> sampled = Sample();
     if (!sampled.ok()) {
@@ -128,7 +128,7 @@ void BatchPrefetcher::SampleAhead() {
 bool BatchPrefetcher::HasRoomForSample() const {
   if (waiting_.empty()) return true;
   // The next one is taken to be as large as the last one.
-  return waiting_.size() < max_waiting_ && waiting_bytes_ + waiting_.back().bytes <= options_.cache.max_waiting_bytes &&
+  return waiting_.size() < most_waiting_ && waiting_bytes_ + waiting_.back().bytes <= options_.cache.most_waiting_bytes &&
          options_.cache.rows->HasRoomForStep();
 }
 

@@ -24,7 +24,7 @@ struct FeatureCacheOptions {
   uint32_t steps = 0;                          // sampled beyond the one whose rows are gathered
   // The sampled mini-batches that wait for their rows take at most this many bytes, if each is at most as large as the
   // one before it; one may wait in any case.
-  uint64_t max_waiting_bytes = 0;
+  uint64_t most_waiting_bytes = 0;
   FeatureCacheMetrics metrics;
 };
 
@@ -80,7 +80,7 @@ class BatchPrefetcher {
   bool has_started_ = false;       // whether the source has started epoch_
   std::deque<Sampled> waiting_;    // sampled, in step order; rows are not gathered yet
   uint64_t waiting_bytes_ = 0;     // of waiting_
-  size_t max_waiting_ = 0;         // with a cache, grows to its window; without one, one waits at a time
+  size_t most_waiting_ = 0;        // with a cache, grows to its window; without one, one waits at a time
   std::optional<Status> sampled_;  // set when no further mini-batch follows waiting_: OK, or the error of sampling
   FeatureCacheMetrics cache_metrics_;
   bool is_large_ = false;  // whether the last fetched batch is large
