@@ -93,8 +93,8 @@ void CheckMeetingPlace(const Spec& spec, std::vector<std::string>* violations) {
   const std::optional<std::string> volume = VolumeAt(PathTo(uri), Role::kPartitioner, role);
   if (!volume || !IsOfEachPod(*volume, role)) return;
   violations->push_back(std::string(has_own ? "spec.graph.partitions.uri" : "spec.output.uri") +
-                        ": several partitioners meet there, and every pod has the volume '" + *volume +
-                        "' for itself: mount one that all share, or use s3://bucket/prefix");
+                        ": several partitioners exchange data there, but every pod has the volume '" + *volume +
+                        "' separately: mount a shared volume, or use s3://bucket/prefix");
 }
 
 void CheckPlace(const Place& place, const Spec& spec, std::vector<std::string>* violations) {
@@ -124,7 +124,7 @@ void CheckContainerNames(const Spec& spec, std::vector<std::string>* violations)
       if (NumberOfContainer(Role::kServer, name).value_or(0) < servers) continue;
       violations->push_back("spec.servers.template: the container '" + name +
                             "' has the name of a server, of which spec.servers.containersPerPod makes " +
-                            std::to_string(servers) + ": name it otherwise");
+                            std::to_string(servers) + ": rename it");
     }
   }
 }
@@ -139,14 +139,14 @@ void CheckScriptVolumes(Role role, const kube::Json& pod_template, std::vector<s
   for (const kube::Json& volume : kube::ListAt(pod_template, {"spec", "volumes"})) {
     const std::string name = kube::StringAt(volume, {"name"});
     if (!is_reserved(name)) continue;
-    violations->push_back(field + "the volume '" + name + "' holds the program's script: name another one otherwise");
+    violations->push_back(field + "the volume '" + name + "' contains the program's script: use another name");
   }
   for (const char* const list : {"initContainers", "containers"}) {
     for (const kube::Json& container : kube::ListAt(pod_template, {"spec", list})) {
       const std::string name = kube::StringAt(container, {"name"});
       if (name == kScriptContainer && list == std::string_view("containers")) {
         violations->push_back(field + "the init container '" + name +
-                              "' fetches the program's script: name another container otherwise");
+                              "' fetches the program's script: use another name");
       }
       const auto check = [&](const char* mounts, const char* path_field) {
         for (const kube::Json& mount : kube::ListAt(container, {mounts})) {

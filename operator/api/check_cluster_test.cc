@@ -111,8 +111,10 @@ TEST(CheckClusterTest, SeveralPartitionersMeetOnAVolumeThatTheyShare) {
   use("emptyDir");
   EXPECT_EQ(ViolationsOf(object), "");
   object["spec"]["partitioner"]["replicas"] = 2;
-  EXPECT_THAT(ViolationsOf(object), HasSubstr("spec.output.uri: several partitioners meet there, and every pod has "
-                                              "the volume 'data' for itself"));
+  EXPECT_THAT(
+      ViolationsOf(object),
+      HasSubstr(
+          "spec.output.uri: several partitioners exchange data there, but every pod has the volume 'data' separately"));
   use("persistentVolumeClaim");
   EXPECT_EQ(ViolationsOf(object), "");
 }
@@ -122,7 +124,7 @@ TEST(CheckClusterTest, NoSidecarIsNamedAsAServer) {
   object["spec"]["servers"]["template"]["spec"]["containers"] = {{{"name", "server"}}, {{"name", "server-2"}}};
   EXPECT_EQ(ViolationsOf(object),
             "spec.servers.template: the container 'server-2' has the name of a server, of which "
-            "spec.servers.containersPerPod makes 1: name it otherwise");
+            "spec.servers.containersPerPod makes 1: rename it");
   object["spec"]["servers"]["containersPerPod"] = 3;
   EXPECT_EQ(ViolationsOf(object), "");
 }

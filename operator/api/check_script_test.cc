@@ -51,7 +51,7 @@ TEST(CheckScriptTest, IsAnObjectOrOfAConfigMap) {
 TEST(CheckScriptTest, ItsVolumesAreItsOwn) {
   for (const char* const volume : {"script", "script-source"}) {
     ExpectScriptViolation({{"volumes", Json::array({{{"name", volume}, {"configMap", {{"name", "other"}}}}})}},
-                          std::string("the volume '") + volume + "' holds the program's script");
+                          std::string("the volume '") + volume + "' contains the program's script");
     for (const char* const list : {"initContainers", "containers"}) {
       ExpectScriptViolation(
           Containers(list, "other", {{"volumeMounts", Json::array({{{"name", volume}, {"mountPath", "/mnt"}}})}}),

@@ -310,7 +310,7 @@ Status ApiClient::Stopped() const {
 Status ApiClient::TakeTurn(Deadline deadline, const std::stop_token& stop) {
   if (stop.stop_requested()) return Stopped();
   const std::optional<nanoseconds> wait = bucket_.TakeWithin(deadline.Remaining(clock_));
-  if (!wait.has_value() || deadline.HasPassed(clock_)) return DeadlineExceeded("too many requests wait to be sent");
+  if (!wait.has_value() || deadline.HasPassed(clock_)) return DeadlineExceeded("too many requests are queued");
   return Pause(*wait, stop);
 }
 

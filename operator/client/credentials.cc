@@ -48,7 +48,7 @@ class ReadFromFiles final : public CredentialsSource {
     if (!current_.has_value()) return fresh;
     read_again_at_ = now + kRetryInterval;
     if (!std::exchange(is_failing_, true)) {
-      telemetry::Log(telemetry::Level::kWarning, "credentials cannot be read again, the old ones stay in use",
+      telemetry::Log(telemetry::Level::kWarning, "cannot read the credentials again; the old ones stay in use",
                      {{"error", fresh.status()}});
     }
     return *current_;

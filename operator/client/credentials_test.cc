@@ -136,10 +136,10 @@ TEST(CertificatePairTest, ChecksThatTheyBelongTogether) {
   EXPECT_EQ(CheckCertificatePair(certificate, TestFile("other.key")).message(),
             "the private key is not that of the certificate");
   EXPECT_EQ(CheckCertificatePair(certificate, TestFile("locked.key")).message(),
-            "no PEM private key, or it has a password");
+            "not a PEM private key without a password");
   EXPECT_EQ(CheckCertificatePair("", TestFile("client.key")).message(), "no PEM certificate");
   EXPECT_EQ(CheckCertificatePair(TestFile("client.key"), TestFile("client.key")).message(), "no PEM certificate");
-  EXPECT_EQ(CheckCertificatePair(certificate, certificate).message(), "no PEM private key, or it has a password");
+  EXPECT_EQ(CheckCertificatePair(certificate, certificate).message(), "not a PEM private key without a password");
 }
 
 }  // namespace

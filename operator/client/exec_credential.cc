@@ -21,7 +21,7 @@ std::string ExecInfo(const std::string& api_version, const Json& cluster) {
 
 Result<ExecCredential> ParseExecCredential(const std::string& output, const std::string& api_version) {
   ASSIGN_OR_RETURN(const Json json, ParseYamlOrJson(output).While("its output"));
-  if (StringAt(json, {"kind"}) != "ExecCredential") return InvalidArgument("its output is no ExecCredential");
+  if (StringAt(json, {"kind"}) != "ExecCredential") return InvalidArgument("its output is not an ExecCredential");
   if (StringAt(json, {"apiVersion"}) != api_version) {
     return InvalidArgument("its output has another apiVersion than " + api_version);
   }
@@ -37,7 +37,7 @@ Result<ExecCredential> ParseExecCredential(const std::string& output, const std:
   credentials.client_key_pem = telemetry::Secret(StringAt(*status, {"clientKeyData"}));
   const bool has_certificate = !credentials.client_certificate_pem.empty();
   if (has_certificate != !credentials.client_key_pem.empty()) {
-    return InvalidArgument("status has one of clientCertificateData and clientKeyData without the other");
+    return InvalidArgument("status has only one of clientCertificateData and clientKeyData");
   }
   if (!has_certificate && credentials.bearer_token.empty()) {
     return InvalidArgument("status has neither a token nor a certificate");

@@ -96,7 +96,7 @@ class Plugin final : public CredentialsSource {
 
   void LogFailure() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (!IsValidFor(seconds(0))) return;  // Get returns the error
-    telemetry::Log(telemetry::Level::kWarning, "credentials cannot be renewed, the old ones stay in use",
+    telemetry::Log(telemetry::Level::kWarning, "cannot renew the credentials; the old ones stay in use",
                    {{"error", failure_}});
   }
 

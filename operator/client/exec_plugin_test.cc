@@ -220,7 +220,7 @@ TEST_F(ExecPluginTest, RefusesWhatHasExpiredAlready) {
 
 TEST_F(ExecPluginTest, DoesNotRepeatWhatItDoesNotUnderstand) {
   EXPECT_EQ(Token(*ExecPlugin(Options("echo hunter2"))),
-            "UNAUTHENTICATED: exec plugin sh: its output is no ExecCredential");
+            "UNAUTHENTICATED: exec plugin sh: its output is not an ExecCredential");
 }
 
 std::string ErrorOf(const std::string& output) {
@@ -246,7 +246,7 @@ TEST(ExecCredentialTest, ReadsYamlToo) {
 TEST(ExecCredentialTest, SaysWhatIsWrongWithoutRepeatingIt) {
   EXPECT_EQ(ErrorOf(WithStatus(R"({"token":"t"})")), "ok");
   EXPECT_THAT(ErrorOf("{\"hunter2"), HasSubstr("its output: line 1"));
-  EXPECT_EQ(ErrorOf(""), "its output is no ExecCredential");
+  EXPECT_EQ(ErrorOf(""), "its output is not an ExecCredential");
   EXPECT_EQ(ErrorOf(R"({"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1beta1"})"),
             "its output has another apiVersion than client.authentication.k8s.io/v1");
   EXPECT_EQ(ErrorOf(WithStatus("null")), "its output has no status");
@@ -254,7 +254,7 @@ TEST(ExecCredentialTest, SaysWhatIsWrongWithoutRepeatingIt) {
   EXPECT_EQ(ErrorOf(WithStatus(R"({"token":"hunter2\nX: y"})")),
             "status.token: the token contains white space or control characters");
   EXPECT_EQ(ErrorOf(WithStatus(R"({"token":"t","clientKeyData":"hunter2"})")),
-            "status has one of clientCertificateData and clientKeyData without the other");
+            "status has only one of clientCertificateData and clientKeyData");
   EXPECT_EQ(ErrorOf(WithStatus(R"({"clientCertificateData":"hunter2","clientKeyData":"hunter2"})")),
             "status.clientCertificateData and clientKeyData: no PEM certificate");
   EXPECT_EQ(ErrorOf(WithStatus(R"({"token":"t","expirationTimestamp":"soon"})")),

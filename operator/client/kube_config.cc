@@ -154,7 +154,7 @@ Status CheckExec(const KubeExec& exec) {
     return InvalidArgument("exec.apiVersion is neither client.authentication.k8s.io/v1 nor .../v1beta1");
   }
   const std::string& mode = exec.interactive_mode;
-  if (mode == "Always") return InvalidArgument("exec.interactiveMode is Always, and there is no terminal");
+  if (mode == "Always") return InvalidArgument("exec.interactiveMode is Always, but there is no terminal");
   if (mode == "Never" || mode == "IfAvailable") return {};
   if (mode.empty() && exec.api_version.ends_with("/v1beta1")) return {};
   return InvalidArgument("exec.interactiveMode is neither Never nor IfAvailable");
@@ -182,7 +182,7 @@ Result<std::shared_ptr<CredentialsSource>> MakeCredentials(const KubeUser& user,
   ASSIGN_OR_RETURN(std::shared_ptr<CredentialsSource> token, MakeTokenSource(user));
   if (user.exec.has_value()) {
     if (token != nullptr || certificate != nullptr) {
-      return InvalidArgument("exec together with another way to authenticate");
+      return InvalidArgument("exec together with another authentication method");
     }
     return MakePlugin(*user.exec, cluster, options);
   }

@@ -205,7 +205,7 @@ Result<KubeConfigFile> ParseKubeConfigFile(const std::string& text, const std::s
   KubeConfigFile file{.current_context = config.String("current-context")};
   RETURN_IF_ERROR(config.status());
   if ((!kind.empty() && kind != "Config") || (!api_version.empty() && api_version != "v1")) {
-    return InvalidArgument(path + ": not of kind Config and apiVersion v1");
+    return InvalidArgument(path + ": expected kind Config and apiVersion v1");
   }
   RETURN_IF_ERROR(ReadEntries(config, "clusters", "cluster", &ReadCluster, path, folder, &file.clusters));
   RETURN_IF_ERROR(ReadEntries(config, "users", "user", &ReadUser, path, folder, &file.users));

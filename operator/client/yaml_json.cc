@@ -56,7 +56,7 @@ Json ToJson(const YamlNode& node) {
 void RefuseMergeKeys(const YamlNode& node, std::vector<YamlError>* errors) {
   for (const YamlNode& item : node.items) RefuseMergeKeys(item, errors);
   for (const YamlEntry& entry : node.entries) {
-    if (entry.key == "<<" && entry.key_plain) errors->push_back({entry.key_at, "merge keys (<<) are not understood"});
+    if (entry.key == "<<" && entry.key_plain) errors->push_back({entry.key_at, "merge keys (<<) are not supported"});
     RefuseMergeKeys(entry.value, errors);
   }
 }
@@ -76,7 +76,7 @@ Result<Json> ParseYamlOrJson(const std::string& text) {
   if (errors.empty()) return ToJson(root);
   std::string message = errors.front().message;
   constexpr std::string_view kSecondDocument =
-      "a second document";  // the reader's message continues with ": one file holds one job"
+      "a second document";  // the reader's message continues with ": expected one job per file"
   if (message.starts_with(kSecondDocument)) message = kSecondDocument;
   return InvalidArgument("line " + std::to_string(errors.front().at.line) + ": " + message);
 }

@@ -108,7 +108,7 @@ Result<Applied> Applier::Apply(const api::DistTraining& training, const plan::Pl
     round.applied.requeue_now = true;
     // The log is the only record for a job that is suspended or has ended: it has no condition for the refusal.
     if (!status.ok()) {
-      telemetry::Log(telemetry::Level::kWarning, "refused, tried again every 10 s",
+      telemetry::Log(telemetry::Level::kWarning, "refused, retried every 10 s",
                      {{"job", kube::ToString(round.job())}, {"child", round.doing}, {"error", status}});
     }
   }
@@ -217,7 +217,7 @@ Status Applier::NoteLabeled(Round& round, const kube::Resource& resource, const 
   const kube::Json still_lost = LostLabels(meta_now, round.training);
   if (!still_lost.empty()) {
     return Status(StatusCode::kPermissionDenied,
-                  "its label " + still_lost.begin().key() + " is taken away by something in the cluster");
+                  "its label " + still_lost.begin().key() + " is removed by another client of the cluster");
   }
   Note(round, resource, labeled);
   return Status();
@@ -264,7 +264,7 @@ Status Applier::ConfirmTraining(Round& round) {
   if (live.status().code() == StatusCode::kNotFound) return Aborted("the DistTraining was deleted");
   if (!live.ok()) return live.status();
   ASSIGN_OR_RETURN(const kube::ObjectMeta now, kube::ParseObjectMeta(*live));
-  if (now.uid != meta.uid) return Aborted("the DistTraining is another one by now");
+  if (now.uid != meta.uid) return Aborted("the DistTraining was replaced by another one");
   if (now.generation != meta.generation) return Aborted("the DistTraining has changed since it was read");
   round.live_resource_version = now.resource_version;
   return Status();
@@ -277,9 +277,9 @@ Status Applier::Do(Round& round, const plan::DeleteChild& action) {
   if (live.status().code() == StatusCode::kNotFound) return Status();
   if (!live.ok()) return live.status();
   ASSIGN_OR_RETURN(const kube::ObjectMeta meta, kube::ParseObjectMeta(*live));
-  if (meta.uid != action.uid) return Aborted(round.doing + " is another one by now");
+  if (meta.uid != action.uid) return Aborted(round.doing + " was replaced by another one");
   if (HasTrained(*live) && !api::IsTerminal(round.plan.status)) {
-    return Aborted(round.doing + " has done its work by now");
+    return Aborted(round.doing + " has succeeded in the meantime");
   }
   kube::DeleteOptions options;
   options.uid = action.uid;

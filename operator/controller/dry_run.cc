@@ -54,7 +54,7 @@ Result<std::string> ForbiddenReferences(client::ApiClient& client, const plan::D
       [&](const std::string& name) -> Result<std::optional<std::map<std::string, std::string>>> {
     const Result<kube::Json> secret = client.Get(kube::kSecrets, {training.meta.key.name_space, name});
     if (secret.status().code() == StatusCode::kNotFound) return std::optional<std::map<std::string, std::string>>();
-    if (!secret.ok()) return secret.status().While("looking at the labels of Secret " + name);
+    if (!secret.ok()) return secret.status().While("reading the labels of Secret " + name);
     ASSIGN_OR_RETURN(kube::ObjectMeta meta, kube::ParseObjectMeta(*secret));
     return std::optional(std::move(meta.labels));
   };

@@ -19,7 +19,7 @@ namespace espalier::ctl::controller {
 inline constexpr std::chrono::minutes kCertificatesLifetime{10};
 // How long messages of events are valid. Reconciles come more often than that while pods start; one that a plan
 // requested with requeue_after reads the events again.
-inline constexpr std::chrono::seconds kEventsLifetime = plan::kAskAgain - std::chrono::seconds(1);
+inline constexpr std::chrono::seconds kEventsLifetime = plan::kMinEventReadInterval - std::chrono::seconds(1);
 
 // How long a ResourceFlavor is used without reading it again. Kueue does not change the flavors of an admitted
 // Workload.

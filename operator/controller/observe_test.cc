@@ -142,7 +142,7 @@ TEST_F(ObserveTest, TellsWhyNoPodCouldBeMadeNewestFirst) {
 }
 
 TEST_F(ObserveTest, RemembersWhatEventsSaidUntilAPlanAsksForAnotherRound) {
-  static_assert(kEventsLifetime < plan::kAskAgain);
+  static_assert(kEventsLifetime < plan::kMinEventReadInterval);
   const plan::Lookups lookups{.creation_failures_of = {"set-1"}, .mount_failures_of = {"pod-1"}};
   EXPECT_THAT(Ask(lookups).creation_failures.at("set-1"), IsEmpty());
   EXPECT_EQ(job.NumRequests("GET", "/events"), 2);
@@ -150,7 +150,7 @@ TEST_F(ObserveTest, RemembersWhatEventsSaidUntilAPlanAsksForAnotherRound) {
   PutEvent("b", "pod-1", "FailedMount", "a volume", "2099-01-01T00:00:00Z");
   EXPECT_THAT(Ask(lookups).creation_failures.at("set-1"), IsEmpty());
   EXPECT_EQ(job.NumRequests("GET", "/events"), 2) << "no answer is an answer";
-  job.now += plan::kAskAgain;
+  job.now += plan::kMinEventReadInterval;
   const plan::Observed seen = Ask(lookups);
   EXPECT_THAT(seen.creation_failures.at("set-1"), ElementsAre("a quota"));
   EXPECT_EQ(seen.mount_failures.at("pod-1"), "a volume");

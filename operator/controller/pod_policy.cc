@@ -129,7 +129,7 @@ Result<std::string> Violation(const PodPolicy& policy, const PodReference& refer
     case Kind::kSecret: {
       ASSIGN_OR_RETURN(const bool is_allowed, AllowsSecret(policy, reference.name, labels_of_secret));
       if (is_allowed) return std::string();
-      return "the Secret " + quoted + " is not allowed here: it is not there, or lacks the label " +
+      return "the Secret " + quoted + " is not allowed here: it does not exist, or lacks the label " +
              policy.secret_label;
     }
   }

@@ -47,9 +47,9 @@ std::string ToString(const ObjectKey& key) {
 
 Status CheckKey(const Resource& resource, const ObjectKey& key) {
   const std::string kind(resource.kind);
-  if (!IsPathSegment(key.name)) return InvalidArgument("'" + key.name + "' is no name of a " + kind);
+  if (!IsPathSegment(key.name)) return InvalidArgument("'" + key.name + "' is not a valid name of a " + kind);
   if (resource.namespaced && !IsPathSegment(key.name_space)) {
-    return InvalidArgument("'" + key.name_space + "' is no namespace of a " + kind);
+    return InvalidArgument("'" + key.name_space + "' is not a valid namespace of a " + kind);
   }
   if (!resource.namespaced && !key.name_space.empty()) return InvalidArgument("a " + kind + " has no namespace");
   return {};

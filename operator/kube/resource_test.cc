@@ -33,7 +33,7 @@ TEST(ObjectKeyTest, RefusesNamesThatLeadElsewhereInAPath) {
     EXPECT_EQ(CheckKey(kPods, {"ml", name}).code(), StatusCode::kInvalidArgument) << name;
     EXPECT_EQ(CheckKey(kPods, {name, "x"}).code(), StatusCode::kInvalidArgument) << name;
   }
-  EXPECT_EQ(CheckKey(kSecrets, {"ml", ".."}).message(), "'..' is no name of a Secret");
+  EXPECT_EQ(CheckKey(kSecrets, {"ml", ".."}).message(), "'..' is not a valid name of a Secret");
   EXPECT_EQ(CheckKey(kNodes, {"ml", "node-1"}).message(), "a Node has no namespace");
 }
 

@@ -173,7 +173,7 @@ TEST_F(KubectlLiveTest, DescribesAFailureWithWarningsOfTheServer) {
   const Ended described = live_->Kubectl("describe described");
   EXPECT_EQ(described.code, 0) << described.error;
   EXPECT_THAT(described.output, AllOf(HasSubstr("edge 7 names node 99"), HasSubstr("exceeded quota"),
-                                      HasSubstr("Mend the graph, partitions or model")));
+                                      HasSubstr("Correct the graph, partitions or model")));
 }
 
 TEST_F(KubectlLiveTest, SuspendsAndResumes) {

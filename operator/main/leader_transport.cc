@@ -4,7 +4,7 @@ namespace espalier::ctl::process {
 
 Result<client::HttpResponse> LeaderTransport::Send(const kube::HttpRequest& request, Deadline deadline,
                                                    std::stop_token stop) {
-  if (request.method != "GET" && !leads_()) return Cancelled("not sent: this process does not lead");
+  if (request.method != "GET" && !leads_()) return Cancelled("not sent: this process is not the leader");
   return inner_.Send(request, deadline, std::move(stop));
 }
 

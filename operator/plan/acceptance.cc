@@ -161,10 +161,10 @@ bool Accept(PlanBuilder& builder) {
   builder.SetCondition(api::kAccepted, ConditionStatus::kTrue, kValid,
                        dry_run.error.empty()
                            ? "the document is valid and its templates are accepted"
-                           : "the document is valid; its templates could not be tried: " + dry_run.error);
+                           : "the document is valid; its templates could not be checked: " + dry_run.error);
   if (WasSuspendedUnseen(builder)) {
     builder.SetCondition(api::kSuspended, ConditionStatus::kFalse, kSuspending,
-                         "the job was suspended and resumed unseen");
+                         "the operator did not observe that the job was suspended and resumed");
   }
   return true;
 }

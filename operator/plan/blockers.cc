@@ -102,7 +102,7 @@ std::optional<Blocker> FindCreationBlocker(const PlanBuilder& builder, Role role
   return std::nullopt;
 }
 
-const JobRun* RunUnderWay(const World& world, const api::Status& status, Role role) {
+const JobRun* CurrentRun(const World& world, const api::Status& status, Role role) {
   if (role == Role::kPartitioner && !status.partition) return &world.partition_run(status.partition_attempt);
   if (role == Role::kTrainer) return &world.trainer_run(status.incarnation);
   return nullptr;
@@ -125,7 +125,7 @@ std::string SuspensionText(const kube::Job& job, const Observed& seen) {
 }
 
 std::optional<Blocker> FindSuspensionBlocker(const PlanBuilder& builder, Role role) {
-  const JobRun* const run = RunUnderWay(builder.world(), builder.status(), role);
+  const JobRun* const run = CurrentRun(builder.world(), builder.status(), role);
   if (!IsSuspended(run)) return std::nullopt;
   return Blocker{.reason = kJobSuspended, .message = SuspensionText(*run->job, builder.seen())};
 }
@@ -143,12 +143,12 @@ std::optional<Blocker> FindRoleBlocker(const PlanBuilder& builder, Role role) {
 }
 
 // A Job or StatefulSet without all its pods, and the time by which it should have them.
-struct Lack {
+struct MissingPods {
   const kube::ObjectMeta* controller;
   kube::WallTime complete_by;
 };
-std::vector<Lack> ListLacks(const api::DistTraining& training, const World& world, kube::WallTime now) {
-  std::vector<Lack> lacks;
+std::vector<MissingPods> ListMissingPods(const api::DistTraining& training, const World& world, kube::WallTime now) {
+  std::vector<MissingPods> missing;
   const kube::WallTime started = training.status.started_at.value_or(kube::WallTime{});
   const auto check = [&](const kube::ObjectMeta& meta, int64_t wanted, const char* condition) {
     if (meta.deletion_requested_at || world.CountPods(meta.uid) >= wanted) return;
@@ -157,7 +157,7 @@ std::vector<Lack> ListLacks(const api::DistTraining& training, const World& worl
     if (const api::Condition* ready = api::FindCondition(training.status, condition)) {
       since = std::max(since, ready->status == api::ConditionStatus::kTrue ? now : ready->last_transition);
     }
-    lacks.push_back({&meta, since + kPodsMissing});
+    missing.push_back({&meta, since + kPodsMissing});
   };
   const auto check_job = [&](const JobRun& run, const char* condition) {
     if (run.job == nullptr || run.job->suspended || run.job->complete || run.job->failure_target || run.job->has_failed)
@@ -170,13 +170,14 @@ std::vector<Lack> ListLacks(const api::DistTraining& training, const World& worl
   if (const kube::StatefulSet* samplers = world.sampler_set()) {
     check(samplers->meta, samplers->wanted, api::kServersReady);
   }
-  return lacks;
+  return missing;
 }
 
-// Events are read less often the longer a blocker lasts: a full quota may affect hundreds of jobs, and only users wait
-// for the message. (The watches show when the pods exist at last.)
-std::chrono::seconds PauseBeforeAskingAgain(std::chrono::microseconds lacking_for) {
-  return std::clamp(std::chrono::floor<std::chrono::seconds>(lacking_for) / 10, kAskAgain, kAskAgainAtLast);
+// Returns the time until events are read again. It grows while a blocker lasts: a full quota may affect hundreds of
+// jobs, and only the message depends on the events. (Watches report when the pods exist.)
+std::chrono::seconds EventReadInterval(std::chrono::microseconds missing_for) {
+  return std::clamp(std::chrono::floor<std::chrono::seconds>(missing_for) / 10, kMinEventReadInterval,
+                    kMaxEventReadInterval);
 }
 
 std::string Joined(const std::vector<std::string>& names) {
@@ -209,8 +210,8 @@ bool WaitsForItsContainers(const kube::Pod& pod) {
 std::vector<std::string> ControllersMissingPods(const api::DistTraining& training, const World& world,
                                                 kube::WallTime now) {
   std::vector<std::string> uids;
-  for (const Lack& lack : ListLacks(training, world, now)) {
-    if (lack.complete_by <= now) uids.push_back(lack.controller->uid);
+  for (const MissingPods& missing_pods : ListMissingPods(training, world, now)) {
+    if (missing_pods.complete_by <= now) uids.push_back(missing_pods.controller->uid);
   }
   return uids;
 }
@@ -226,7 +227,7 @@ std::vector<std::string> WaitingForVolumes(const api::DistTraining& training, co
 std::vector<std::string> SuspendedJobs(const api::DistTraining& training, const World& world) {
   std::vector<std::string> jobs;
   for (const Role role : {Role::kPartitioner, Role::kTrainer}) {
-    const JobRun* const run = RunUnderWay(world, training.status, role);
+    const JobRun* const run = CurrentRun(world, training.status, role);
     if (IsSuspended(run)) jobs.push_back(run->job->meta.key.name);
   }
   return jobs;
@@ -243,14 +244,15 @@ void DetectBlockers(PlanBuilder& builder) {
   const Observed& seen = builder.seen();
   if (!seen.missing_secrets.empty()) {
     builder.BlockChanges(OfSecrets(seen.missing_secrets));
-    builder.RequeueAfter(kAskAgain);
+    builder.RequeueAfter(kMinEventReadInterval);
   }
   if (seen.refusal)
     builder.SetBlocker({.reason = kRefused, .message = seen.refusal->child + ": " + seen.refusal->message});
   const auto ask_from = [&](kube::WallTime due) {
-    builder.RequeueAt(due > builder.now() ? due : builder.now() + PauseBeforeAskingAgain(builder.now() - due));
+    builder.RequeueAt(due > builder.now() ? due : builder.now() + EventReadInterval(builder.now() - due));
   };
-  for (const Lack& lack : ListLacks(builder.training(), builder.world(), builder.now())) ask_from(lack.complete_by);
+  for (const MissingPods& missing_pods : ListMissingPods(builder.training(), builder.world(), builder.now()))
+    ask_from(missing_pods.complete_by);
   for (const kube::Pod* pod : PodsWithoutContainers(builder.training(), builder.world())) {
     ask_from(pod->meta.created_at + kPodsMissing);
   }

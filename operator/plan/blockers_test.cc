@@ -131,11 +131,11 @@ TEST(BlockersTest, WhatLacksPodsForLongIsAskedAboutLessOften) {
   scene.cluster().set_creation_error("exceeded quota: pods");
   scene.Settle();
   scene.cluster().Pass(seconds(10));
-  EXPECT_EQ(scene.Look().requeue_after, std::chrono::nanoseconds(kAskAgain));
+  EXPECT_EQ(scene.Look().requeue_after, std::chrono::nanoseconds(kMinEventReadInterval));
   scene.cluster().Pass(seconds(200));
   EXPECT_EQ(scene.Look().requeue_after, std::chrono::nanoseconds(seconds(20)));
   scene.cluster().Pass(std::chrono::hours(5));
-  EXPECT_EQ(scene.Look().requeue_after, std::chrono::nanoseconds(kAskAgainAtLast));
+  EXPECT_EQ(scene.Look().requeue_after, std::chrono::nanoseconds(kMaxEventReadInterval));
 }
 
 TEST(BlockersTest, APodThatOnlyWaitsForItsImageIsNotAskedAbout) {

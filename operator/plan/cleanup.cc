@@ -75,7 +75,7 @@ void ForceDeleteLost(PlanBuilder& builder, const std::vector<const kube::Pod*>& 
     }
     builder.Add(DeleteChild{&kube::kPods, pod->meta.key, pod->meta.uid, /*force=*/true});
     builder.AddEvent(runtime::EventType::kWarning, "PodForceDeleted", "ForceDelete",
-                     "pod " + pod->meta.key.name + " on node " + pod->node + " did not go away");
+                     "pod " + pod->meta.key.name + " on node " + pod->node + " was not deleted in time");
   }
 }
 

@@ -240,8 +240,8 @@ Failure FailureOfDeletedPod(const std::string& reason) {
     return failure;
   };
   if (reason == ToReason(ExitCode::kAskedToStop)) return of(kByDeletion, "a pod was deleted");
-  if (reason == kDisrupted || reason == kNodeLost) return of(kByDisruption, "a pod was evicted, or went with its node");
-  constexpr const char* kGone = "a pod failed and is gone";
+  if (reason == kDisrupted || reason == kNodeLost) return of(kByDisruption, "a pod was evicted, or lost with its node");
+  constexpr const char* kGone = "a pod failed and was deleted";
   if (reason == kSidecarFailed) return of(kByOther, kGone);
   if (reason == ToReason(ExitCode::kUnavailable)) return of(kByPeer, kGone);
   if (reason == kScriptChanged || reason == ToReason(ExitCode::kBadCredentials)) return of(kByCredentials, kGone);

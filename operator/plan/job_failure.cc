@@ -42,7 +42,8 @@ Failure NodeLostFailure(const kube::Job& job) {
   Failure failure;
   failure.retry = Retry::kNotCounted;
   failure.reason = kNodeLost;
-  failure.message = "a pod of Job " + job.meta.key.name + " did not end when it was asked to: its node is lost";
+  failure.message =
+      "a pod of Job " + job.meta.key.name + " did not end after its deletion was requested: its node is lost";
   return failure;
 }
 

@@ -84,7 +84,7 @@ void ReadResult(PlanBuilder& builder, const JobRun& run) {
   if (said.partition && FindScript(builder) != nullptr && !builder.status().script) {
     Failure failure;
     failure.reason = kResultLost;
-    failure.message = "no pod of the partitioner says which script it has read";
+    failure.message = "no pod of the partitioner reports which script it has read";
     return FailAttempt(builder, failure);
   }
   if (said.partition) {
@@ -98,7 +98,7 @@ void ReadResult(PlanBuilder& builder, const JobRun& run) {
   if (said.ended) {
     Failure failure;
     failure.reason = telemetry::TerminationReason(ExitCode::kBug);
-    failure.message = "the partitioner ended well without saying what it made";
+    failure.message = "the partitioner succeeded without reporting its result";
     return FailAttempt(builder, failure);
   }
   // The pod's end may not have reached the cache yet, or the pod is gone, and its result with it.

@@ -110,10 +110,10 @@ std::vector<api::Role> RolesWithCertificates(const api::Spec& spec);
 // The same; if the spec is invalid, all roles that may need certificates.
 std::vector<api::Role> RolesWithCertificates(const api::DistTraining& training);
 
-// No watch covers Secrets and events. A plan that waits for a Secret requeues after kAskAgain. A plan that waits for
-// events, because pods are missing or wait for volumes, requeues after kAskAgain at first; this time grows to
-// kAskAgainAtLast the longer the problem lasts.
-inline constexpr std::chrono::seconds kAskAgain{5}, kAskAgainAtLast{60};
+// No watch covers Secrets and events. A plan that waits for a Secret requeues after kMinEventReadInterval. A plan that
+// waits for events, because pods are missing or wait for volumes, requeues after kMinEventReadInterval at first; this
+// time grows to kMaxEventReadInterval the longer the problem lasts.
+inline constexpr std::chrono::seconds kMinEventReadInterval{5}, kMaxEventReadInterval{60};
 
 // Returns what MakePlan needs to know besides the caches.
 Lookups CollectLookups(const api::DistTraining& training, const Observed& seen, kube::WallTime now);

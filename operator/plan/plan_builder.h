@@ -43,12 +43,12 @@ class PlanBuilder {
   api::Status& status() { return plan_.status; }
   const api::Status& status() const { return plan_.status; }
   resources::Context context() const;
-  // Sets what Kueue adds to the pods of each role.
+  // Sets the node labels, tolerations and other settings that Kueue adds to the pods of each role.
   void SetPlacements(std::map<api::Role, kube::Json> placements) { placements_ = std::move(placements); }
 
   void SetCondition(const char* type, api::ConditionStatus status, const std::string& reason,
                     const std::string& message);
-  // Sets the condition to False. Does nothing if it was never set: what did not begin cannot be over.
+  // Sets the condition to False. Does nothing if it was never set.
   void ClearCondition(const char* type, const std::string& reason, const std::string& message);
 
   // Plans to apply `object` if the caches show no such child, or one made from other inputs (kInputsAnnotation).

@@ -15,7 +15,7 @@ namespace espalier::ctl::plan {
 namespace {
 
 constexpr std::chrono::minutes kSoonAfterItsStart{10};
-constexpr char kObstacleBefore[] = "; held up before by ";
+constexpr char kObstacleBefore[] = "; blocked before by ";
 constexpr char kReasonEnd[] = ": ";
 
 // The time since the Job's creation includes the time in which its pods wait for nodes, images and volumes, so it is
@@ -62,7 +62,8 @@ Failure MarkUncountedFailure(const PlanBuilder& builder, const kube::Job& job, F
     return NotCounted(std::move(failure), kHeldBack, obstacle->reason + kReasonEnd + obstacle->message);
   }
   if (const kube::Pod* const server = ReplacedServer(builder.world(), job.meta.created_at)) {
-    return NotCounted(std::move(failure), kServerLost, "pod " + server->meta.key.name + " is a new one");
+    return NotCounted(std::move(failure), kServerLost,
+                      "pod " + server->meta.key.name + " was created after the trainers");
   }
   return failure;
 }

@@ -205,7 +205,7 @@ TEST_F(LeaderElectionTest, ARenewalThatHangsLeavesTimeForAnother) {
   Disturb([&](const kube::HttpRequest&, bool) -> Answer {
     if (std::exchange(has_hung, true)) return std::nullopt;
     a.Pass(milliseconds(2500));
-    return Result<client::HttpResponse>(DeadlineExceeded("no answer came in time"));
+    return Result<client::HttpResponse>(DeadlineExceeded("no response in time"));
   });
   ASSERT_TRUE(a.elector->TryOnce()) << "it leads on, not renewed";
 

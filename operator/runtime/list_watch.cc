@@ -111,7 +111,8 @@ Status ListWatch::Watch(const std::string& resource_version) {
   Register(nullptr);
   reflector_.OnWatchEnded(how, clock_.Now() - opened_at, tally);
   if (!how.ok() || reflector_.Next().delay.count() == 0) return how;
-  return Unavailable(tally.num_garbled > 0 ? "no line of the watch could be read" : "the watch ended at once");
+  return Unavailable(tally.num_garbled > 0 ? "the first line of the watch could not be read"
+                                           : "the watch ended at once");
 }
 
 Status ListWatch::Follow(client::LineStream& lines, SteadyTime silent_until, WatchTally* tally) {
@@ -119,7 +120,7 @@ Status ListWatch::Follow(client::LineStream& lines, SteadyTime silent_until, Wat
     Result<std::optional<std::string>> line = lines.Next(Deadline::At(silent_until));
     if (!line.ok()) {
       if (line.status().code() != StatusCode::kDeadlineExceeded) return std::move(line).status();
-      return Unavailable("no event, nor the end, came in time: the connection is taken for dead");
+      return Unavailable("neither an event nor the end arrived in time: the connection is considered dead");
     }
     if (!line->has_value()) return Status();
     if ((*line)->empty()) continue;

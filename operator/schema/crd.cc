@@ -17,14 +17,14 @@ OrderedJson Column(const std::string& name, const std::string& type, const std::
 
 OrderedJson Columns() {
   return {
-      Column("Phase", "string", ".status.phase", "what the job is doing"),
+      Column("Phase", "string", ".status.phase", "current phase of the job"),
       Column("Epoch", "integer", ".status.progress.epoch", "epochs done"),
       Column("Progress", "number", ".status.progress.percent", "percent of all epochs"),
       Column("Trainers", "integer", ".status.replicaStatuses.trainer.ready", "trainers at work"),
       Column("Restarts", "integer", ".status.attempts.counted", "failures that count towards backoffLimit"),
       Column("Age", "date", ".metadata.creationTimestamp", "since it was created"),
       Column("Partitions", "integer", ".spec.graph.partitions.count", "of the graph", true),
-      Column("Servers", "integer", ".status.replicaStatuses.server.ready", "graph servers at work", true),
+      Column("Servers", "integer", ".status.replicaStatuses.server.ready", "ready graph servers", true),
       Column("Incarnation", "integer", ".status.incarnation", "of the group of trainers", true),
       Column("Error", "string", ".status.lastError.reason", "the newest failure", true),
   };

@@ -43,10 +43,10 @@ OrderedJson Conditions() {
          {"maxLength", 1024},
          {"pattern", "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$"}}},
        {"message", Text("why, for people", api::kMaxMessageBytes)},
-       {"observedGeneration", Count("generation of the document it speaks of")},
-       {"lastTransitionTime", Time("since when the status is what it is")}});
+       {"observedGeneration", Count("generation of the document that the condition describes")},
+       {"lastTransitionTime", Time("time of the last change of the status")}});
   condition["required"] = {"type", "status", "reason", "message", "lastTransitionTime"};
-  return {{"description", "what holds of the job"},
+  return {{"description", "conditions of the job"},
           {"type", "array"},
           {"maxItems", 16},
           {"x-kubernetes-list-type", "map"},
@@ -59,11 +59,11 @@ OrderedJson Phases() {
   for (int phase = 0; phase <= static_cast<int>(api::Phase::kFailed); ++phase) {
     names.push_back(api::ToString(static_cast<api::Phase>(phase)));
   }
-  return {{"description", "the conditions in one word, for people"}, {"type", "string"}, {"enum", std::move(names)}};
+  return {{"description", "summary of the conditions, for users"}, {"type", "string"}, {"enum", std::move(names)}};
 }
 
 OrderedJson Progress() {
-  return Object("how far training is, as its first trainer tells from time to time",
+  return Object("progress of training, as periodically reported by the first trainer",
                 {{"epoch", Count("epochs done")},
                  {"percent", Number("of all epochs")},
                  {"etaSeconds", Count("estimated time until the last epoch ends, at the current rate")},
@@ -72,12 +72,12 @@ OrderedJson Progress() {
                                 api::kMaxProgressPhaseBytes)},
                  {"phasePercent", Number("of that phase; absent where it is not known")},
                  {"metrics", MakeMap("the newest values", api::kMaxMetrics, {{"type", "number"}})},
-                 {"lastUpdated", Time("when the trainer said so")}});
+                 {"lastUpdated", Time("time of the trainer's report")}});
 }
 
 OrderedJson LastError() {
-  return Object("the newest failure that something was done about",
-                {{"role", Text("whose: partitioner, server, sampler or trainer; absent: the job's", 63)},
+  return Object("the newest failure that was handled",
+                {{"role", Text("role that failed: partitioner, server, sampler or trainer; absent: the job", 63)},
                  {"reason", Text("in one word", 1024)},
                  {"message", Text("for people", api::kMaxMessageBytes)},
                  {"exitCode", {{"description", "of the process"}, {"type", "integer"}, {"format", "int32"}}},
@@ -85,7 +85,7 @@ OrderedJson LastError() {
 }
 
 OrderedJson Children() {
-  return {{"description", "what the job consists of now"},
+  return {{"description", "current child objects of the job"},
           {"type", "array"},
           {"maxItems", api::kMaxChildRefs},
           {"x-kubernetes-list-type", "atomic"},
@@ -97,25 +97,26 @@ OrderedJson Children() {
 
 OrderedJson StatusSchema() {
   return Object(
-      "what the operator makes of it; written by the operator only",
-      {{"observedGeneration", Count("generation of the document that this status speaks of")},
+      "status of the job; written only by the operator",
+      {{"observedGeneration", Count("generation of the document that this status describes")},
        {"phase", Phases()},
        {"conditions", Conditions()},
        {"incarnation", Count("of the group of trainers; 0: none yet")},
-       {"attempts", Object("what was begun and what failed",
+       {"attempts", Object("numbers of attempts and failures",
                            {{"partition", Count("partition Jobs begun")},
                             {"total", Count("trainer Jobs begun")},
                             {"counted", Count("failures that count towards runPolicy.backoffLimit")}})},
-       {"restartReason", Text("why the newest attempt was begun; absent: it is the first", api::kMaxMessageBytes)},
-       {"partition", Object("the graph's partitions", {{"hash", Text("of what they were made from", 256)},
-                                                       {"uri", Text("the folder with their manifest", 2048)},
-                                                       {"cut", Number("share of the edges between partitions")},
-                                                       {"bytes", Count("of all partitions")}})},
+       {"restartReason", Text("why the newest attempt was started; absent: it is the first", api::kMaxMessageBytes)},
+       {"partition", Object("the graph's partitions",
+                            {{"hash", Text("partition key: hash of the source, the options and the versions", 256)},
+                             {"uri", Text("URI of the folder with the manifest", 2048)},
+                             {"cut", Number("share of the edges between partitions")},
+                             {"bytes", Count("of all partitions")}})},
        {"script", Object("the script of the user's program, fixed by the first pod that read it or by the document",
                          {{"source", Text("where it comes from", 2048)},
-                          {"sha256", Text("of the file or archive; another one is not run", 64)}})},
-       {"images", MakeMap("what the roles run, by role, fixed when the job was accepted", 8,
-                          {{"type", "string"}, {"maxLength", 1024}})},
+                          {"sha256", Text("digest of the file or archive; another one is not run", 64)}})},
+       {"images",
+        MakeMap("images by role, fixed when the job was accepted", 8, {{"type", "string"}, {"maxLength", 1024}})},
        {"replicaStatuses", MakeMap("pods, by role", 8,
                                    Object("Pods of a role.", {{"wanted", Count("by the document")},
                                                               {"ready", Count("and at work")},

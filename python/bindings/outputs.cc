@@ -76,7 +76,7 @@ class OutputsWriter {
     if (replaceable) RETURN_IF_ERROR(format::WriteResultJson(*to_.store, to_.prefix, manifest_));
     const Status removed = format::RemoveOlderResults(*to_.store, to_.prefix, manifest_.incarnation);
     if (!removed.ok()) {
-      telemetry::Log(telemetry::Level::kWarning, "older results are still there", {{"error", removed}});
+      telemetry::Log(telemetry::Level::kWarning, "older results were not deleted", {{"error", removed}});
     }
     return Status();
   }

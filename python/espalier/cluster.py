@@ -78,7 +78,7 @@ class Job:
     def _read(self):
         document = self._cluster.get(self.name)
         if document["metadata"]["uid"] != self._uid:
-            raise errors.NotFound(f"{self.name} was deleted; another job has its name now")
+            raise errors.NotFound(f"{self.name} was deleted; another job has the same name")
         return document
 
     @property

@@ -41,7 +41,7 @@ Result<uint64_t> ParseNumber(std::string_view text, const std::string& entry) {
   uint64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (text.empty() || error != std::errc() || end != text.data() + text.size()) {
-    return InvalidArgument("failpoint '" + entry + "': '" + std::string(text) + "' is no number");
+    return InvalidArgument("failpoint '" + entry + "': '" + std::string(text) + "' is not a number");
   }
   return number;
 }

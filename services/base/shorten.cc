@@ -16,7 +16,7 @@ bool IsInsideCharacter(std::string_view text, size_t at) {
 }  // namespace
 
 std::string ShortenMiddle(std::string_view text, size_t max_bytes) {
-  ESPALIER_CHECK(max_bytes >= 16) << "no room for a beginning and an end: " << max_bytes;
+  ESPALIER_CHECK(max_bytes >= 16) << "too short for a beginning and an end: " << max_bytes;
   if (text.size() <= max_bytes) return std::string(text);
   const size_t room = max_bytes - kGap.size();
   size_t head = std::min(text.find('\n'), room / 2);

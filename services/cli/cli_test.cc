@@ -73,7 +73,7 @@ TEST_F(CliTest, ImportsWithPreprocessing) {
   const Ended missing = Espalier("import ogbn-arxiv --format OGB -o x");
   EXPECT_EQ(missing.code, 65);
   EXPECT_THAT(missing.error, AllOf(HasSubstr("no file or folder ogbn-arxiv"), HasSubstr("with raw/ in it"),
-                                   HasSubstr("nothing is downloaded by a data set's name")));
+                                   HasSubstr("data sets are not downloaded by name")));
   EXPECT_FALSE(fs::exists(root_ / "x"));
 }
 
@@ -237,8 +237,8 @@ TEST_F(CliTest, InspectSaysWhatItFound) {
   fs::rename(root_ / "parts", root_ / "run/partitions");
   const Ended unfinished = Espalier("inspect run");
   EXPECT_EQ(unfinished.code, 65);
-  EXPECT_THAT(unfinished.error, HasSubstr("run holds no outputs of a run that has succeeded; partitions are in "
-                                          "run/partitions"));
+  EXPECT_THAT(unfinished.error,
+              HasSubstr("run contains no outputs of a successful run; partitions are in run/partitions"));
 }
 
 // A copy of a bucket made by another tool may contain the manifests of single kinds of output, but not that of all
@@ -251,7 +251,10 @@ TEST_F(CliTest, FoldersOfOutputsAreNoPartitionings) {
   for (const char* command : {"inspect copied", "verify copied"}) {
     const Ended ended = Espalier(command);
     EXPECT_EQ(ended.code, 65) << command;
-    EXPECT_THAT(ended.error, HasSubstr("copied holds no partitioning: there is no manifest.json of one in it"))
+    EXPECT_THAT(
+        ended.error,
+        HasSubstr(
+            "copied contains no partitioning: neither the folder nor a folder in it has the manifest.json of one"))
         << command;
   }
   // A partitioning next to them is found, and a damaged one is not ignored.

@@ -115,7 +115,7 @@ Result<graph::SourceGraph> PowerLaw(const GenerateFlags& flags, WorkMeter* meter
 
 Result<graph::SourceGraph> Typed(const GenerateFlags& flags, WorkMeter* meter) {
   if (flags.shape != "small" || flags.communities.has_value() || flags.edge_weights) {
-    return InvalidArgument("--typed goes with neither --shape, --communities nor --edge-weights");
+    return InvalidArgument("--typed excludes --shape, --communities and --edge-weights");
   }
   graph::TypedOptions options;
   Take(flags.name, &options.name);

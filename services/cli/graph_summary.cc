@@ -41,7 +41,7 @@ std::string ChangesText(const graph::EdgeChanges& changes) {
   add(changes.reverses_added, "reverse edge", "added");
   add(changes.duplicates_dropped, "duplicate", "dropped");
   add(changes.held_out_dropped, "held-out edge", "dropped");
-  add(changes.training_pairs_dropped, "training pair", "dropped (held out, or the reverse of such)");
+  add(changes.training_pairs_dropped, "training pair", "dropped (held out, or the reverse of a held-out edge)");
   return text.empty() ? "none dropped, none added" : text;
 }
 

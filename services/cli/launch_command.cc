@@ -88,7 +88,7 @@ Result<std::map<std::string, std::string>> ParseEnvironment(const std::vector<st
     }
     const std::string& value = equals == std::string::npos ? own.at(name) : setting;
     if (!IsUtf8(name + value)) {
-      return InvalidArgument("--env: a name or a value is not UTF-8, and would reach the hosts as something else");
+      return InvalidArgument("--env: a name or a value is not UTF-8");
     }
     environment[name] = equals == std::string::npos ? own.at(name) : setting.substr(equals + 1);
   }

@@ -116,7 +116,7 @@ job::Graph GraphOf(const PartitionFlags& flags) {
 
 Status CheckFlags(const PartitionFlags& flags) {
   if ((flags.algorithm == "External") != !flags.assignment.empty()) {
-    return InvalidArgument("--algorithm External and --assignment go together");
+    return InvalidArgument("--algorithm External and --assignment must be given together");
   }
   for (const auto& [field, what] : job::CheckPartitions(GraphOf(flags).partitions)) {
     return InvalidArgument("--" + field + ": " + what);

@@ -47,9 +47,10 @@ Result<std::vector<std::string>> KeysBelow(storage::ObjectStore& store, const st
 Status None(storage::ObjectStore& store, const std::string& prefix, const std::string& uri) {
   const Result<std::vector<std::string>> of_run = KeysBelow(store, storage::JoinKey(prefix, "partitions"));
   if (of_run.ok() && !of_run->empty()) {
-    return NotFound(uri + " holds no outputs of a run that has succeeded; partitions are in " + uri + "/partitions");
+    return NotFound(uri + " contains no outputs of a successful run; partitions are in " + uri + "/partitions");
   }
-  return NotFound(uri + " holds no partitioning: there is no manifest.json of one in it or right below it");
+  return NotFound(uri +
+                  " contains no partitioning: neither the folder nor a folder in it has the manifest.json of one");
 }
 
 // Returns InvalidArgument with the URIs of all partitionings.

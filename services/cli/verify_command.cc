@@ -88,7 +88,7 @@ Result<format::VerifyReport> Verified(const PartitionPlace& place, format::Verif
 Outcome Verify(const VerifyFlags& flags) {
   const partitioner::StopWatcher stop(std::chrono::milliseconds(0), [] { RemoveUnfinished("verify", ""); });
   if (flags.source.path.empty() != flags.source.format.empty()) {
-    return Fail(ExitCode::kBadDocument, "--source and --format go together");
+    return Fail(ExitCode::kBadDocument, "--source and --format must be given together");
   }
   const Result<format::SourceAccess> access = partitioner::MakeSourceAccess(ReadEnvironment(), flags.cache);
   if (!access.ok()) return Fail(ExitCode::kBadDocument, access.status().message());

@@ -78,7 +78,7 @@ Result<std::string> Look(const DistGraph& graph, Deadline deadline) {
   if (place->dtype != DType::kU8 || place->row_shape != std::vector<int64_t>{kAddressBytes} ||
       tensors.NumRows(place->id.rows) != 1) {
     return FailedPrecondition(std::string("the tensor '") + kMeetingPlace +
-                              "' is not one that rank 0 creates for its address: drop it and restart the program");
+                              "' exists, but is not the address of rank 0: drop it and restart the program");
   }
   const GlobalRowId first(0);
   const Result<Tensor> row = tensors.Read(*place, {&first, 1}, deadline);

@@ -11,7 +11,7 @@ void AddTlsFlags(CLI::App& app, TlsFlags* flags) {
       ->envname("ESPALIER_TLS_CERTIFICATE");
   app.add_option("--tls-key", flags->key_file, "PEM file of its key; all three are read again when they change")
       ->envname("ESPALIER_TLS_KEY");
-  app.add_option("--tls-job", flags->job, "namespace/uid of the job, as certificates name it")
+  app.add_option("--tls-job", flags->job, "namespace/uid of the job, as in its certificates")
       ->envname("ESPALIER_TLS_JOB");
 }
 
@@ -22,7 +22,7 @@ Status CheckTlsFlags(const TlsFlags& flags) {
                                                             {"--tls-key", &flags.key_file},
                                                             {"--tls-job", &flags.job}};
   for (const auto& [name, value] : all) {
-    if (value->empty()) return InvalidArgument(std::string(name) + " is missing: TLS takes all four --tls flags");
+    if (value->empty()) return InvalidArgument(std::string(name) + " is missing: TLS needs all four --tls flags");
   }
   return pki::ParseJobIdentity(flags.job).status().While("--tls-job");
 }
@@ -40,7 +40,7 @@ Result<std::shared_ptr<const rpc::TransportSecurity>> LoadTls(const TlsFlags& fl
 
 Status CheckTls(const job::DistTraining& training, const TlsFlags& flags) {
   if (training.tls == job::TlsMode::kDisabled || flags.any()) return Status();
-  return InvalidArgument("the document asks for TLS (spec.tls.mode), and no certificates are given (--tls-...)");
+  return InvalidArgument("the document requires TLS (spec.tls.mode), but no certificates are given (--tls-...)");
 }
 
 }  // namespace espalier::daemon

@@ -50,7 +50,7 @@ Result<std::optional<EdgeTypeId>> FindExistingReverse(const GraphSchema& schema,
     // Both the reverse of the named type and that of `type` would contain the held-out edges.
     return InvalidArgument("the reverse of '" + schema.EdgeType(type).Name() + "' would be both '" +
                            schema.EdgeType(found).Name() + "' and '" + made.Name() +
-                           "', which is added: name no reverse, or add none");
+                           "', which is added: omit the reverse edge type or the reverse edges");
   }
   if (schema.SourceOf(found) == schema.DestinationOf(type) && schema.DestinationOf(found) == schema.SourceOf(type)) {
     return std::optional<EdgeTypeId>(found);

@@ -353,7 +353,7 @@ TEST(PreprocessTest, AReverseThatIsNamedAndOneThatIsAddedDoNotGoTogether) {
   EXPECT_THAT(refusal("rev_wrotes").message(), HasSubstr("rev_wrotes"));  // a slip of the pen is no reverse
   for (const CanonicalEdgeType& other : types) {
     if (other.relation == "writes") continue;
-    EXPECT_THAT(refusal(other.Name()).message(), HasSubstr("name no reverse, or add none"));
+    EXPECT_THAT(refusal(other.Name()).message(), HasSubstr("omit the reverse edge type or the reverse edges"));
   }
   // One node type and one edge type: both directions go, whatever is named.
   SourceGraph plain = testing::HomogeneousGraph(3, {{0, 1}, {1, 2}});

@@ -79,7 +79,7 @@ Status CheckBools(const Tensor& column, const std::string& where, int threads) {
       FirstViolation(threads, column.num_elements(), kCheapGrain, [&](int64_t i) { return byte_at(i) > 1; });
   if (!bad) return {};
   return InvalidArgument(FormatElement(column, where, *bad) + std::to_string(byte_at(*bad)) +
-                         ": expected 0 or 1, as BOOL is");
+                         ": expected 0 or 1, because the column is BOOL");
 }
 
 Status CheckColumns(const std::map<std::string, Tensor>& columns, uint64_t num_rows, const LabelColumns& labels,

@@ -121,7 +121,8 @@ TEST(ValidateSourceGraphTest, NamesTheRowOfABoolThatIsNeitherZeroNorOne) {
   EXPECT_EQ(Violation(graph), "OK");
   flags.mutable_bytes()[3] = std::byte{255};
   EXPECT_EQ(Violation(graph),
-            "INVALID_ARGUMENT: node type 'node', column 'flags' row 1, value 1 is 255: expected 0 or 1, as BOOL is");
+            "INVALID_ARGUMENT: node type 'node', column 'flags' row 1, value 1 is 255: expected 0 or 1, because the "
+            "column is BOOL");
   graph = testing::PathGraph(3);
   Tensor& mask = graph.edges[0].columns["mask"] = Tensor::Zeros(DType::kBool, {4});
   mask.mutable_bytes()[3] = std::byte{2};

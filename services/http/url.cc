@@ -53,12 +53,12 @@ Result<Url> ParseUrl(const std::string& text) {
     }
   }
   if (authority.find('@') != std::string::npos) {
-    return InvalidArgument("a URL holds a user; expected https://host[:port] without one");
+    return InvalidArgument("a URL contains a user; expected https://host[:port]");
   }
   const size_t bracket = authority.rfind(']');
   const size_t port_colon = authority.find(':', bracket == std::string::npos ? 0 : bracket);
   url.host = authority.substr(0, port_colon);
-  if (!IsHost(url.host)) return InvalidArgument("'" + url.host + "' in a URL is no host name");
+  if (!IsHost(url.host)) return InvalidArgument("'" + url.host + "' in a URL is not a host name");
   url.authority = url.host;
   if (port_colon == std::string::npos) return url;
   const int port = ParsePort(std::string_view(authority).substr(port_colon + 1));

@@ -62,7 +62,7 @@ Status CheckExpectedReply(const sampler::PartitionHopQuery& query, const Service
     bytes += relation.destinations.size() * static_cast<uint64_t>(relation.fanout) * edge_bytes;
     if (bytes > limits.max_reply_bytes) {
       return ResourceExhausted("the requested samples exceed " + std::to_string(limits.max_reply_bytes) +
-                               " bytes: ask for less at once");
+                               " bytes: send a smaller request");
     }
   }
   return Status();
@@ -199,8 +199,7 @@ Result<std::vector<sampler::PartitionRelationSample>> DecodeHopReply(const grpc:
                             frame.header.method() == EncodeDrawMethod(query.draw.method);
   if (!is_by_method) {
     return Unimplemented(
-        "the server does not support the requested draw method: servers and clients have to "
-        "be of one version");
+        "the server does not support the requested draw method: servers and clients must have the same version");
   }
   std::vector<sampler::PartitionRelationSample> samples;
   for (size_t i = 0; i < piece.size(); ++i) {

@@ -186,7 +186,7 @@ Result<sampler::LinkSeeds> DecodeLinkSeeds(const minibatch::v1::LinkSeeds& heade
   if (!ascend || !are_sets) return InvalidArgument("sets of edges do not ascend to the number of edges");
   ASSIGN_OR_RETURN(links.negative_destinations, ToNumbers(tensors[4], sets * k, num_seeds, "negatives' destinations"));
   const uint64_t own_sources = Count(tensors[5]) == 0 ? 0 : pairs * k;
-  if (own_sources > 0 && sets != pairs) return InvalidArgument("negatives with sources of their own are shared");
+  if (own_sources > 0 && sets != pairs) return InvalidArgument("negatives with their own sources cannot be shared");
   ASSIGN_OR_RETURN(links.negative_sources, ToNumbers(tensors[5], own_sources, num_seeds, "negatives' sources"));
   if (Count(tensors[6]) != pairs * k || (pairs > 0 && tensors[6].dtype() != DType::kU8)) {
     return InvalidArgument("the weights of negatives are " + tensors[6].ToString());

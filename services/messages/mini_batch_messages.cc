@@ -63,7 +63,7 @@ Status CheckLayer(const minibatch::v1::Layer& layer, const sampler::LayerSpec& s
                   const std::vector<uint32_t>& rows) {
   if (!std::equal(rows.begin(), rows.end(), layer.num_inputs().begin(), layer.num_inputs().end()) ||
       static_cast<size_t>(layer.num_outputs_size()) != rows.size()) {
-    return InvalidArgument("a layer does not read the rows that there are for it, by node type");
+    return InvalidArgument("a layer's input rows do not match the previous layer's output rows by node type");
   }
   for (size_t type = 0; type < rows.size(); ++type) {
     if (layer.num_outputs(static_cast<int>(type)) > rows[type]) {
@@ -207,7 +207,7 @@ Status CheckHeader(const minibatch::v1::MiniBatch& header) {
   size_t num_blocks = 0;
   for (const minibatch::v1::Layer& layer : header.layers()) num_blocks += static_cast<size_t>(layer.edge_types_size());
   return ResourceExhausted("a mini-batch of " + std::to_string(header.layers_size()) + " layers with " +
-                           std::to_string(num_blocks) + " relations in all, of " +
+                           std::to_string(num_blocks) + " relations in total, of " +
                            std::to_string(header.num_node_types()) + " node types, whose description takes " +
                            std::to_string(size_bytes) + " bytes, the limit is " + std::to_string(rpc::kMaxHeaderBytes) +
                            ": leave relations out of layers (fan-out 0)");

@@ -27,8 +27,8 @@ Status CheckIdTensor(const Tensor& tensor, bool wide_allowed, const ServiceLimit
 Status CheckReplyRows(size_t num_rows, uint64_t row_bytes, const ServiceLimits& limits) {
   if (row_bytes <= limits.max_reply_bytes && num_rows * row_bytes <= limits.max_reply_bytes) return Status();
   return ResourceExhausted(std::to_string(num_rows) + " rows of " + std::to_string(row_bytes) +
-                           " bytes in one answer, the limit is " + std::to_string(limits.max_reply_bytes) +
-                           " bytes: ask for fewer");
+                           " bytes in one response, the limit is " + std::to_string(limits.max_reply_bytes) +
+                           " bytes: request fewer");
 }
 
 Result<std::span<const LocalNodeId>> LocalIds(const Tensor& tensor, const ServiceLimits& limits) {

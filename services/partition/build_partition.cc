@@ -204,7 +204,7 @@ Status CheckNameIsFree(const graph::SourceGraph& graph, const std::string& name)
   for (uint16_t type = 0; type < graph.edges.size(); ++type) {
     if (!graph.edges[type].columns.contains(name)) continue;
     return InvalidArgument("edge type '" + graph.schema.EdgeType(EdgeTypeId(type)).Name() + "' has a column '" + name +
-                           "', a name that belongs to copies of the sources' columns: rename it");
+                           "', a name that is reserved for copies of source columns: rename it");
   }
   return Status();
 }
@@ -238,8 +238,8 @@ Status CheckTimeColumn(const graph::SourceGraph& graph, const std::string& time_
     found = true;
     if (column->second.num_elements() != column->second.num_rows() || column->second.dtype() == DType::kBool) {
       return InvalidArgument("time column '" + time_column + "' of edge type '" +
-                             graph.schema.EdgeType(EdgeTypeId(type)).Name() + "': expected one number an edge, found " +
-                             column->second.ToString());
+                             graph.schema.EdgeType(EdgeTypeId(type)).Name() +
+                             "': expected one number per edge, found " + column->second.ToString());
     }
   }
   return found ? Status() : InvalidArgument("no edge type has the time column '" + time_column + "'");

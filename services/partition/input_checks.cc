@@ -19,9 +19,10 @@ bool IsIdType(DType dtype) {
 Status CheckArrays(const graph::EdgeSet& edges, const std::string& name) {
   if (!IsIdType(edges.sources.dtype()) || edges.sources.dtype() != edges.destinations.dtype() ||
       edges.sources.shape().size() != 1 || edges.sources.shape() != edges.destinations.shape()) {
-    return InvalidArgument("edge type '" + name +
-                           "': expected sources and destinations as two arrays [m] of U32, I32, I64 or U64 alike, " +
-                           "found " + edges.sources.ToString() + " and " + edges.destinations.ToString());
+    return InvalidArgument(
+        "edge type '" + name +
+        "': expected sources and destinations as two arrays [m] of the same type U32, I32, I64 or U64, " + "found " +
+        edges.sources.ToString() + " and " + edges.destinations.ToString());
   }
   if (!edges.original_ids.empty() &&
       (edges.original_ids.dtype() != DType::kU64 || edges.original_ids.shape() != edges.sources.shape())) {
@@ -94,7 +95,7 @@ Status CheckSplits(const graph::SourceGraph& graph) {
   for (const auto& [name, split_of_type] : graph.splits) {
     for (const auto& [type, split] : split_of_type) {
       if (type >= graph.nodes.size())
-        return InvalidArgument("split '" + name + "' is of a node type that does not exist");
+        return InvalidArgument("split '" + name + "' belongs to a node type that does not exist");
       const std::string where = "split '" + name + "' of node type '" + graph.schema.node_types()[type] + "'";
       for (const std::vector<uint64_t>* part : {&split.train, &split.validation, &split.test}) {
         RETURN_IF_ERROR(CheckPart(*part, graph.nodes[type].count).While(where));
@@ -104,7 +105,7 @@ Status CheckSplits(const graph::SourceGraph& graph) {
   for (const auto& [name, split_of_type] : graph.edge_splits) {
     for (const auto& [type, split] : split_of_type) {
       if (type >= graph.edges.size())
-        return InvalidArgument("split '" + name + "' is of an edge type that does not exist");
+        return InvalidArgument("split '" + name + "' belongs to an edge type that does not exist");
       const std::string where = "split '" + name + "' of edge type '" + graph.schema.edge_types()[type].Name() + "'";
       const uint64_t num_sources = graph.nodes_of(graph.schema.SourceOf(EdgeTypeId(type))).count;
       const uint64_t num_destinations = graph.nodes_of(graph.schema.DestinationOf(EdgeTypeId(type))).count;

@@ -21,7 +21,7 @@
 namespace espalier::partition {
 namespace {
 
-static_assert(sizeof(idx_t) == sizeof(int32_t), "this file hands METIS arrays of 32-bit numbers");
+static_assert(sizeof(idx_t) == sizeof(int32_t), "this file passes arrays of 32-bit numbers to METIS");
 constexpr uint64_t kMetisMax = std::numeric_limits<idx_t>::max();
 constexpr const char* kAllEdges = "edges in both directions, parallel ones included";
 
@@ -53,7 +53,7 @@ Status StatusOfMetis(int code) {
     case METIS_OK: return Status();
     case METIS_ERROR_MEMORY: return ResourceExhausted("METIS ran out of memory: use the algorithm Streaming");
     case METIS_ERROR_INPUT: return Internal("METIS refused its input");
-    default: return Internal("METIS gave up with code " + std::to_string(code));
+    default: return Internal("METIS failed with code " + std::to_string(code));
   }
 }
 

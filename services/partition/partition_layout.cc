@@ -85,7 +85,7 @@ std::vector<uint64_t> EdgeFirst(const std::vector<uint64_t>& of_partition) {
 Status CheckNodeColumns(const graph::SourceGraph& graph) {
   const auto refuse = [&](NodeTypeId type, const std::string& column) {
     return InvalidArgument("node type '" + graph.schema.NodeTypeName(type) + "' has a column '" + column +
-                           "', a name that partitions use themselves: rename it");
+                           "', a name that is reserved for partitions: rename it");
   };
   for (uint16_t type = 0; type < graph.nodes.size(); ++type) {
     if (graph.nodes[type].columns.contains("original_id")) return refuse(NodeTypeId(type), "original_id");

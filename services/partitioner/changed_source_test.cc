@@ -58,7 +58,7 @@ TEST_F(ChangedSourceTest, NothingIsCommitted) {
     std::filesystem::rename(beside, changed);
   });
   EXPECT_EQ(outcome.status().code(), StatusCode::kAborted) << outcome.status().ToString();
-  EXPECT_THAT(outcome.status().message(), HasSubstr(changed + " has changed since it was first looked at"));
+  EXPECT_THAT(outcome.status().message(), HasSubstr(changed + " has changed since it was opened"));
   for (const auto& entry : std::filesystem::recursive_directory_iterator(root_.path() + "/partitions")) {
     EXPECT_FALSE(entry.is_regular_file()) << entry.path();
   }

@@ -27,7 +27,7 @@ Status CheckFile(const storage::ObjectStore& store, const std::string& prefix, c
                   (found == sizes.end()
                        ? "missing"
                        : std::to_string(found->second) + " bytes long, expected " + std::to_string(file.size_bytes)) +
-                  "; delete " + storage::JoinKey(prefix, "manifest.json") + " to have it made again");
+                  "; delete " + storage::JoinKey(prefix, "manifest.json") + " to partition the graph again");
 }
 
 // Deletes every object whose key starts with `start`, except those whose key starts with `spared` unless it is empty.
@@ -38,7 +38,7 @@ void DeleteBelow(storage::ObjectStore& store, const std::string& start, const st
                              objects.status().message().find("NoSuchBucket") != std::string::npos;
   if (has_no_bucket) return;  // there are no files
   if (!objects.ok()) {
-    Log(Level::kWarning, "files of a try are left behind", {{"start", start}, {"error", objects.status()}});
+    Log(Level::kWarning, "files of an attempt were not deleted", {{"start", start}, {"error", objects.status()}});
     return;
   }
   std::vector<std::string> keys;
@@ -47,7 +47,7 @@ void DeleteBelow(storage::ObjectStore& store, const std::string& start, const st
   }
   if (keys.empty()) return;
   const Status deleted = store.DeleteMany(keys);
-  if (!deleted.ok()) Log(Level::kWarning, "files of a try are left behind", {{"error", deleted}});
+  if (!deleted.ok()) Log(Level::kWarning, "files of an attempt were not deleted", {{"error", deleted}});
 }
 
 }  // namespace
@@ -74,7 +74,7 @@ Status CheckPlace(const storage::StoreLocation& place, const std::string& use) {
   // Any key serves: NotFound means that the store answers.
   const Status found = place.store->Head(storage::JoinKey(place.prefix, "manifest.json")).status();
   if (found.code() == StatusCode::kNotFound) return Status();
-  return found.While("looking at the place for " + use);
+  return found.While("checking the location for " + use);
 }
 
 ExitCode ExitCodeOfFailure(const Status& failure, const std::string& source_uri,

@@ -446,7 +446,7 @@ class Pipeline {
     ASSIGN_OR_RETURN(const std::optional<format::Manifest> standing, FindPartitioning(store, prefix));
     if (standing && standing->attempt == manifest.attempt) return Status();
     if (standing) files.Discard();
-    return Aborted("another try's manifest stands in " + prefix);
+    return Aborted("the manifest of another attempt exists in " + prefix);
   }
 
   const job::Graph& graph_;                  // outlives this

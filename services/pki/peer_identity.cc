@@ -69,7 +69,7 @@ Result<PeerIdentity> ParseSpiffeUri(const std::string& uri) {
       if (job.ok() && uri.substr(last + 1) == ToString(role)) return PeerIdentity{*std::move(job), role};
     }
   }
-  return InvalidArgument(Shown(uri) + " is no identity of a job's process: expected " + std::string(kPrefix) +
+  return InvalidArgument(Shown(uri) + " is not an identity of a job's process: expected " + std::string(kPrefix) +
                          "<namespace>/<job uid>/<role>");
 }
 

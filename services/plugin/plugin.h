@@ -345,7 +345,7 @@ int32_t StatusOf(const EspalierHost* host, EspalierCall* call, Body body) noexce
   } catch (const std::exception& error) {
     host->set_error(call, error.what());
   } catch (...) {
-    host->set_error(call, "it threw something that is no std::exception");
+    host->set_error(call, "it threw an exception that is not a std::exception");
   }
   return ESPALIER_INTERNAL;
 }

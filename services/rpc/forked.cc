@@ -20,7 +20,7 @@ Status CheckNotForked() {
   const pid_t user = first_user.load();
   if (user == 0 || user == getpid()) return Status();
   return FailedPrecondition(
-      "this process was forked from one that was connected to servers, and gRPC does not work in it: start it with "
+      "this process was forked from one that was connected to servers, and gRPC does not support that: start it with "
       "exec or spawn (Python: multiprocessing.get_context('spawn')), or fork before the first connection");
 }
 

@@ -19,8 +19,9 @@ Status ApplyOnce(AppliedWrites& applied, const tensor::v1::Change& change, Deadl
   switch (applied.TryClaim(number, deadline)) {
     case AppliedWrites::Claim::kTaken: break;
     case AppliedWrites::Claim::kApplied: answer(Status()); return Status();
-    case AppliedWrites::Claim::kUnderWay: return Unavailable("an earlier try, or an earlier change, is under way");
-    case AppliedWrites::Claim::kTooMany: return Unavailable("too many changes of this client are under way");
+    case AppliedWrites::Claim::kUnderWay:
+      return Unavailable("an earlier attempt, or an earlier change, is in progress");
+    case AppliedWrites::Claim::kTooMany: return Unavailable("too many changes of this client are in progress");
     case AppliedWrites::Claim::kFull:
       return Unavailable("no memory for the changes of another client until those of an earlier client have expired");
     case AppliedWrites::Claim::kOver:

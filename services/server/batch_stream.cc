@@ -202,7 +202,7 @@ void BatchStream::OnWriteDone(bool ok) {
   MutexLock lock(&mutex_);
   writing_ = false;
   if (ended_) return;
-  if (!ok) return End(Cancelled("the trainer went away"));
+  if (!ok) return End(Cancelled("the trainer has disconnected"));
   ++next_to_send_;
   SendNext();
   SubmitSteps();
@@ -210,7 +210,7 @@ void BatchStream::OnWriteDone(bool ok) {
 
 void BatchStream::OnCancel() {
   MutexLock lock(&mutex_);
-  End(Cancelled("the trainer went away, or the sampler stops"));
+  End(Cancelled("the trainer has disconnected, or the sampler stops"));
 }
 
 void BatchStream::End(const Status& status) {

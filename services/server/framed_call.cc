@@ -17,7 +17,7 @@ void FramedCall::FinishWithBytes(grpc::ByteBuffer bytes) {
   const size_t reply_bytes = bytes.Length();
   if (reply_bytes > service_.limits.max_reply_bytes) {
     return Finish(ResourceExhausted("the answer has " + std::to_string(reply_bytes) + " bytes, the limit is " +
-                                    std::to_string(service_.limits.max_reply_bytes) + ": ask for less at once"));
+                                    std::to_string(service_.limits.max_reply_bytes) + ": send a smaller request"));
   }
   reply_->Swap(&bytes);
   Record(StatusCode::kOk, reply_bytes);
@@ -41,7 +41,7 @@ namespace {
 void ContinueOn(rpc::WorkerPool* workers, const std::shared_ptr<FramedCall>& call, std::function<Status()> work,
                 const char* busy) {
   const auto go_on = [call, work = std::move(work)] {
-    if (call->IsCancelled()) return call->Finish(Cancelled("the client went away while the call was queued"));
+    if (call->IsCancelled()) return call->Finish(Cancelled("the client has disconnected while the call was queued"));
     if (const Status status = work(); !status.ok()) call->Finish(status);
   };
   if (workers == nullptr) return go_on();

@@ -91,7 +91,7 @@ grpc::ServerUnaryReactor* HandleFramed(const ServiceContext& service, const char
   auto call = std::make_shared<FramedCall>(service, method, context, request, reply);
   grpc::ServerUnaryReactor* reactor = call->reactor();
   Submit(service, call, [call, body = std::move(body)] {
-    if (call->IsCancelled()) return call->Finish(Cancelled("the client went away while the call was queued"));
+    if (call->IsCancelled()) return call->Finish(Cancelled("the client has disconnected while the call was queued"));
     Result<rpc::Frame<Request>> frame = rpc::DecodeFrame<Request>(call->request());
     if (!frame.ok()) return call->Finish(frame.status());
     if (const Status admitted = call->gate().Admit(frame->header.identity()); !admitted.ok()) {

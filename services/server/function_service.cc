@@ -48,7 +48,7 @@ Status CheckChangesTensors(const PluginLibrary::Function& function, const functi
   if (is_changing) {
     return InvalidArgument(what + " changes tensors: call it with TensorEffect::kChanges");
   }
-  return InvalidArgument(what + " changes no tensors, and the call says that it does (TensorEffect::kChanges)");
+  return InvalidArgument(what + " changes no tensors: call it without TensorEffect::kChanges");
 }
 
 // Without plugins the ordinary workers answer, because every call fails anyway.
@@ -121,8 +121,9 @@ Status FunctionService::ChangeOnce(const PluginLibrary::Function& function,
         if (!status.ok()) return call->Finish(status);
         if (!response.has_value()) response = answers_.Find(number);  // of an earlier attempt whose response was lost
         if (response.has_value()) return call->FinishWith(function::v1::CallFunctionResponse(), {*response});
-        call->Finish(FailedPrecondition("function '" + function.name +
-                                        "' has made its changes in an earlier try, whose answer is not kept any more"));
+        call->Finish(
+            FailedPrecondition("function '" + function.name +
+                               "' has made its changes in an earlier attempt, whose response is no longer stored"));
       });
 }
 

@@ -148,7 +148,7 @@ void HostSetError(EspalierCall* call, const char* message) {
 // Calls `ask` with the call's tensors and stores its status, whose message the plugin can read with `error`.
 template <class Ask>
 int32_t AskTensors(EspalierCall* call, Ask ask) {
-  Status status = FailedPrecondition("an initializer sees no tensors");
+  Status status = FailedPrecondition("initializers cannot access tensors");
   try {
     if (call->tensors != nullptr) status = ask(*call->tensors);
   } catch (const std::bad_alloc&) {  // which must not propagate into C code
@@ -225,7 +225,7 @@ Status RunPlugin(const std::string& what, EspalierCall* call, const std::functio
   } catch (const std::exception& error) {
     HostSetError(call, error.what());
   } catch (...) {
-    HostSetError(call, "it threw something that is no std::exception");
+    HostSetError(call, "it threw an exception that is not a std::exception");
   }
   if (call->is_over_limit) {
     return ResourceExhausted(what + ": its response has more than " + std::to_string(call->max_response_bytes) +
@@ -234,7 +234,7 @@ Status RunPlugin(const std::string& what, EspalierCall* call, const std::functio
   if (status == ESPALIER_OK) return Status();
   if (!IsStatusOfPlugins(status)) {
     return Internal(what + ": it ended with status " + std::to_string(status) +
-                    ", which plugins do not have: " + call->message);
+                    ", which is not a plugin status: " + call->message);
   }
   const auto code = static_cast<StatusCode>(status);
   if (call->message.empty() && code == call->tensor_error.code()) {

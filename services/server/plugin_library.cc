@@ -30,7 +30,7 @@ constexpr const char* kSymbolOfVersion2 = "espalier_plugin_v2";  // its tables a
 Status CheckIsFile(const std::string& path) {
   struct stat about {};
   if (stat(path.c_str(), &about) != 0) return FromErrno(errno, "opening it");
-  if (!S_ISREG(about.st_mode)) return FailedPrecondition("it is no file");
+  if (!S_ISREG(about.st_mode)) return FailedPrecondition("it is not a file");
   return Status();
 }
 
@@ -77,11 +77,10 @@ Result<EspalierPlugin> Open(const std::string& path) {
                           .num_initializers = 0,
                           .initializers = nullptr};
   }
-  return FailedPrecondition(std::string("it exports none of " ESPALIER_PLUGIN_SYMBOL ", ") + kSymbolOfVersion2 +
-                            " and " + kSymbolOfVersion1 +
-                            ": it is no plugin, or one for another version of the interface than this server's, "
-                            "which are 1 to " +
-                            std::to_string(ESPALIER_PLUGIN_VERSION) + " (services/plugin/espalier_plugin.h)");
+  return FailedPrecondition(
+      std::string("it exports none of " ESPALIER_PLUGIN_SYMBOL ", ") + kSymbolOfVersion2 + " and " + kSymbolOfVersion1 +
+      ": it is not a plugin, or is built for a version of the interface other than this server's, 1 to " +
+      std::to_string(ESPALIER_PLUGIN_VERSION) + " (services/plugin/espalier_plugin.h)");
 }
 
 Status CheckCounts(const EspalierPlugin& plugin) {

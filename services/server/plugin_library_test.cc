@@ -69,7 +69,7 @@ TEST(PluginLibraryTest, SaysWhyAFileCannotBeLoaded) {
   EXPECT_EQ(missing.code(), StatusCode::kNotFound);
   EXPECT_THAT(missing.message(), AllOf(HasSubstr("plugin 'degrees'"), HasSubstr("/none.so")));
   EXPECT_THAT(LoadError(text).ToString(), AllOf(HasSubstr("FAILED_PRECONDITION"), HasSubstr("it cannot be loaded: ")));
-  EXPECT_THAT(LoadError(folder.path()).message(), HasSubstr("it is no file"));
+  EXPECT_THAT(LoadError(folder.path()).message(), HasSubstr("it is not a file"));
   EXPECT_EQ(LoadError("text.so").code(), StatusCode::kInvalidArgument);
 }
 

@@ -75,7 +75,7 @@ Result<PluginTensors::Known> PluginTensors::Described(const sampler::TensorId& i
   ASSIGN_OR_RETURN(known.description, AnswerTo<sampler::TensorDescription>([&](auto done) {
                      tensors_.Describe(id, caller_.deadline, std::move(done));
                    }));
-  if (!known.description.is_complete) return Unavailable("tensor '" + id.name + "' is being made at this moment");
+  if (!known.description.is_complete) return Unavailable("tensor '" + id.name + "' is being created by another client");
   known.id.creation = known.description.creation;
   known.id.rows.num_own_rows = known.description.num_own_rows;
   known.row_bytes = sampler::RowBytes(known.description.dtype, known.description.row_shape);
@@ -88,7 +88,7 @@ Result<PluginTensors::Known> PluginTensors::Described(const sampler::TensorId& i
 
 Status PluginTensors::Find(uint32_t rows_of, uint32_t type, const char* name, EspalierTensor* out) {
   if (name == nullptr || out == nullptr) {
-    return InvalidArgument("find_tensor was given null for its name or its answer");
+    return InvalidArgument("find_tensor was given null for its name or its result");
   }
   sampler::TensorId id;
   ASSIGN_OR_RETURN(id.rows, ParseRowSpace(rows_of, type));
@@ -126,12 +126,13 @@ Result<std::vector<LocalRowId>> PluginTensors::CheckRows(const Known& known, con
     return ResourceExhausted(what + ": " + std::to_string(rows.count) + " rows at once, the limit is " +
                              std::to_string(limits_.max_rows));
   }
-  if (rows.count > 0 && rows.rows == nullptr) return InvalidArgument(what + ": its rows' numbers are null");
+  if (rows.count > 0 && rows.rows == nullptr) return InvalidArgument(what + ": its array of row numbers is null");
   if (rows.value_bytes != rows.count * known.row_bytes) {  // at most 2^28 times 16 MiB, so no overflow
     return InvalidArgument(what + ": " + std::to_string(rows.value_bytes) + " bytes for " + std::to_string(rows.count) +
                            " rows of " + std::to_string(known.row_bytes) + " bytes");
   }
-  if (rows.value_bytes > 0 && rows.values == nullptr) return InvalidArgument(what + ": its rows' values are null");
+  if (rows.value_bytes > 0 && rows.values == nullptr)
+    return InvalidArgument(what + ": its array of row values is null");
   std::vector<LocalRowId> checked;
   checked.reserve(rows.count);
   for (uint64_t i = 0; i < rows.count; ++i) {
@@ -156,7 +157,7 @@ Status PluginTensors::CheckUnchanged(uint32_t tensor, Known& known, const std::v
   for (const LocalRowId row : rows) {
     if (!known.is_changed[row.value]) continue;
     return FailedPrecondition("row " + std::to_string(row.value) + " of tensor '" + known.id.name +
-                              "' is read after a change that is made when the function has returned: read it before");
+                              "' is read after a change, which takes effect when the function returns: read it before");
   }
   return Status();
 }
@@ -183,7 +184,7 @@ Status PluginTensors::Change(uint32_t tensor, uint32_t how, const EspalierTensor
   ASSIGN_OR_RETURN(std::vector<LocalRowId> changed, CheckRows(*known, rows));
   const uint64_t bytes = kBytesOfAChange + changed.size() * sizeof(LocalRowId) + rows.value_bytes;
   if (bytes > limits_.max_change_bytes - change_bytes_) {
-    return ResourceExhausted(what + ": the call's changes would come to " + std::to_string(change_bytes_ + bytes) +
+    return ResourceExhausted(what + ": the call's changes would take " + std::to_string(change_bytes_ + bytes) +
                              " bytes, the limit is " + std::to_string(limits_.max_change_bytes));
   }
   std::vector<int64_t> shape = {static_cast<int64_t>(changed.size())};
@@ -200,7 +201,7 @@ Status PluginTensors::Change(uint32_t tensor, uint32_t how, const EspalierTensor
 Status PluginTensors::Apply() {
   if (changes_.empty()) return Status();
   if (caller_.deadline.HasPassed()) {
-    return DeadlineExceeded("the function has returned after its caller's time: nothing is changed");
+    return DeadlineExceeded("the function has returned after the caller's deadline: no changes are made");
   }
   for (RowChange& change : std::exchange(changes_, {})) {
     const Known& known = known_[change.tensor];

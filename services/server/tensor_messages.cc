@@ -69,7 +69,7 @@ Result<sampler::TensorSpec> ParseTensorSpec(const tensor::v1::CreateRequest& req
   if (request.dtype() > 0xff || !IsValidDType(static_cast<uint8_t>(request.dtype()))) {
     return InvalidArgument("dtype number " + std::to_string(request.dtype()) + " does not exist");
   }
-  if (request.maker() == 0) return InvalidArgument("a maker of 0: every act has a number");
+  if (request.maker() == 0) return InvalidArgument("the maker is 0: expected a random number");
   spec.maker = request.maker();
   spec.dtype = static_cast<DType>(request.dtype());
   spec.row_shape.assign(request.row_shape().begin(), request.row_shape().end());

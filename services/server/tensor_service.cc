@@ -68,7 +68,7 @@ grpc::ServerUnaryReactor* TensorService::Complete(grpc::CallbackServerContext* c
       context_, "Complete", context, request, reply, [this](Call call, rpc::Frame<Request>&& frame) {
         RETURN_IF_ERROR(messages::CheckTensorCount(frame.tensors, 0));
         ASSIGN_OR_RETURN(const sampler::TensorId id, ParseTensorId(frame.header.tensor(), frame.header.identity()));
-        if (id.creation == 0) return InvalidArgument("a tensor is completed by its creation's number");
+        if (id.creation == 0) return InvalidArgument("expected the creation number of the tensor to complete");
         tensors().Complete(id, call->deadline(), Acknowledge<tensor::v1::CompleteResponse>(call));
         return Status();
       });

@@ -171,7 +171,8 @@ TEST(EdgeRowsTest, TakeNoMoreMemoryThanAllowed) {
   EXPECT_THAT(too_many.message(), HasSubstr("of 8 bytes each take more than"));
   const Status too_wide = status_with(7, /*batch_size=*/1);
   EXPECT_EQ(too_wide.code(), StatusCode::kResourceExhausted);
-  EXPECT_THAT(too_wide.message(), HasSubstr("one row of edge column 'rating' has 8 bytes, an answer holds at most 7"));
+  EXPECT_THAT(too_wide.message(),
+              HasSubstr("one row of edge column 'rating' has 8 bytes, a response contains at most 7"));
 }
 
 TEST(EdgeRowsTest, ComeWithEdgesOfOneTypeOnly) {

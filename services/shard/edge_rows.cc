@@ -54,8 +54,8 @@ Result<std::vector<uint64_t>> FindPositions(const graph::InEdges& in_edges, cons
     while (last < order.size() && destinations[order[last]] == destination) ++last;
     const uint64_t begin = indptr[destination], end = indptr[destination + 1];
     if (end - begin > max_lookups - lookups) {
-      return ResourceExhausted("finding the edges takes more than " + std::to_string(max_lookups) +
-                               " look-ups: ask for less at once");
+      return ResourceExhausted("finding the edges needs more than " + std::to_string(max_lookups) +
+                               " look-ups: send a smaller request");
     }
     lookups += end - begin;
     const auto group = std::span(order).subspan(first, last - first);

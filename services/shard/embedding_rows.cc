@@ -194,7 +194,7 @@ Status EmbeddingRows::Gather(uint64_t version, std::span<const LocalRowId> rows,
   MutexLock lock(&mutex_);
   if (version_ == version && !is_applying_) return Status();
   return FailedPrecondition("version " + std::to_string(version) + " of '" + spec_.id.name +
-                            "' is gone: the rows are at version " + std::to_string(version_));
+                            "' is no longer available: the rows are at version " + std::to_string(version_));
 }
 
 void EmbeddingRows::Read(uint64_t version, std::span<const LocalRowId> rows, const sampler::RowSink& sink,

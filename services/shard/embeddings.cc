@@ -25,7 +25,7 @@ bool IsSame(const sampler::EmbeddingSpec& a, const sampler::EmbeddingSpec& b) {
 }
 
 Status TooManyWaiters(const sampler::TensorId& embedding) {
-  return Unavailable("learnable rows '" + embedding.name + "' are being made or dropped");
+  return Unavailable("learnable rows '" + embedding.name + "' are being created or dropped");
 }
 
 }  // namespace

@@ -251,7 +251,7 @@ Result<const Tensor*> GraphShard::State::FindEdgeColumn(EdgeTypeId type, const s
       const std::string most = std::to_string(limits.max_edge_row_bytes) + " bytes";
       if (num_rows == 1) {
         return ResourceExhausted("one row of edge column '" + name + "' has " + std::to_string(column.row_bytes()) +
-                                 " bytes, an answer holds at most " + most);
+                                 " bytes, a response contains at most " + most);
       }
       return ResourceExhausted(std::to_string(num_rows) + " rows of edge column '" + name + "' of " +
                                std::to_string(column.row_bytes()) + " bytes each take more than " + most +

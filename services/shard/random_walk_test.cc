@@ -233,7 +233,7 @@ TEST(RandomWalkTest, NamesWhatDoesNotFit) {
   EXPECT_THAT(error({.metapath = {writes}, .restart_probabilities = {0, 0}}), HasSubstr("2 restart probabilities"));
   EXPECT_THAT(error({.metapath = {writes}, .restart_probabilities = {1.5}}), HasSubstr("in [0, 1]"));
   EXPECT_THAT(error({.metapath = {writes}, .restart_probabilities = {std::nan("")}}), HasSubstr("in [0, 1]"));
-  EXPECT_THAT(error({.metapath = {writes}, .walks_per_node = 1u << 28}), HasSubstr("ask for fewer starts"));
+  EXPECT_THAT(error({.metapath = {writes}, .walks_per_node = 1u << 28}), HasSubstr("use fewer starts"));
 }
 
 // By another road: count the ends of the same walks' traversals.

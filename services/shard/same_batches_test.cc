@@ -229,7 +229,7 @@ TEST(TemporalBatchesTest, NamesAColumnThatHoldsNoTimes) {
     return sampler.ok() ? sampler->Sample({.seeds = seeds}, Soon()).status().message() : sampler.status().message();
   };
   spec.seed_time_column = kTimes;
-  EXPECT_THAT(error(), ::testing::HasSubstr("without a time column of the edges"));
+  EXPECT_THAT(error(), ::testing::HasSubstr("need a time column of the edges"));
   spec.draw.time_column = kTimes;
   EXPECT_EQ(error(), "");
   spec.seed_time_column = "node-feat";
@@ -252,7 +252,7 @@ TEST(TemporalBatchesTest, RefusesTimesThatDoNotCount) {
   ASSERT_TRUE(sampler.ok());
   const std::vector<int64_t> times = {3};
   EXPECT_THAT(sampler->Sample({.seeds = seeds, .seed_times = times}, Soon()).status().message(),
-              ::testing::HasSubstr("without a time column"));
+              ::testing::HasSubstr("need a time column"));
 }
 
 // Each seed at a time of its own leads to rows of its own, so the graph does not bound a batch; the limit does.

@@ -76,7 +76,7 @@ bool NeedsOriginalIds(const Initializer& initializer) {
 void FillRows(const sampler::TensorSpec& spec, const graph::PartitionBook& book,
               const std::function<uint64_t(uint64_t row)>& original_id, uint64_t num_rows, std::byte* rows) {
   const Initializer& initializer = spec.initializer;
-  ESPALIER_CHECK(initializer.kind != Initializer::Kind::kPlugin) << "first values of a plugin are asked of it";
+  ESPALIER_CHECK(initializer.kind != Initializer::Kind::kPlugin) << "the plugin computes its initial values";
   const uint64_t key = ToKey(spec, book);
   const auto uniform = [&](double low, double high) {
     FillRandom(spec, key, original_id, num_rows, rows,

@@ -81,7 +81,7 @@ Result<Tensor> TensorRows::Reduce(sampler::Reduction reduction) {
                              std::to_string(sampler::TensorLimits::kMaxReducedColumns));
   }
   const bool needs_rows = reduction == sampler::Reduction::kMin || reduction == sampler::Reduction::kMax;
-  if (needs_rows && num_rows_ == 0) return FailedPrecondition("no rows have neither a smallest nor a largest value");
+  if (needs_rows && num_rows_ == 0) return FailedPrecondition("a reduction over no rows has no minimum or maximum");
   const std::shared_lock lock(mutex_);
   return ReduceRows(reduction, dtype_, memory_.get(), num_rows_, num_columns);
 }

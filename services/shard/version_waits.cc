@@ -133,7 +133,7 @@ void VersionWaits::FailExpiredWaits() {
     for (const Wait& wait : late) {
       wait.ready(
           DeadlineExceeded("version " + std::to_string(wait.version) +
-                           " of learnable rows was not there in time: not all trainers have sent their gradients"));
+                           " of learnable rows was not reached in time: not all trainers have sent their gradients"));
     }
   }
 }

@@ -231,7 +231,7 @@ TEST(FileStoreTest, RefusesAFolderWhereAFileLies) {
 
   const Status put = store.Put("a/b").status();
   EXPECT_EQ(put.code(), StatusCode::kFailedPrecondition) << put.ToString();
-  EXPECT_THAT(put.message(), HasSubstr("a file is in its way"));
+  EXPECT_THAT(put.message(), HasSubstr("a file with this name exists"));
 }
 
 TEST(OpenStoreTest, OpensPathsAndFileUris) {

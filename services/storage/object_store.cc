@@ -18,7 +18,7 @@ Status ObjectStore::ReadRangeOfVersion(const std::string& key, const std::string
   // Checks the version after the read: if it matches now, the bytes are of this version.
   ASSIGN_OR_RETURN(const ObjectInfo object, Head(key));
   if (object.etag == etag) return Status();
-  return Aborted("reading " + Describe() + "/" + key + ": the object was replaced meanwhile");
+  return Aborted("reading " + Describe() + "/" + key + ": the object was replaced during the read");
 }
 
 Status ObjectStore::DeleteMany(std::span<const std::string> keys) {

@@ -278,7 +278,7 @@ TEST(EdgeTrainingTest, NamesWhatTheGraphOrTheModelDoesNotHave) {
   EXPECT_THAT(refusal([](job::DistTraining& job) { job.training.task.label = "stars"; }),
               HasSubstr("has no column 'stars'; it has 'kind', 'tags', 'value'"));
   EXPECT_THAT(refusal([](job::DistTraining& job) { job.training.task.label = "tags"; }),
-              HasSubstr("has 2 values an edge; expected one class (or multiLabel: true)"));
+              HasSubstr("has 2 values per edge; expected one class (or multiLabel: true)"));
   EXPECT_THAT(refusal([](job::DistTraining& job) { job.training.task.label = "value"; }),
               HasSubstr("edge column 'value'"));
   EXPECT_THAT(refusal([](job::DistTraining& job) { job.training.task.edge_type = "rates"; }),

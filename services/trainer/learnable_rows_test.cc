@@ -200,7 +200,7 @@ TEST_F(RowsInPiecesTest, WhatDoesNotFitIsRefused) {
   expect({pieces[0], pieces[1], pieces[1]}, "rows of 'n' from 8 on do not fit: expected F32 [at most 2, 524288]");
   format::Safetensors bad = pieces[0];
   bad.tensors.erase("state.n");
-  expect({bad}, "and a state of 524288 values a row, found F32 [4, 524288] and nothing");
+  expect({bad}, "and a state of 524288 values per row, found F32 [4, 524288] and nothing");
   bad.tensors["state.n"] = Tensor::Zeros(DType::kF32, {3, kSize});
   expect({bad}, "found F32 [4, 524288] and F32 [3, 524288]");
   bad.tensors["rows.n"] = Tensor::Zeros(DType::kF32, {4});

@@ -151,7 +151,7 @@ Status Outputs::Commit(const TrainOutcome& outcome) {
   RETURN_IF_ERROR(Failpoint("outputs.after_manifest"));
   RETURN_IF_ERROR(format::WriteResultJson(*to_.store, to_.prefix, manifest));
   const Status removed = format::RemoveOlderResults(*to_.store, to_.prefix, facts_.incarnation);
-  if (!removed.ok()) telemetry::Log(telemetry::Level::kWarning, "older results are still there", {{"error", removed}});
+  if (!removed.ok()) telemetry::Log(telemetry::Level::kWarning, "older results were not deleted", {{"error", removed}});
   return Status();
 }
 

@@ -126,21 +126,21 @@ class TrainerRun {
     Warn(ResultKey(word, job_.training.evaluation.metric) + " is undefined, null in the results: of the " +
          std::to_string(*count) + " " + word + " " + parts_.task->words().seeds + " of split '" +
          job_.training.task.split + "' " + reason +
-         (cannot_stop ? "; early stopping cannot act, and training ends after the last epoch" : ""));
+         (cannot_stop ? "; early stopping has no effect, and training ends after the last epoch" : ""));
   }
 
   // Skips relations without any edge, which MakeParts has reported.
   void WarnOfNoEdges() {
     if (CountEdges(parts_.sampling, graph_.neighbors.book()) == 0) return;
     const job::Sampling& sampling = job_.training.sampling;
-    std::string reason = ": look at the direction of the edges and at spec.training.sampling";
+    std::string reason = ": check the direction of the edges and spec.training.sampling";
     if (!sampling.seed_time.empty()) {
       reason = ": every in-edge is later than the time of its seed in column '" + sampling.seed_time +
-               "' (spec.training.sampling.seedTime), in another unit perhaps";
+               "' (spec.training.sampling.seedTime), which may have another unit";
     } else if (!sampling.draw.weight_column.empty()) {
       reason = ": every in-edge that layers reach has the weight 0 in column '" + sampling.draw.weight_column + "'";
     }
-    Warn("no neighbor was drawn in a whole epoch, and each node was trained by itself" + reason);
+    Warn("no neighbor was sampled in a whole epoch, so each node was trained without neighbors" + reason);
   }
 
   // Opens the output files before training, so that a folder without write permission is reported immediately.
@@ -174,7 +174,8 @@ class TrainerRun {
     RETURN_IF_ERROR(collective::AgreeOn(Status(), collective_, options_.timeouts.collective));
     const Deadline deadline = options_.timeouts.ForData();
     const Status dropped = learnable_->Drop(outcome_.stopped() ? deadline.AtMost(kTimeToDropWhenStopped) : deadline);
-    if (!dropped.ok()) telemetry::Log(telemetry::Level::kWarning, "learnable rows not dropped", {{"error", dropped}});
+    if (!dropped.ok())
+      telemetry::Log(telemetry::Level::kWarning, "learnable rows were not dropped", {{"error", dropped}});
     return Status();
   }
 

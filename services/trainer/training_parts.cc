@@ -171,8 +171,8 @@ Result<Parts> MakeParts(const job::DistTraining& job, GraphAccess graph, collect
   parts.warnings.insert(parts.warnings.end(), label_warnings.begin(), label_warnings.end());
   if (parts.unmeasurable.empty()) parts.unmeasurable = parts.task->WhyUnmeasurable(parts.data);
   if (!parts.sampling.layers.empty() && CountEdges(parts.sampling, graph.neighbors.book()) == 0) {
-    parts.warnings.push_back("the relations that spec.training.sampling.layers draws have no " +
-                             std::string(parts.task->words().drawn_edge) + ": each node is trained by itself");
+    parts.warnings.push_back("the relations in spec.training.sampling.layers have no " +
+                             std::string(parts.task->words().drawn_edge) + ": each node is trained without neighbors");
   }
   if (file.has_value()) {
     RunFacts facts;

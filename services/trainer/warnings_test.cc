@@ -149,8 +149,8 @@ TEST(WarningsTest, AGraphWithoutEdgesIsNamed) {
   source.edges[0] = {.sources = Tensor::Zeros(DType::kU32, {0}), .destinations = Tensor::Zeros(DType::kU32, {0})};
   EXPECT_THAT(
       TrainSmall(source, Job(), {.trainers = 2}).warnings,
-      ElementsAre("the relations that spec.training.sampling.layers draws have no edge: each node is trained by "
-                  "itself"));
+      ElementsAre(
+          "the relations in spec.training.sampling.layers have no edge: each node is trained without neighbors"));
 }
 
 TEST(WarningsTest, EdgesThatAreAllLaterThanTheirSeedsAreNamedOnce) {
@@ -163,11 +163,10 @@ TEST(WarningsTest, EdgesThatAreAllLaterThanTheirSeedsAreNamedOnce) {
   job.training.sampling.seed_time = "since";
   job.training.evaluation.neighborhood = job::EvaluationNeighborhood::kSampled;
   for (const uint32_t trainers : {1u, 2u}) {
-    EXPECT_THAT(
-        TrainSmall(source, job, {.trainers = trainers}).warnings,
-        ElementsAre("no neighbor was drawn in a whole epoch, and each node was trained by itself: every in-edge "
-                    "is later than the time of its seed in column 'since' (spec.training.sampling.seedTime), in "
-                    "another unit perhaps"));
+    EXPECT_THAT(TrainSmall(source, job, {.trainers = trainers}).warnings,
+                ElementsAre("no neighbor was sampled in a whole epoch, so each node was trained without neighbors: "
+                            "every in-edge is later than the time of its seed in column 'since' "
+                            "(spec.training.sampling.seedTime), which may have another unit"));
   }
   source.edges[0].columns["when"] = Tensor::FromVector(std::vector<int64_t>(times.size(), 2019));
   EXPECT_THAT(TrainSmall(source, job).warnings, IsEmpty());

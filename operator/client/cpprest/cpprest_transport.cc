@@ -159,7 +159,7 @@ Result<Answer> CpprestTransport::RequestOnce(const kube::HttpRequest& request, D
   if (head->code < 200 || head->code > 599) {
     // The library returns 100 Continue as the response; the actual response follows on this connection.
     exchange->Cancel();
-    return Failed(Unavailable("the answer's code is " + std::to_string(head->code)));
+    return Failed(Unavailable("the response's status code is " + std::to_string(head->code)));
   }
   return Answer{.client = std::move(client), .exchange = std::move(exchange), .head = *std::move(head)};
 }

@@ -42,7 +42,8 @@ Status ParseProxy(const std::string& url, Endpoint& endpoint) {
     if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
     endpoint.address_family = AddressFamily(host);
     if (endpoint.address_family == AF_UNSPEC && !IsName(host)) return InvalidArgument("the proxy's URL has no host");
-    if (proxy.scheme() != "http") return InvalidArgument("a proxy is reached by http:// only, not " + proxy.scheme());
+    if (proxy.scheme() != "http")
+      return InvalidArgument("a proxy is supported only with http://, not " + proxy.scheme());
     // Without brackets, as in BaseUri. Without a port the library would connect to port 0.
     endpoint.proxy_uri = "http://" + host + ":" + std::to_string(proxy.port() > 0 ? proxy.port() : 80);
     const std::string& user_info = proxy.user_info();
@@ -52,7 +53,7 @@ Status ParseProxy(const std::string& url, Endpoint& endpoint) {
         telemetry::Secret(web::uri::decode(user_info.substr(std::min(colon + 1, user_info.size()))));
     return {};
   } catch (const std::exception&) {
-    return InvalidArgument("the proxy's URL is no URL");
+    return InvalidArgument("the proxy's URL is invalid");
   }
 }
 

@@ -42,7 +42,7 @@ Result<HttpResponse> Exchange::AwaitHead(Deadline deadline) {
   MutexLock lock(&mutex_);
   const bool is_there =
       mutex_.AwaitBefore(deadline, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return head_.has_value(); });
-  if (!is_there) return DeadlineExceeded("no answer came in time");
+  if (!is_there) return DeadlineExceeded("no response in time");
   return *head_;
 }
 
@@ -67,7 +67,7 @@ void Exchange::SetHead(const web::http::http_response& response) {
 void Exchange::Finish(Status status) {
   {
     MutexLock lock(&mutex_);
-    if (!head_) head_ = status.ok() ? Internal("an answer without a head") : status;
+    if (!head_) head_ = status.ok() ? Internal("a response without a head") : status;
     is_complete_ = status.ok();
     if (is_complete_ && !is_let_go_) return;
   }

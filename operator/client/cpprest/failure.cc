@@ -28,7 +28,7 @@ Status Broken(std::string text, bool was_written) {
 
 Status ToStatus(std::exception_ptr exception, const std::string& refusal, bool was_written) {
   if (!refusal.empty() && !was_written) {
-    return Status(StatusCode::kUnauthenticated, "the server's certificate is not accepted: " + refusal);
+    return Status(StatusCode::kUnauthenticated, "the server's certificate was rejected: " + refusal);
   }
   try {
     std::rethrow_exception(exception);
@@ -40,7 +40,7 @@ Status ToStatus(std::exception_ptr exception, const std::string& refusal, bool w
   } catch (const std::exception& e) {
     return Broken(e.what(), was_written);
   } catch (...) {
-    return Broken("an exception of no known kind", was_written);
+    return Broken("an exception of an unknown type", was_written);
   }
 }
 

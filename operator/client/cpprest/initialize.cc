@@ -70,7 +70,7 @@ Status InitializeCpprest(int num_threads) {
   } catch (const std::exception& e) {
     return FailedPrecondition("cpprestsdk was used before it was initialized: " + std::string(e.what()));
   }
-  if (::on_exit(ExitWithoutDestructors, nullptr) != 0) return Internal("on_exit: no room for another function");
+  if (::on_exit(ExitWithoutDestructors, nullptr) != 0) return Internal("on_exit: cannot register another function");
   state.num_threads = num_threads;
   state.system.file = TakeAway(X509_get_default_cert_file_env(), X509_get_default_cert_file());
   state.system.folder = TakeAway(X509_get_default_cert_dir_env(), X509_get_default_cert_dir());

@@ -76,7 +76,7 @@ Result<std::optional<std::string>> LineBuffer::NextLine(Deadline deadline) {
     MutexLock lock(&mutex_);
     const bool something =
         mutex_.AwaitBefore(deadline, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return num_lines_ > 0 || end_; });
-    if (!something) return DeadlineExceeded("no line came in time");
+    if (!something) return DeadlineExceeded("no line arrived in time");
     if (num_lines_ == 0) return end_->ok() ? Result<std::optional<std::string>>(std::nullopt) : *end_;
     line = TakeLineLocked();
     resume = ResumeLocked();
@@ -94,9 +94,9 @@ Result<std::string> LineBuffer::ReadAll(Deadline deadline, size_t max_bytes) {
       MutexLock lock(&mutex_);
       const bool something = mutex_.AwaitBefore(
           deadline, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return UnreadLocked() > 0 || end_; });
-      if (!something) return DeadlineExceeded("the answer's end did not come in time");
+      if (!something) return DeadlineExceeded("the end of the response did not arrive in time");
       if (all.size() + UnreadLocked() > max_bytes) {
-        return ResourceExhausted("an answer of more than " + Bytes(max_bytes));
+        return ResourceExhausted("a response of more than " + Bytes(max_bytes));
       }
       all.append(bytes_, taken_);
       bytes_.clear();
@@ -107,7 +107,7 @@ Result<std::string> LineBuffer::ReadAll(Deadline deadline, size_t max_bytes) {
     if (resume) resume();
     if (end) return end->ok() ? Result<std::string>(std::move(all)) : *end;
     // A server that sends single bytes keeps the loop running, so the deadline is checked here too.
-    if (deadline.HasPassed()) return DeadlineExceeded("the answer's end did not come in time");
+    if (deadline.HasPassed()) return DeadlineExceeded("the end of the response did not arrive in time");
   }
 }
 

@@ -18,7 +18,7 @@ pplx::task<size_t> LineSink::_putn(const uint8_t* bytes, size_t count) {
     case LineBuffer::Appended::kHold: return pplx::create_task(room);
     case LineBuffer::Appended::kRefused: break;
   }
-  return pplx::task_from_exception<size_t>(std::runtime_error("the answer's reader has had enough"));
+  return pplx::task_from_exception<size_t>(std::runtime_error("the reader of the response has stopped"));
 }
 
 pplx::task<LineSink::int_type> LineSink::_putc(uint8_t byte) {

@@ -14,7 +14,8 @@ bool IsHeaderValue(const std::string& text) {
 
 Status AddHeader(web::http::http_headers& headers, const std::string& name, const std::string& value) {
   if (!IsWord(name) || name.find(':') != std::string::npos || !IsHeaderValue(value)) {
-    return InvalidArgument("the header " + (IsWord(name) ? name : "") + " holds what a header cannot");
+    return InvalidArgument("the header " + (IsWord(name) ? name : "") +
+                           " contains characters that are invalid in a header");
   }
   headers[name] = value;
   return {};
@@ -43,7 +44,7 @@ Status AddIdentity(web::http::http_headers& headers, const Credentials& credenti
   RETURN_IF_ERROR(AddLines(headers, "Impersonate-Group", settings.impersonate_groups));
   const std::string& token = credentials.bearer_token.Reveal();
   if (token.empty()) return {};
-  if (!IsWord(token)) return InvalidArgument("the bearer token holds white space or control characters");
+  if (!IsWord(token)) return InvalidArgument("the bearer token contains white space or control characters");
   if (!settings.tls && !endpoint.is_loopback) {
     return InvalidArgument("a bearer token is not sent to " + endpoint.label + " without TLS");
   }

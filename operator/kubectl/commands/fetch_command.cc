@@ -87,7 +87,7 @@ std::string ReportText(const outputs::FetchReport& report, const std::string& fo
   for (const std::string& file : report.files) text += folder + "/" + file + "\n";
   for (const auto& [what, why] : report.not_written) text += "no " + what + ": " + why + "\n";
   text += std::to_string(report.files.size()) + " files, " + BytesText(report.bytes) + ", " +
-          BytesText(report.fetched_bytes) + " of them fetched, all as the manifest says\n";
+          BytesText(report.fetched_bytes) + " of them fetched, all verified by the manifest\n";
   return text::Printable(text, text::Spacing::kKeepLinesTabs);
 }
 
@@ -112,7 +112,7 @@ Result<int> Fetch(const FetchFlags& flags, const CommandContext& context) {
 
   const Result<outputs::FetchReport> report = FetchWithProgress(place, uri, folder, flags, context);
   if (!report.ok() && report.status().code() == StatusCode::kNotFound && !api::IsTrue(job.status, api::kSucceeded)) {
-    return NotFound("nothing has been committed at " + uri + " yet: the job is " + api::ToString(job.status.phase) +
+    return NotFound("no outputs are committed at " + uri + " yet: the job is " + api::ToString(job.status.phase) +
                     " (" + report.status().message() + ")");
   }
   if (!report.ok()) return report.status().While("fetching " + uri);

@@ -96,7 +96,7 @@ Result<int> WatchStatus(const std::string& name, const CommandContext& context) 
   while (true) {
     const Result<api::DistTraining> job = ReadJob(context, name);
     if (job.ok()) {
-      if (!uid.empty() && uid != job->meta.uid) return NotFound(name + " was deleted; another job has its name now");
+      if (!uid.empty() && uid != job->meta.uid) return NotFound(name + " was deleted; another job has the same name");
       uid = job->meta.uid;
       silent_since.reset();
       RETURN_IF_ERROR(view.Show(*job));

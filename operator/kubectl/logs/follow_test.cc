@@ -251,7 +251,7 @@ TEST_F(FollowTest, SaysThatTheEndOfALogIsOutOfReach) {
   SetLife("a", ContainerLife::kEnded);
   NoMorePods();
   EXPECT_TRUE(Join().ok());
-  EXPECT_THAT(problems(), ElementsAre(HasSubstr("no answer came in time")));
+  EXPECT_THAT(problems(), ElementsAre(HasSubstr("no response in time")));
 }
 
 TEST_F(FollowTest, EndsWhenAskedTo) {

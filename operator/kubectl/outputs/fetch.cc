@@ -83,7 +83,7 @@ Status CheckResultThere(const std::string& folder, const OutputsManifest& commit
     ASSIGN_OR_RETURN(const std::string text, store.Get(kResult));
     if (text == committed.result_json) return {};
   }
-  return AlreadyExists(path.string() + " exists and is another file: remove it, or name another folder");
+  return AlreadyExists(path.string() + " exists with other contents: remove it, or name another folder");
 }
 
 // Returns the manifest that an earlier fetch of the same outputs has left in the folder; nullopt: there is none.
@@ -92,7 +92,7 @@ Result<std::optional<OutputsManifest>> ManifestThere(const std::string& folder, 
   Result<OutputsManifest> there = ReadManifest(store, "");
   if (!there.ok() && there.status().code() == StatusCode::kNotFound) return std::optional<OutputsManifest>();
   if (there.ok() && IsSameCommit(*there, committed)) return std::optional(*std::move(there));
-  return FailedPrecondition(folder + " holds a manifest.json of something else: name another folder");
+  return FailedPrecondition(folder + " contains a manifest.json of another kind: name another folder");
 }
 
 // Adds the files of `more` that `files` lacks.
@@ -163,7 +163,7 @@ class FolderLock {
     if (error) return FromErrno(error.value(), "making folder " + folder);
     const std::string path = (fs::path(folder) / (std::string(storage::kTemporaryPrefix) + "fetch")).string();
     Result<storage::FileLock> lock = storage::FileLock::TryAcquire(path, storage::LockMode::kExclusive);
-    if (!lock.ok()) return lock.status().While("another fetch may be at work in " + folder);
+    if (!lock.ok()) return lock.status().While("another fetch may be running in " + folder);
     return FolderLock(path, *std::move(lock));
   }
   FolderLock(FolderLock&& other) noexcept : path_(std::exchange(other.path_, "")), lock_(std::move(other.lock_)) {}

@@ -68,7 +68,7 @@ Result<uint64_t> MakeLocalFile(storage::ObjectStore& store, const std::string& k
   if (lstat(path.c_str(), &about) == 0) {
     ASSIGN_OR_RETURN(const bool is_same, IsSame(path, file, options));
     if (is_same) return uint64_t{0};
-    return AlreadyExists(path.string() + " exists and is another file: remove it, or name another folder");
+    return AlreadyExists(path.string() + " exists with other contents: remove it, or name another folder");
   }
   RETURN_IF_ERROR(MakeFolder(path.parent_path()));
   const fs::path partial =

@@ -37,7 +37,7 @@ Result<std::vector<format::OutputFile>> Selected(const format::OutputsManifest& 
   std::set<std::string> kinds;
   for (const std::string& choice : choices) {
     const auto found = KindsByChoice().find(choice);
-    if (found == KindsByChoice().end()) return InvalidArgument("'" + choice + "' is nothing that a run leaves");
+    if (found == KindsByChoice().end()) return InvalidArgument("'" + choice + "' is not an output of a run");
     kinds.insert(found->second.begin(), found->second.end());
   }
   std::vector<format::OutputFile> files;

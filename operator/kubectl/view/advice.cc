@@ -26,47 +26,49 @@ constexpr char kAboutCertificates[] =
 // "<role>" is replaced by the role's field of the document.
 const std::map<std::string, std::string>& AdviceByReason() {
   static const auto* const advice = new std::map<std::string, std::string>{
-      {plan::kInvalidSpec, "Mend the fields that the message names and apply the document again."},
-      {plan::kInvalidTemplate, "Mend spec.<role>.template: the API server refuses the pod that it makes."},
+      {plan::kInvalidSpec, "Correct the fields that the message names and apply the document again."},
+      {plan::kInvalidTemplate, "Correct spec.<role>.template: the API server refuses the resulting pod."},
       {plan::kNotAllowed,
        "Use what the cluster's administrator allows in the fields that the message names, or ask for more (the "
        "operator's --allowed-service-accounts, --allowed-images, --secret-label)."},
       {plan::kSecretMissing, "Create the Secret in the job's namespace; the job then continues."},
       {plan::kSecretKeyMissing, "Add the key to the Secret; the job then continues."},
-      {plan::kFailedMount, "Make the volume, Secret or ConfigMap that spec.<role>.template mounts; it is tried again."},
+      {plan::kFailedMount,
+       "Create the volume, Secret or ConfigMap that spec.<role>.template mounts; the operator retries."},
       {plan::kNameTaken, "Delete or rename the object that has the name, or give the job another name."},
       {plan::kRefused,
-       "Mend what the API server refuses, or ask the cluster's administrator to change its policies; the operator "
-       "tries again."},
-      {plan::kFailedCreate, "Raise the quota or mend the policy that the message names; it is tried again."},
+       "Correct the refused object, or ask the cluster's administrator to change its policies; the operator retries."},
+      {plan::kFailedCreate, "Raise the quota or correct the policy that the message names; the operator retries."},
       {plan::kUnschedulable,
-       "Give the cluster nodes that fit, or ask for less in spec.<role>.resources.requests; mend nodeSelector and "
-       "tolerations."},
-      {plan::kImagePull, "Mend spec.<role>.image or the pull secret, or push the image to where nodes can pull it."},
-      {plan::kContainerConfig, "Mend what the message names: a Secret or ConfigMap, a key of it, or spec.<role>.env."},
-      {plan::kContainerCreation, "Look at the message: the node cannot make the container of spec.<role>."},
+       "Add suitable nodes, or lower spec.<role>.resources.requests; correct nodeSelector and tolerations."},
+      {plan::kImagePull,
+       "Correct spec.<role>.image or the pull secret, or push the image to a registry that nodes can reach."},
+      {plan::kContainerConfig,
+       "Correct the Secret or ConfigMap, its key, or spec.<role>.env, which the message names."},
+      {plan::kContainerCreation, "See the message: the node cannot create the container of spec.<role>."},
       {plan::kCrashLoop, "Read the log of the container before its last restart."},
       {plan::kOutOfMemory,
        "Raise spec.<role>.resources.limits.memory; it may change while the job is suspended, which saves a "
        "checkpoint."},
-      {plan::kSignal, "Read the last lines of the log: the process crashed, or something on the node killed it."},
-      {plan::kDisrupted, "Nothing: pods that are evicted or preempted are made again, and this is not counted."},
-      {plan::kNodeLost, "Nothing: the pods are made again on other nodes. See whether the node comes back."},
+      {plan::kSignal, "Read the last lines of the log: the process crashed, or was killed on the node."},
+      {plan::kDisrupted, "Nothing: evicted or preempted pods are created again, and the failure is not counted."},
+      {plan::kNodeLost, "Nothing: the pods are created again on other nodes. Check whether the node recovers."},
       {plan::kServerLost, "Nothing: trainers resume from their checkpoint, and the failure is not counted."},
-      {plan::kHeldBack, "Mend what the message names: some of the trainers could not be started. Not counted."},
-      {plan::kCertificatesReplaced, "Nothing: the operator has replaced the certificates, and this is not counted."},
-      {plan::kStoppedSoon, "Nothing: the program asks to be tried later. The next time in a row is counted."},
-      {plan::kStoppedAgain, "See why the program ends with 75, \"try later\", soon after each start: its log says it."},
+      {plan::kHeldBack, "Fix the cause in the message: some trainers could not be started. Not counted."},
+      {plan::kCertificatesReplaced,
+       "Nothing: the operator has replaced the certificates, and the failure is not counted."},
+      {plan::kStoppedSoon, "Nothing: the program has requested a retry. The next consecutive time is counted."},
+      {plan::kStoppedAgain, "See in the program's log why it ends with 75 (retry later) soon after each start."},
       {plan::kHeldByContainers,
-       "Nothing: a program has failed while another container of its pod runs on. The operator deletes the pod, which "
-       "gives that container 30 s to end. A sidecar that ends on SIGTERM, or a native one (an init container with "
-       "restartPolicy: Always), makes the restart quicker."},
+       "Nothing: a program has failed while another container of its pod still runs. The operator deletes the pod, "
+       "which gives that container 30 s to end. A sidecar that ends on SIGTERM, or a native one (an init container "
+       "with restartPolicy: Always), makes the restart quicker."},
       {plan::kSidecarFailed,
        "Make the container that the message names end with 0, or a native sidecar (an init container with "
        "restartPolicy: Always): its exit code makes the Job fail before all programs have ended."},
       {plan::kJobSuspended,
        "Set spec.suspend of the Job that the message names to false, and stop the field manager in the message from "
-       "setting it again. Kueue suspends Jobs without a queue where manageJobsWithoutQueueName is set: exclude the "
+       "setting it again. Kueue suspends Jobs without a queue if manageJobsWithoutQueueName is set: exclude the "
        "namespace (managedJobsNamespaceSelector), or turn that off; a LocalQueue named default has the same effect. To "
        "suspend the whole job: kubectl espalier suspend."},
       {plan::kPodRejected, "See why the node refuses the pod: the message is the kubelet's."},
@@ -75,15 +77,16 @@ const std::map<std::string, std::string>& AdviceByReason() {
        "or suspend the job until it exists. To run the new script, start a new job."},
       {plan::kOtherExit,
        "Read the last lines of the log: the container's program ended with a code that Espalier does not use."},
-      {plan::kResultLost, "Nothing: the partitioner runs again, and finds the partitions that it has made."},
+      {plan::kResultLost, "Nothing: the partitioner runs again, and finds its partitions."},
       {plan::kNoEvidence,
        "See the events and the job's pods: the failed pod was deleted. cleanPodPolicy: None keeps pods."},
-      {plan::kDeadlineExceeded, "Give a job more time (spec.runPolicy.activeDeadlineSeconds), or more to run with."},
+      {plan::kDeadlineExceeded,
+       "Create a job with more time (spec.runPolicy.activeDeadlineSeconds) or more resources."},
       {telemetry::TerminationReason(ExitCode::kBadDocument),
-       "Mend the document as the message says and create the job again: the same document fails again."},
+       "Correct the document as described in the message and create the job again: the same document fails again."},
       {telemetry::TerminationReason(ExitCode::kBadInput),
-       "Mend the graph, partitions or model that the message names: the same input fails again."},
-      {telemetry::TerminationReason(ExitCode::kBug), "Report it with the log below and above it: this is a bug."},
+       "Correct the graph, partitions or model that the message names: the same input fails again."},
+      {telemetry::TerminationReason(ExitCode::kBug), "This is a bug: please report it with the log."},
       {telemetry::TerminationReason(ExitCode::kUnavailable),
        "See whether the object storage and the other pods can be reached from spec.<role>'s pods."},
       {telemetry::TerminationReason(ExitCode::kBadCredentials),

@@ -67,7 +67,7 @@ Result<api::Role> RoleNamed(const std::string& name) {
     if (name == api::ToString(role)) return role;
     names += (names.empty() ? "" : ", ") + std::string(api::ToString(role));
   }
-  return InvalidArgument("'" + name + "' is no role: expected one of " + names);
+  return InvalidArgument("'" + name + "' is not a role: expected one of " + names);
 }
 
 }  // namespace espalier::ctl::view

@@ -28,10 +28,10 @@ std::string WhereToLook(const api::DistTraining& training) {
 std::string AdviceForMissingOperator(const api::DistTraining& training) {
   if (!api::IsManagedByEspalier(training.raw_spec)) {
     return "spec.runPolicy.managedBy leaves this job to " + api::EffectiveRunPolicy(training).managed_by +
-           ": see whether that controller runs. espalier-operator does nothing for the job.";
+           ": check whether that controller runs. espalier-operator does nothing for the job.";
   }
-  const std::string where = "See whether espalier-operator runs and watches namespace " + training.meta.key.name_space +
-                            ": kubectl get pods -A -l app.kubernetes.io/name=espalier";
+  const std::string where = "Check whether espalier-operator runs and watches namespace " +
+                            training.meta.key.name_space + ": kubectl get pods -A -l app.kubernetes.io/name=espalier";
   if (training.status.conditions.empty()) return "No operator has written a status yet. " + where;
   if (training.status.observed_generation < training.meta.generation && !api::IsTerminal(training.status)) {
     return "The operator has not seen the latest change of the document yet. " + where;

@@ -79,7 +79,7 @@ TEST(WhatToDoTest, NamesWhatAJobWaitsForAndSinceWhen) {
 TEST(WhatToDoTest, SaysThatNoOperatorHasSeenTheJob) {
   Json job = testing::TrainingJobJson();
   job["status"] = Json::object();
-  EXPECT_THAT(Said(job), HasSubstr("See whether espalier-operator runs and watches namespace ml"));
+  EXPECT_THAT(Said(job), HasSubstr("Check whether espalier-operator runs and watches namespace ml"));
   job["spec"]["runPolicy"]["managedBy"] = "kueue.x-k8s.io/multikueue";
   EXPECT_THAT(Said(job), HasSubstr("leaves this job to kueue.x-k8s.io/multikueue"));
   Json changed = testing::TrainingJobJson();

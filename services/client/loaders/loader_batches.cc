@@ -39,8 +39,8 @@ Result<std::unique_ptr<sampler::MiniBatchSource>> MakeLoaderBatches(const DistGr
   if (draws.by == SampledBy::kSamplers) {
     if (seeds == nullptr) return BatchesOfSamplers(graph, std::move(plan), draws);
     return InvalidArgument(
-        "sampler processes sample batches of a split that all ranks share, not those of a list or of a rank's own "
-        "share: use SampledBy::kThisProcess");
+        "sampler processes support only splits that all ranks share, not lists and shares of one rank: use "
+        "SampledBy::kThisProcess");
   }
   sampler::LocalSamplingOptions sampling;
   sampling.threads = draws.threads;

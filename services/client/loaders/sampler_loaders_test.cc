@@ -141,12 +141,12 @@ TEST_P(SamplerLoadersTest, SayWhatSamplersDoNotDraw) {
   };
   const Status of_list = refusal(*graph, std::vector<GlobalNodeId>{GlobalNodeId(1)});
   EXPECT_EQ(of_list.code(), StatusCode::kInvalidArgument);
-  EXPECT_THAT(of_list.message(), HasSubstr("not those of a list"));
+  EXPECT_THAT(of_list.message(), HasSubstr("not lists and shares of one rank"));
   EXPECT_THAT(refusal(*graph, NodeShare{.nodes = {GlobalNodeId(1)}, .largest = 1}).message(),
-              HasSubstr("not those of a list"));
+              HasSubstr("not lists and shares of one rank"));
   NodesOfSplit tests = Nodes();
   tests.part = graph::SplitPartName::kTest;
-  EXPECT_THAT(refusal(*graph, tests).message(), HasSubstr("not of other parts of a split"));
+  EXPECT_THAT(refusal(*graph, tests).message(), HasSubstr("serve only batches of training seeds"));
   EXPECT_EQ(refusal(*graph, NodesOfSplit{.split = "none"}).code(), StatusCode::kNotFound);
   const Status alone = refusal(*testing::GraphOfRank(partitions_, 0, 1), Nodes());
   EXPECT_EQ(alone.code(), StatusCode::kFailedPrecondition);
@@ -157,7 +157,7 @@ TEST_P(SamplerLoadersTest, SayWhatSamplersDoNotDraw) {
   const auto list = SplitEdges(*graph, Edges().types.front(), Edges().split, graph::SplitPartName::kTrain);
   ASSERT_TRUE(list.ok()) << list.status().ToString();
   EXPECT_THAT(DistEdgeDataLoader::Make(*graph, *list, of_edges, no_collate).status().message(),
-              HasSubstr("not those of a list"));
+              HasSubstr("not lists and shares of one rank"));
 }
 
 TEST_P(SamplerLoadersTest, SamplersAreToldForWhichJobTheyDraw) {

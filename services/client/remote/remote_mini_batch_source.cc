@@ -76,7 +76,7 @@ Result<std::unique_ptr<RemoteMiniBatchSource>> RemoteMiniBatchSource::Make(graph
   }
   for (const std::string& address : options.samplers) RETURN_IF_ERROR(rpc::ParseHostPort(address).status());
   if (plan.part != graph::SplitPartName::kTrain) {
-    return InvalidArgument("sampler processes serve batches of training seeds only, not of other parts of a split");
+    return InvalidArgument("sampler processes serve only batches of training seeds");
   }
   RETURN_IF_ERROR(CheckSizeOfStart(plan, spec, options));
   return std::unique_ptr<RemoteMiniBatchSource>(
@@ -142,7 +142,7 @@ void RemoteMiniBatchSource::TakeOver(Lane& lane, const Status& why, bool is_firs
   if (next != lane.sampler) {
     ++num_takeovers_;
     if (is_first) {
-      telemetry::Log(telemetry::Level::kWarning, "sampler lost, another takes over",
+      telemetry::Log(telemetry::Level::kWarning, "lost a sampler; another sampler serves its steps",
                      {{"lost", samplers_[lane.sampler]->address}, {"next", samplers_[next]->address}, {"error", why}});
     }
   }

@@ -430,7 +430,7 @@ TEST(RemoteMiniBatchSourceTest, SaysWhatTheSamplerRefuses) {
   EXPECT_THAT(RemoteMiniBatchSource::Make(samplers.graph().book(), of_tests, samplers.Spec(), samplers.options())
                   .status()
                   .message(),
-              HasSubstr("not of other parts of a split"));
+              HasSubstr("serve only batches of training seeds"));
 }
 
 TEST(RemoteMiniBatchSourceTest, MayBeDroppedInMidEpoch) {

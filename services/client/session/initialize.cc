@@ -98,10 +98,9 @@ Status FindPlace(const Environment& environment, Context* context) {
                            " is out of range: expected less than ESPALIER_WORLD_SIZE=" + std::to_string(world_size));
   }
   if (world_size > 1 && !context->session.standalone.partitions_uri.empty()) {
-    return InvalidArgument(
-        "ESPALIER_WORLD_SIZE=" + std::to_string(world_size) +
-        " with ESPALIER_PARTITIONS: partitions that a process opens can be used by that process only; "
-        "expected a world size of 1, or ESPALIER_SERVERS");
+    return InvalidArgument("ESPALIER_WORLD_SIZE=" + std::to_string(world_size) +
+                           " with ESPALIER_PARTITIONS: only the process that opens partitions can use them; expected a "
+                           "world size of 1, or ESPALIER_SERVERS");
   }
   context->rank = Rank(static_cast<uint32_t>(rank));
   context->world_size = static_cast<uint32_t>(world_size);

@@ -60,7 +60,7 @@ TEST(InitializeTest, PartitionsTakeThePlaceOfServers) {
   EXPECT_THAT(Initialize({{"ESPALIER_PARTITIONS", "parts/KEY"}, {"ESPALIER_SERVERS", "a:1"}}).status().message(),
               HasSubstr("are both set"));
   EXPECT_THAT(Initialize({{"ESPALIER_PARTITIONS", "parts/KEY"}, {"ESPALIER_WORLD_SIZE", "2"}}).status().message(),
-              HasSubstr("can be used by that process only"));
+              HasSubstr("only the process that opens partitions can use them"));
 }
 
 TEST(InitializeTest, ManyServersInFewCharacters) {

@@ -87,7 +87,7 @@ class MaskReader {
       }
     }
     return FailedPrecondition("the mask '" + mask_.name() +
-                              "' changed during the split: no process may write to it meanwhile");
+                              "' changed during the split: no process may write to it during the call");
   }
 
   const DistGraph& graph_;

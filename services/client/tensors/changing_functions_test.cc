@@ -263,7 +263,7 @@ TEST_F(ChangingFunctionsTest, WhatMakesNoSenseIsAnErrorAndNotACrash) {
       DistTensor::Create(*graph_, {.rows = RowSpace::Own(3), .initializer = Initializer::Plugin("tensors/ask")})
           .status();
   EXPECT_EQ(initializer.code(), StatusCode::kFailedPrecondition);
-  EXPECT_THAT(initializer.message(), HasSubstr("an initializer sees no tensors"));
+  EXPECT_THAT(initializer.message(), HasSubstr("initializers cannot access tensors"));
 }
 
 class BoundedChangesTest : public ChangingFunctionsTest {
@@ -296,7 +296,8 @@ TEST_F(BoundedChangesTest, AnAnswerThatIsNotKeptIsSaidToBe) {
   const Status lost = Change(*graph_, "add own x 7 3");
   ASSERT_TRUE(ArmFailpoints("").ok());
   EXPECT_EQ(lost.code(), StatusCode::kFailedPrecondition);
-  EXPECT_THAT(lost.message(), HasSubstr("has made its changes in an earlier try, whose answer is not kept"));
+  EXPECT_THAT(lost.message(),
+              HasSubstr("has made its changes in an earlier attempt, whose response is no longer stored"));
   EXPECT_EQ(NumbersIn(tensor, 3, 4)[0], 7);
 }
 

@@ -50,7 +50,7 @@ Status RowOrder::AddEdges(const std::vector<GlobalEdgeId>& edges, const std::vec
   for (size_t i = 0; i < edges.size(); ++i) {
     if (static_cast<uint64_t>(ends[edges.size() + i]) != destinations[i].value) {
       return Internal("edge " + std::to_string(edges[i].value) + " ends at node " +
-                      std::to_string(ends[edges.size() + i]) + ", but according to in-degrees at node " +
+                      std::to_string(ends[edges.size() + i]) + ", but by its in-degrees at node " +
                       std::to_string(destinations[i].value));
     }
     sources.emplace_back(static_cast<uint64_t>(ends[i]));

@@ -203,7 +203,8 @@ Result<NewestCheckpoint> NewestGood(ObjectStore& store, const std::string& prefi
     if (list < kMaxLists) Clock::Real().SleepFor(std::chrono::milliseconds(50) * (1 << list));
   }
   if (newest.found.loaded.has_value()) return std::move(newest.found);
-  return Unavailable("checkpoints in " + store.Describe() + "/" + prefix + " are listed, and gone when they are read");
+  return Unavailable("checkpoints in " + store.Describe() + "/" + prefix +
+                     " are listed, but missing when they are read");
 }
 
 Result<CheckpointPlace> FindCheckpoints(ObjectStore& store, const std::string& prefix) {

@@ -157,7 +157,7 @@ Status CheckCheckpointFormat(const JsonFields& document) {
   ASSIGN_OR_RETURN(const uint64_t version, document.Unsigned("format_version"));
   if (version == static_cast<uint64_t>(kCheckpointFormatVersion)) return Status();
   return document.InvalidField("format_version", "this checkpoint has version " + std::to_string(version) +
-                                                     ", this program reads version " +
+                                                     ", this program supports version " +
                                                      std::to_string(kCheckpointFormatVersion));
 }
 

@@ -73,7 +73,7 @@ std::string ToString(FileKind kind) {
     case FileKind::kTorchScript: return "a TorchScript archive (torch.jit.save)";
     case FileKind::kPickle: return "a pickle (torch.save before PyTorch 1.6)";
     case FileKind::kZip: return "a zip archive";
-    case FileKind::kCutZip: return "the beginning of a zip archive, as of a copy that was cut short";
+    case FileKind::kCutZip: return "a truncated zip archive";
     case FileKind::kNpy: return "a .npy array";
     case FileKind::kHdf5: return "an HDF5 file";
     case FileKind::kSafetensors: return "a safetensors file";

@@ -5,7 +5,7 @@ namespace espalier::format {
 Result<std::string> ReadManifestText(storage::ObjectStore& store, const std::string& key) {
   const Result<storage::ObjectInfo> info = store.Head(key);  // ignore errors: Get returns a better one
   if (info.ok() && info->size_bytes > kMaxManifestBytes) {
-    return InvalidArgument(key + " has " + std::to_string(info->size_bytes) + " bytes, which no manifest has");
+    return InvalidArgument(key + " has " + std::to_string(info->size_bytes) + " bytes, too large for a manifest");
   }
   return store.Get(key);
 }

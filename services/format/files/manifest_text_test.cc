@@ -27,7 +27,7 @@ TEST(ManifestTextTest, IsNotReadWhereNoManifestIsSoLarge) {
   for (const Status& refused : {ReadManifestText(*at.store, "manifest.json").status(),
                                 ReadManifest(*at.store, "").status(), ReadOutputsManifest(*at.store, "").status()}) {
     EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument);
-    EXPECT_THAT(refused.message(), HasSubstr("268435457 bytes, which no manifest has"));
+    EXPECT_THAT(refused.message(), HasSubstr("268435457 bytes, too large for a manifest"));
   }
 }
 

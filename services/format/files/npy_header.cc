@@ -91,15 +91,16 @@ Result<DType> DTypeOfDescr(const std::string& descr) {
   const char kind = descr.size() > 1 ? descr[1] : '\0';
   if (kind == 'O') {
     return InvalidArgument(what +
-                           "arrays of Python objects (pickles) are not read; save x.astype('float32') or 'int64'");
+                           "arrays of Python objects (pickles) are not supported; save x.astype('float32') or 'int64'");
   }
   if (!descr.empty() && descr[0] == '>')
-    return InvalidArgument(what + "big-endian arrays are not read; save x.astype('<" + descr.substr(1, 8) + "')");
-  if (kind == 'c') return InvalidArgument(what + "complex numbers are not read");
+    return InvalidArgument(what + "big-endian arrays are not supported; save x.astype('<" + descr.substr(1, 8) + "')");
+  if (kind == 'c') return InvalidArgument(what + "complex numbers are not supported");
   if (kind == 'U' || kind == 'S') {
-    return InvalidArgument(what + "text is not read; save the numbers that numpy.unique(x, return_inverse=True) gives");
+    return InvalidArgument(what +
+                           "text is not supported; save the numbers that numpy.unique(x, return_inverse=True) returns");
   }
-  if (kind == 'M' || kind == 'm') return InvalidArgument(what + "dates are not read; save x.astype('int64')");
+  if (kind == 'M' || kind == 'm') return InvalidArgument(what + "dates are not supported; save x.astype('int64')");
   return InvalidArgument(what + "expected bool, (u)int8 to (u)int64 or float16 to float64");
 }
 
@@ -108,7 +109,7 @@ Result<std::vector<int64_t>> TakeShape(LiteralReader& reader) {
   std::vector<int64_t> shape;
   while (!reader.Take(')')) {
     const std::optional<int64_t> dimension = reader.TakeInteger();
-    if (!dimension || *dimension < 0) return InvalidArgument("'shape' is not a tuple of numbers of 0 and above");
+    if (!dimension || *dimension < 0) return InvalidArgument("'shape' is not a tuple of non-negative numbers");
     shape.push_back(*dimension);
     if (shape.size() > kMaxDimensions) return InvalidArgument("'shape' has more than 32 dimensions");
     if (!reader.Take(',') && reader.Peek() != ')') return InvalidArgument("'shape' is not a tuple of numbers");
@@ -152,7 +153,7 @@ Result<NpyHeader> ParseDictionary(std::string_view text) {
 Result<size_t> NpyDataOffset(std::span<const std::byte> beginning) {
   const std::string_view text(reinterpret_cast<const char*>(beginning.data()), beginning.size());
   if (text.starts_with("PK\x03\x04")) {
-    return InvalidArgument("a zip archive, not a .npy file: a .npz is named .npz, and its array as a member");
+    return InvalidArgument("a zip archive, not a .npy file: rename it to .npz, and name its array as a member");
   }
   if (text.starts_with("\x1F\x8B")) return InvalidArgument("a gzip file, not a .npy file: unpack it");
   if (!text.starts_with(kMagic) || text.size() < 10) {

@@ -19,7 +19,7 @@ Result<NpyWriter> NpyWriter::Open(storage::ObjectStore& store, const std::string
 Status NpyWriter::Write(std::span<const std::byte> elements) {
   if (elements.size() > bytes_missing_) {
     return InvalidArgument("writing " + key_ + ": " + std::to_string(elements.size() - bytes_missing_) +
-                           " bytes more than the array has room for");
+                           " bytes more than the array's size");
   }
   bytes_missing_ -= elements.size();
   return elements.empty() ? Status() : writer_->Write(elements);

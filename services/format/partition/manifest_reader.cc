@@ -273,9 +273,10 @@ Status CheckPartitionFormat(const JsonFields& document) {
   }
   ASSIGN_OR_RETURN(const uint64_t version, document.Unsigned("format_version"));
   if (version == static_cast<uint64_t>(kPartitionFormatVersion)) return Status();
-  return document.InvalidField(
-      "format_version", "this partitioning has version " + std::to_string(version) + ", this program reads version " +
-                            std::to_string(kPartitionFormatVersion) + ": partition the graph again");
+  return document.InvalidField("format_version", "this partitioning has version " + std::to_string(version) +
+                                                     ", this program supports version " +
+                                                     std::to_string(kPartitionFormatVersion) +
+                                                     ": partition the graph again");
 }
 
 Status ReadNames(const JsonFields& document, Manifest* manifest) {

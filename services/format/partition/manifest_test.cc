@@ -125,7 +125,7 @@ TEST(ManifestTest, RefusesAnotherVersionByName) {
   const Status status = ManifestFromJson(document.dump()).status();
   EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
   EXPECT_THAT(status.message(), HasSubstr("format_version: this partitioning has version 2"));
-  EXPECT_THAT(status.message(), HasSubstr("reads version 1"));
+  EXPECT_THAT(status.message(), HasSubstr("supports version 1"));
 }
 
 struct BadManifestField {

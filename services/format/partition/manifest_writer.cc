@@ -127,7 +127,7 @@ uint64_t PartitionEntry::size_bytes() const {
 std::string ManifestToJson(const Manifest& manifest) {
   ESPALIER_CHECK(manifest.node_columns.size() == manifest.book.schema().num_node_types() &&
                  manifest.edge_columns.size() == manifest.book.schema().num_edge_types())
-      << "a manifest describes the columns of every type";
+      << "expected the columns of every type";
   Json document = {{"format", kPartitionFormatName},
                    {"format_version", manifest.format_version},
                    {"partition_key", manifest.partition_key},

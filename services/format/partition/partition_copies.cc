@@ -72,7 +72,7 @@ Result<LocalFile> PartitionCopies::Get(const FileEntry& file) {
   }
   if (options_.data_dir.empty()) {
     return FailedPrecondition(store_.Describe() + ": " + key +
-                              " is not a local file, and no data directory is set to which it could be copied");
+                              " is not a local file, and no data directory for a copy is set");
   }
   if (!cache_) {
     ASSIGN_OR_RETURN(storage::LocalCache cache,

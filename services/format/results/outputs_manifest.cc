@@ -56,8 +56,9 @@ Status CheckVersion(const JsonFields& document) {
   if (name != kOutputsFormatName) return document.InvalidField("format", std::string("expected ") + kOutputsFormatName);
   ASSIGN_OR_RETURN(const uint64_t version, document.Unsigned("format_version"));
   if (version == kOutputsFormatVersion) return Status();
-  return document.InvalidField("format_version", "this program reads version " + std::to_string(kOutputsFormatVersion) +
-                                                     ", found " + std::to_string(version));
+  return document.InvalidField(
+      "format_version",
+      "this program supports version " + std::to_string(kOutputsFormatVersion) + ", found " + std::to_string(version));
 }
 
 Status PutText(storage::ObjectStore& store, const std::string& key, const std::string& text) {

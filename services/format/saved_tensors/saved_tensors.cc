@@ -99,7 +99,7 @@ Status CheckSavedVersion(const JsonFields& document) {
   }
   ASSIGN_OR_RETURN(const uint64_t version, document.Unsigned("format_version"));
   if (version == kSavedTensorsFormatVersion) return Status();
-  return document.InvalidField("format_version", "this program reads version " +
+  return document.InvalidField("format_version", "this program supports version " +
                                                      std::to_string(kSavedTensorsFormatVersion) + ", found " +
                                                      std::to_string(version));
 }

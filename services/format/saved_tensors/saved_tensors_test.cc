@@ -195,7 +195,7 @@ TEST(SavedTensorsManifestTest, NamesTheFieldThatIsWrong) {
   };
   const std::tuple<const char*, nlohmann::json, const char*> wrong[] = {
       {"/format", "espalier.checkpoint", "expected espalier.tensors"},
-      {"/format_version", 2, "reads version 1, found 2"},
+      {"/format_version", 2, "supports version 1, found 2"},
       {"/notes/epoch", 3, "notes.epoch"},
       {"/tensors/0/dtype", "F31", "tensors[0].dtype"},
       {"/tensors/0/row_shape", nlohmann::json::array({-1}), "tensors[0].row_shape"},

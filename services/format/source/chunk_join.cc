@@ -95,7 +95,7 @@ Result<Tensor> Join(std::vector<Tensor> chunks, uint64_t num_rows) {
 Status CheckWidth(const std::string& file, const Tensor& chunk, const Tensor& before) {
   if (RowShape(before) == RowShape(chunk)) return {};
   return InvalidArgument(file + " is " + chunk.ToString() + ", the chunks before are " + before.ToString() +
-                         ": expected as many numbers a line");
+                         ": expected as many numbers per line");
 }
 
 enum class MissingValues { kRefused, kAllowed };
@@ -232,7 +232,7 @@ Result<graph::EdgeSet> ReadNumpyEdges(const ChunkedArray& array, const ChunkedRo
   }
   if (!graph::IsIdDType(first.dtype()) || first.shape().size() != 2 || first.shape()[1] != 2) {
     return InvalidArgument(array.files[0] + " is " + first.ToString() +
-                           ": expected [edges, 2] of I32, I64, U32 or U64, a source and a destination a row");
+                           ": expected [edges, 2] of I32, I64, U32 or U64, a source and a destination per row");
   }
   return graph::VisitIds(first, [&](auto ids) {
     return ReadNumpyEdgesAs<typename decltype(ids)::value_type>(first, array, rows, limits, reading);
@@ -280,7 +280,7 @@ Result<graph::EdgeSet> ReadCsvEdgeChunks(const ChunkedArray& array, const Chunke
 
 Status CheckFiles(const ChunkedArray& array, const ChunkedRows& rows) {
   if (!array.files.empty() || rows.count == 0) return {};
-  return InvalidArgument("'data' names no files: expected " + std::to_string(rows.count) + " rows");
+  return InvalidArgument("'data' lists no files: expected " + std::to_string(rows.count) + " rows");
 }
 
 }  // namespace

@@ -171,7 +171,7 @@ Status ReadFormat(const Field& field, ChunkedArray* array) {
   }
   if (name == "parquet") {
     return name_field.InvalidField(
-        "Parquet files are not read: write the chunks as 'csv' or 'numpy' (chunk_graph's data_fmt and edges_fmt)");
+        "Parquet files are not supported: write the chunks as 'csv' or 'numpy' (chunk_graph's data_fmt and edges_fmt)");
   }
   if (name != "csv") return name_field.InvalidField("'" + name.substr(0, 40) + "' is unknown: expected csv or numpy");
   const std::optional<Field> delimiter = Find(field, "delimiter");
@@ -179,7 +179,8 @@ Status ReadFormat(const Field& field, ChunkedArray* array) {
   ASSIGN_OR_RETURN(const std::string text, ToText(*delimiter));
   constexpr std::string_view kOfNumbers = "0123456789+-.eE\r\n";
   if (text.size() != 1 || kOfNumbers.find(text[0]) != std::string_view::npos) {
-    return delimiter->InvalidField("'" + text.substr(0, 40) + "': expected one character that numbers do not have");
+    return delimiter->InvalidField("'" + text.substr(0, 40) +
+                                   "': expected one character that does not occur in numbers");
   }
   array->delimiter = text[0];
   return {};

@@ -68,7 +68,8 @@ bool IsNumber(std::string_view field) {
 
 // Returns the remedy for a `field` of `line` that is not a number, for messages; "" if the cause is unknown.
 std::string RemedyFor(std::string_view field, std::string_view line, char delimiter, uint64_t line_number) {
-  if (line.find('\0') != std::string_view::npos) return " (is the file in UTF-16, or packed? expected text in UTF-8)";
+  if (line.find('\0') != std::string_view::npos)
+    return " (is the file in UTF-16, or compressed? expected text in UTF-8)";
   if (field.starts_with('"') || field.starts_with('\'')) return " without quotes";
   if (line.find(delimiter) == std::string_view::npos) {
     for (const char other : {';', '\t', '|', ',', ' '}) {

@@ -76,7 +76,7 @@ TEST(EmptyRelationsTest, OfDglChunked) {
 
 TEST(EmptyRelationsTest, OfDglChunkedAreNotMissingFiles) {
   EXPECT_THAT(EmptyInChunks("", R"("a:full:a": {"w": {"format": {"name": "numpy"}, "data": []}})"),
-              HasSubstr("'data' names no files: expected 1 rows"));
+              HasSubstr("'data' lists no files: expected 1 rows"));
   EXPECT_THAT(EmptyInChunks(R"("a:none:a": {"format": {"name": "csv"}, "data": ["full.csv"]},)", ""),
               HasSubstr("expected 0"));
 }

@@ -141,7 +141,7 @@ Status ReadNodes(const YAML::Node& node, NodeDescription& nodes) {
                  {{"type", TextInto(nodes.type, "type")}, {"count", count}, {"columns", ColumnsInto(nodes.columns)}}));
   if (nodes.type.empty()) return ErrorAt(node, "a node type without the field 'type'");
   if (!nodes.count && nodes.columns.empty()) {
-    return ErrorAt(node, "node type '" + nodes.type + "' has neither 'count' nor columns that tell it");
+    return ErrorAt(node, "node type '" + nodes.type + "' has neither 'count' nor columns");
   }
   return {};
 }
@@ -166,8 +166,7 @@ Status ReadEdges(const YAML::Node& node, EdgeDescription& edges) {
   const bool is_empty = edges.count == 0 && !edges.ids && !any_of_pair;
   if (!is_empty && (edges.ids ? any_of_pair : !pair)) {
     return ErrorAt(node, "edge type '" + edges.type.Name() +
-                             "': expected either 'ids' or 'sources' and 'destinations' ('count: 0' where it has no "
-                             "edges)");
+                             "': expected either 'ids' or 'sources' and 'destinations' ('count: 0' without edges)");
   }
   return {};
 }
@@ -183,7 +182,7 @@ Status ReadSplit(const YAML::Node& node, SplitDescription& split) {
                               {"validation", ArrayInto(split.validation)},
                               {"test", ArrayInto(split.test)}}));
   if (split.edge_type && !split.type.empty()) {
-    return ErrorAt(node, "split '" + split.name + "' has both 'type' and 'edge_type': it is of nodes or of edges");
+    return ErrorAt(node, "split '" + split.name + "' has both 'type' and 'edge_type': expected one of them");
   }
   return split.name.empty() ? ErrorAt(node, "a split without the field 'name'") : Status();
 }
@@ -206,7 +205,7 @@ Result<GraphDescription> ParseDescription(const YAML::Node& root) {
     ASSIGN_OR_RETURN(const uint64_t number, ParseNumber(value, "version", 1'000'000));
     has_version = true;
     if (number == kDescriptionVersion) return {};
-    return ErrorAt(value, "version " + std::to_string(number) + " of graph.yaml: this program reads version 1");
+    return ErrorAt(value, "version " + std::to_string(number) + " of graph.yaml: this program supports version 1");
   };
   RETURN_IF_ERROR(ReadFields(root, "graph.yaml",
                              {{"version", version},

@@ -119,7 +119,8 @@ Result<std::vector<uint64_t>> IdsOfMask(const Tensor& mask, uint64_t num_nodes) 
 Result<std::vector<uint64_t>> SortedIds(const Tensor& ids) {
   if (ids.num_elements() == 0) return std::vector<uint64_t>();  // numpy.array([]) is F64 [0]
   if (!graph::IsIdDType(ids.dtype()) || ids.shape().size() != 1) {
-    return InvalidArgument("the split is " + ids.ToString() + ": expected a mask, BOOL [nodes], or ids, I64 or alike");
+    return InvalidArgument("the split is " + ids.ToString() +
+                           ": expected a mask, BOOL [nodes], or ids, I64 or another integer type");
   }
   std::vector<uint64_t> sorted;
   graph::VisitIds(ids, [&](const auto& values) {
@@ -197,8 +198,8 @@ Result<graph::EdgePairs> ReadPairs(const Tensor& tensor, const EdgeSet& edges) {
   if (!graph::IsIdDType(tensor.dtype()) || tensor.shape().empty() || tensor.shape().size() > 2 ||
       (tensor.shape().size() == 2 && tensor.shape()[0] != 2 && tensor.shape()[0] != 3)) {
     return InvalidArgument("the split is " + tensor.ToString() +
-                           ": expected pairs, I64 or alike [2, edges] or, with their original ids, [3, edges], rows of "
-                           "the edge list, I64 or alike [edges], or a mask, BOOL [edges of the type]");
+                           ": expected pairs of an integer type [2, edges] or, with their original ids, [3, edges], "
+                           "rows of the edge list of an integer type [edges], or a mask, BOOL [edges of the type]");
   }
   const bool are_pairs = tensor.shape().size() == 2;
   Tensor wide = tensor;
@@ -250,9 +251,8 @@ Status ReadEdgeSplit(const FolderReading& folder, const SplitDescription& descri
 Status ReadSplit(const FolderReading& folder, const SplitDescription& description, SourceGraph& graph) {
   if (description.edge_type) return ReadEdgeSplit(folder, description, graph);
   if (description.type.empty() && graph.schema.num_node_types() > 1) {
-    return InvalidArgument(
-        At(description.line) +
-        ": a split needs the field 'type' where there are several node types: " + graph.schema.NodeTypeList());
+    return InvalidArgument(At(description.line) + ": a split needs the field 'type' if there are several node types: " +
+                           graph.schema.NodeTypeList());
   }
   const std::string type_name = description.type.empty() ? graph.schema.node_types()[0] : description.type;
   ASSIGN_OR_RETURN(const NodeTypeId type, graph.schema.FindNodeType(type_name).While(At(description.line)));

@@ -288,7 +288,8 @@ TEST(GraphDescriptionTest, AnAliasCountsAsAllThatItStandsFor) {
       ParseGraphDescription(nodes + "- &e {type: 'n:a:n', ids: a.npy, columns: {" + columns + "}}\n" + aliases)
           .status();
   EXPECT_EQ(bomb.code(), StatusCode::kInvalidArgument);
-  EXPECT_THAT(bomb.message(), AllOf(HasSubstr("line "), HasSubstr("more than 2^22 values, with what aliases")));
+  EXPECT_THAT(bomb.message(),
+              AllOf(HasSubstr("line "), HasSubstr("more than 2^22 values after the expansion of aliases")));
   EXPECT_THAT(ParseGraphDescription("version: 1\nnodes: &all [*all]\n").status().message(),
               HasSubstr("line 2: an alias inside its own anchor"));
 }
@@ -369,7 +370,7 @@ TEST(NpyFolderTest, SplitsOfEdgesMayBeRowsOrMasksOfTheEdgeList) {
   EXPECT_THAT(refusal("- {name: s, edge_type: 'n:e:n', train: wide.npy}\n"), HasSubstr("expected pairs"));
   EXPECT_THAT(refusal("- {name: s, edge_type: 'n:x:n', train: rows.npy}\n"), HasSubstr("n:x:n"));
   EXPECT_THAT(refusal("- {name: s, type: n, edge_type: 'n:e:n', train: rows.npy}\n"),
-              HasSubstr("of nodes or of edges"));
+              HasSubstr("expected one of them"));
 
   // The split refers to a row without a destination.
   ASSERT_EQ(WriteNpy(folder.path() + "/src.npy", Tensor::FromVector<int64_t>({0, 1, 2, 3})), Status());

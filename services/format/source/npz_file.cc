@@ -41,7 +41,7 @@ Result<Archive> OpenZip(const std::string& path) {
   // The seekable reader takes names and sizes from the directory of the archive, not from the local headers of members.
   archive_read_support_format_zip_seekable(zip.get());
   if (archive_read_open_filename(zip.get(), path.c_str(), kBlockBytes) != ARCHIVE_OK) {
-    return InvalidArgument(path + " is no .npz file: " + ErrorText(zip.get()));
+    return InvalidArgument(path + " is not a .npz file: " + ErrorText(zip.get()));
   }
   return zip;
 }
@@ -52,7 +52,7 @@ Result<archive_entry*> NextMember(archive* zip, const std::string& path) {
   const int code = archive_read_next_header(zip, &entry);
   if (code == ARCHIVE_EOF) return static_cast<archive_entry*>(nullptr);
   if (code == ARCHIVE_OK) return entry;
-  return InvalidArgument(path + " is no .npz file, or a damaged one: " + ErrorText(zip));
+  return InvalidArgument(path + " is not a .npz file, or is damaged: " + ErrorText(zip));
 }
 
 // Returns the name of a member without its ending: "edge_index" for "edge_index.npy". Returns InvalidArgument for a
@@ -66,7 +66,7 @@ Result<std::string> NameOfMember(archive_entry* entry, const std::string& path) 
                      name.find('/') == std::string::npos && name.find('\\') == std::string::npos &&
                      archive_entry_filetype(entry) == AE_IFREG;
   if (!plain) return InvalidArgument(shown + ": expected files named <name>.npy, as numpy.savez makes them");
-  if (archive_entry_size_is_set(entry) == 0) return InvalidArgument(shown + ": its size does not stand in the archive");
+  if (archive_entry_size_is_set(entry) == 0) return InvalidArgument(shown + ": the archive does not contain its size");
   return name.substr(0, name.size() - kMemberEnding.size());
 }
 
@@ -101,7 +101,7 @@ Status CheckMemberEnd(archive* zip, size_t missing) {
   std::byte beyond{};
   ASSIGN_OR_RETURN(const size_t rest, ReadBytes(zip, std::span(&beyond, 1)));
   if (missing == 0 && rest == 0) return {};
-  return DataLoss("the member has " + std::string(rest > 0 ? "more" : "less") + " data than its header promises");
+  return DataLoss("the member has " + std::string(rest > 0 ? "more" : "less") + " data than its header announces");
 }
 
 // Reads the data after the header into memory.

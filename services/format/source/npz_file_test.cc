@@ -71,8 +71,8 @@ TEST(NpzFileTest, ReadsManyMegabytesThatDeflateWell) {
 
 TEST(NpzFileTest, RefusesWhatIsNoArchiveOfArrays) {
   EXPECT_THAT(ErrorOfMember(""), HasSubstr("x.npz"));
-  EXPECT_THAT(ErrorOfMember("not a zip"), HasSubstr("is no .npz file"));
-  EXPECT_THAT(ErrorOfMember(Int64s({1})), HasSubstr("is no .npz file"));
+  EXPECT_THAT(ErrorOfMember("not a zip"), HasSubstr("is not a .npz file"));
+  EXPECT_THAT(ErrorOfMember(Int64s({1})), HasSubstr("is not a .npz file"));
   EXPECT_THAT(ErrorOfMember(Zip({{"a.txt", "x"}})), HasSubstr("member 'a.txt' of"));
   EXPECT_THAT(ErrorOfMember(Zip({{"../a.npy", Int64s({1})}})), HasSubstr("expected files named <name>.npy"));
   EXPECT_THAT(ErrorOfMember(Zip({{"/etc/a.npy", Int64s({1})}})), HasSubstr("expected files named <name>.npy"));

@@ -16,7 +16,7 @@ Status CheckRows(const ChunkedArray& array, const ChunkedRows& rows, size_t chun
 Result<Tensor> ReadNumpyChunk(const ChunkedArray& array, const ChunkedRows& rows, size_t chunk,
                               const ChunkReading& reading, const std::optional<Tensor>& first) {
   ASSIGN_OR_RETURN(Tensor tensor, ReadNpy(PathTo(reading, array.files[chunk])));
-  if (tensor.shape().empty()) return InvalidArgument(array.files[chunk] + " is a number: expected rows");
+  if (tensor.shape().empty()) return InvalidArgument(array.files[chunk] + " is a scalar: expected rows");
   RETURN_IF_ERROR(CheckRows(array, rows, chunk, static_cast<uint64_t>(tensor.num_rows())));
   if (first && (first->dtype() != tensor.dtype() || RowShape(*first) != RowShape(tensor))) {
     if (chunk == 0) {

@@ -143,7 +143,7 @@ Result<std::vector<NodeCount>> ReadNodeCounts(const std::string& raw) {
   ASSIGN_OR_RETURN(const std::string path, RequireCsv(raw, "num-node-dict"));
   ASSIGN_OR_RETURN(const auto rows, ReadCsvText(path, /*max_rows=*/2));
   if (rows.size() != 2 || rows[0].size() != rows[1].size()) {
-    return InvalidArgument(path + ": expected a line of type names and a line of as many numbers");
+    return InvalidArgument(path + ": expected a line of type names and a line with one number for each");
   }
   std::vector<NodeCount> counts;
   for (size_t i = 0; i < rows[0].size(); ++i) {
@@ -272,7 +272,7 @@ Result<SourceGraph> ReadOgb(const SourceReadOptions& options, const std::string&
       .labels = options.labels};
   const std::string raw = directory + "/raw";
   if (!IsFolder(raw)) {
-    return NotFound(directory + " is no graph in OGB's layout: it has no folder raw/");
+    return NotFound(directory + " is not a graph in OGB's layout: it has no folder raw/");
   }
   SourceGraph graph;
   graph.name = SourceName(directory);

@@ -26,7 +26,8 @@ Result<std::vector<LocalFile>> ListFiles(const SourceReadOptions& options) {
   ASSIGN_OR_RETURN(const std::vector<std::string> names, FilesBelow(options.path, is_of_graph));
   std::vector<LocalFile> files;
   for (const std::string& name : names) files.push_back({name, options.path + "/" + name});
-  if (files.empty()) return NotFound(options.path + " holds no files of a graph in format " + ToString(options.format));
+  if (files.empty())
+    return NotFound(options.path + " contains no files of a graph in format " + ToString(options.format));
   return files;
 }
 
@@ -50,7 +51,7 @@ Status UpdateWithFile(Sha256& digest, const LocalFile& file) {
     seen += static_cast<uintmax_t>(stream.gcount());
   }
   if (stream.bad() || seen != size_bytes)
-    return Unavailable(file.path + " could not be read to its end, or changed meanwhile");
+    return Unavailable(file.path + " could not be read to its end, or has changed");
   return {};
 }
 

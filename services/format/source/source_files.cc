@@ -151,7 +151,7 @@ Result<std::vector<std::string>> FilesBelow(const std::string& folder,
 Result<SourceFiles> FindSource(const std::string& uri, const SourceAccess& access, const Wanted& wanted) {
   const bool is_local = storage::IsLocalUri(uri);
   ASSIGN_OR_RETURN(SourceFiles found, is_local ? FindLocal(uri, access, wanted) : FindInStore(uri, access, wanted));
-  if (found.files.empty()) return NotFound(uri + " holds no files of a graph");
+  if (found.files.empty()) return NotFound(uri + " contains no files of a graph");
   std::sort(found.files.begin(), found.files.end(),
             [](const SourceFile& a, const SourceFile& b) { return a.name < b.name; });
   return found;

@@ -28,20 +28,19 @@ struct Marker {
   const char* file;
   const char* remedy;
 };
-constexpr Marker kMarkers[] = {
-    {"graph.yaml", "read it with the format NPY"},
-    {"metadata.json", "read it with the format DGLChunked"},
-    {"raw/edge.csv", "read it with the format OGB"},
-    {"raw/edge.csv.gz", "read it with the format OGB"},
-    {"raw/data.npz", "read it with the format OGB"},
-    {"raw/triplet-type-list.csv", "read it with the format OGB"},
-    {"raw/triplet-type-list.csv.gz", "read it with the format OGB"},
-    {"raw/edge_index_dict.npz", "read it with the format OGB"},
-    {"train.txt", "read it with the format Triples"},
-    {"train.txt.gz", "read it with the format Triples"},
-    {"metadata.yaml",
-     "this is an OnDiskDataset of DGL's GraphBolt, which is not read: name its .npy files in a graph.yaml "
-     "(docs/graph-formats.md, \"From GraphBolt's OnDiskDataset\")"}};
+constexpr Marker kMarkers[] = {{"graph.yaml", "read it with the format NPY"},
+                               {"metadata.json", "read it with the format DGLChunked"},
+                               {"raw/edge.csv", "read it with the format OGB"},
+                               {"raw/edge.csv.gz", "read it with the format OGB"},
+                               {"raw/data.npz", "read it with the format OGB"},
+                               {"raw/triplet-type-list.csv", "read it with the format OGB"},
+                               {"raw/triplet-type-list.csv.gz", "read it with the format OGB"},
+                               {"raw/edge_index_dict.npz", "read it with the format OGB"},
+                               {"train.txt", "read it with the format Triples"},
+                               {"train.txt.gz", "read it with the format Triples"},
+                               {"metadata.yaml",
+                                "this is an OnDiskDataset of DGL's GraphBolt, which is not supported: list its .npy "
+                                "files in a graph.yaml (docs/graph-formats.md, \"From GraphBolt's OnDiskDataset\")"}};
 
 // Returns a hint for messages if the folder has another format: "; found metadata.json: read it with the format
 // DGLChunked". Returns "" otherwise.
@@ -79,7 +78,7 @@ Status SourcePlace::CheckUnchanged() const {
   if (!files_.is_local) return Status();
   const auto changed = [this](const std::string& name) {
     const std::string path = name.empty() ? files_.uri : files_.uri + "/" + name;
-    return Aborted(path + " has changed since it was first looked at: nothing may write to a graph while it is read");
+    return Aborted(path + " has changed since it was opened: no process may write to a graph while it is read");
   };
   const Result<SourceFiles> now = FindSource(files_.uri, access_, wanted_);
   if (now.status().code() == StatusCode::kNotFound) return changed("");
@@ -111,7 +110,7 @@ Result<SourcePlace> FindGraphSource(const std::string& uri, SourceFormat format,
   if (place.ok() || place.status().code() != StatusCode::kNotFound) return place;
   const std::string other = OtherFormat(uri, access);
   return NotFound(place.status().message() + ": as " + ToString(format) + " expected " + Expected(format) +
-                  (other.empty() ? "; nothing is downloaded by a data set's name" : other));
+                  (other.empty() ? "; data sets are not downloaded by name" : other));
 }
 
 Result<std::string> GraphSourceDigest(SourcePlace& place, SourceReadOptions options) {

@@ -99,12 +99,11 @@ TEST_F(SourcePlaceTest, SaysWhatWasExpectedWhereNothingIs) {
     EXPECT_EQ(none.code(), StatusCode::kNotFound) << uri;
     return none.message();
   };
-  EXPECT_EQ(
-      message("ogbn-no-such-set", SourceFormat::kOgb),
-      "there is no file or folder ogbn-no-such-set: as OGB expected the folder of a data set of OGB, with raw/ in "
-      "it; nothing is downloaded by a data set's name");
+  EXPECT_EQ(message("ogbn-no-such-set", SourceFormat::kOgb),
+            "there is no file or folder ogbn-no-such-set: as OGB expected the folder of a data set of OGB, with raw/ "
+            "in it; data sets are not downloaded by name");
   EXPECT_THAT(message(cache_.path(), SourceFormat::kNpy),
-              HasSubstr("holds no files of a graph: as NPY expected a folder with graph.yaml"));
+              HasSubstr("contains no files of a graph: as NPY expected a folder with graph.yaml"));
 }
 
 // Both for a local folder and for a folder in a store.
@@ -124,7 +123,7 @@ TEST_F(SourcePlaceTest, NamesTheFormatThatAFolderHas) {
   for (const SourceFormat format :
        {SourceFormat::kOgb, SourceFormat::kNpy, SourceFormat::kTriples, SourceFormat::kDglChunked}) {
     EXPECT_THAT(message("metadata.yaml", format),
-                HasSubstr("this is an OnDiskDataset of DGL's GraphBolt, which is not read: name its .npy files"));
+                HasSubstr("this is an OnDiskDataset of DGL's GraphBolt, which is not supported: list its .npy files"));
   }
 }
 

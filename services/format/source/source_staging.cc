@@ -29,7 +29,7 @@ bool MayBeMd5(const std::string& tag) {
 Result<std::string> ComputeMd5(const storage::PartialFile& file, uint64_t size_bytes) {
   const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(EVP_MD_CTX_new(), &EVP_MD_CTX_free);
   if (context == nullptr || EVP_DigestInit_ex(context.get(), EVP_md5(), nullptr) != 1) {
-    return Unimplemented("OpenSSL offers no MD5");
+    return Unimplemented("OpenSSL does not support MD5");
   }
   std::vector<char> chunk(1 << 20);
   for (uint64_t offset = 0; offset < size_bytes;) {
@@ -157,10 +157,11 @@ Result<LocalSource> StageSource(const SourceFiles& source, const SourceAccess& a
                                 const std::function<bool(const std::string& name)>& wanted) {
   if (source.is_local) return LocalSource{.path = source.uri, .pin = nullptr};
   if (access.cache.folder.empty()) {
-    return FailedPrecondition(source.uri + " is not local, and no data directory is set to which it could be copied");
+    return FailedPrecondition(source.uri + " is not local, and no data directory for a copy is set");
   }
   const std::string fingerprint = source.Fingerprint();
-  if (fingerprint.empty()) return Unimplemented(source.uri + ": its store does not tell when an object has changed");
+  if (fingerprint.empty())
+    return Unimplemented(source.uri + ": its store does not report whether an object has changed");
   ASSIGN_OR_RETURN(const storage::LocalCache cache, storage::LocalCache::Open(access.cache));
   ASSIGN_OR_RETURN(auto entry, cache.Pin("sources/" + fingerprint.substr(0, 32), Deadline::After(access.timeout)));
   const std::string store_uri = source.is_folder ? source.uri : source.uri.substr(0, source.uri.rfind('/'));

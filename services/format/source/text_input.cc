@@ -59,7 +59,7 @@ Result<TextInput> TextInput::Open(const std::string& path, WorkMeter* meter) {
   if (state->file == nullptr) return FromErrno(errno == 0 ? ENOMEM : errno, "opening " + path);
   gzbuffer(state->file, kBufferBytes);
   if (path.ends_with(".gz") && gzdirect(state->file) == 1) {
-    return DataLoss(path + ": not a gzip file, though its name says so (empty, truncated or plain)");
+    return DataLoss(path + ": not a gzip file, in spite of its name (empty, truncated or plain)");
   }
   state->ReadBeginning();
   if (IsUtf16(state->beginning)) return InvalidArgument(path + " " + kUtf16Remedy);

@@ -47,13 +47,13 @@ std::vector<std::string> TripleWarnings::Take() && {
   std::vector<std::string> warnings;
   if (num_headers_ > 0) {
     warnings.push_back(std::to_string(num_headers_) + (num_headers_ == 1 ? " file begins" : " files begin") +
-                       " with a line that looks like a header, and it was read as a triple (" + first_header_ +
+                       " with a line that looks like a header but was read as a triple (" + first_header_ +
                        "): delete the line if it names the columns");
   }
   if (num_names_ > 0) {
     warnings.push_back(std::to_string(num_names_) + (num_names_ == 1 ? " name begins or ends" : " names begin or end") +
-                       " with a blank, which is part of the name (the first is " + first_name_ +
-                       "): remove the blank if the same name is also written without it");
+                       " with a space, which is part of the name (the first is " + first_name_ +
+                       "): remove the space if the same name also occurs without it");
   }
   return warnings;
 }

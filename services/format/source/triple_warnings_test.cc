@@ -35,18 +35,17 @@ TEST(TripleWarningsTest, CountsHeaderLinesOfFiles) {
   folder.Write("train.txt", "head\trelation\ttail\nalice\tknows\tbob\n");
   folder.Write("valid.txt", "head\trelation\ttail\nbob\tknows\talice\n");
   folder.Write("test.txt", "bob\tlikes\talice\n");
-  EXPECT_THAT(
-      WarningsOf(folder),
-      ElementsAre("2 files begin with a line that looks like a header, and it was read as a triple (train.txt:1: "
-                  "'head', 'relation', 'tail'): delete the line if it names the columns"));
+  EXPECT_THAT(WarningsOf(folder),
+              ElementsAre("2 files begin with a line that looks like a header but was read as a triple (train.txt:1: "
+                          "'head', 'relation', 'tail'): delete the line if it names the columns"));
 }
 
 TEST(TripleWarningsTest, CountsNamesWithBlanks) {
   const TemporaryFolder folder;
   folder.Write("train.txt", "alice\tknows\tbob \r\nbob \tknows\t carol\nbob\t likes\talice\n");
   EXPECT_THAT(WarningsOf(folder),
-              ElementsAre("3 names begin or end with a blank, which is part of the name (the first is 'bob ' in "
-                          "train.txt:1): remove the blank if the same name is also written without it"));
+              ElementsAre("3 names begin or end with a space, which is part of the name (the first is 'bob ' in "
+                          "train.txt:1): remove the space if the same name also occurs without it"));
 }
 
 TEST(TripleWarningsTest, SaysNothingOfOrdinaryFiles) {

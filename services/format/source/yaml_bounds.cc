@@ -59,7 +59,7 @@ class DocumentBounds final : public YAML::EventHandler {
     if (num_values_ <= kMaxValues) return;
     throw YAML::ParserException(mark, references_ == YamlReferences::kRefused
                                           ? "the document has more than 2^22 values"
-                                          : "the document has more than 2^22 values, with what aliases stand for");
+                                          : "the document has more than 2^22 values after the expansion of aliases");
   }
 
   void AddOne(const YAML::Mark& mark, YAML::anchor_t anchor) {

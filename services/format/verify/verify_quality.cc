@@ -134,7 +134,7 @@ void VerifyQuality(const LoadedPartitioning& loaded, VerifyReport* report) {
     } else if (const auto known = balances.find(name); known != balances.end()) {
       quality.balance[name] = known->second;
     } else {
-      report->Add("quality.balance has '" + name + "', which nothing counts towards");
+      report->Add("quality.balance has '" + name + "', which counts no nodes or edges");
       continue;
     }
     Expect("balance." + name, value, quality.balance[name], report);

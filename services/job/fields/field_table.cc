@@ -370,7 +370,7 @@ std::string ExpectedOne(const FieldSpec& field) {
     case kMemorySize: return "a size in bytes (512Mi, 2Gi)";
     case kStringMap: return "an object of text values";
     case kQuantities: return "an object of quantities (250m, 2, 512Mi)";
-    case kFreeObject: return "an object, not looked into";
+    case kFreeObject: return "an object, not validated";
   }
   return "";
 }

@@ -74,8 +74,8 @@ Result<std::optional<EdgeTypeId>> FindReverseType(const Task& task, const graph:
     // With two reverse types, the plan could exclude only one of them, and the other would reveal the edges of a batch.
     if (task.reverse_edges_added && !schema.is_homogeneous() && FindCounterpart(schema, type) != named) {
       return InvalidArgument(
-          "spec.training.task.reverseEdgeType: with spec.graph.preprocess.addReverseEdges the reverse "
-          "is what that makes: omit one of them");
+          "spec.training.task.reverseEdgeType: spec.graph.preprocess.addReverseEdges adds the reverse edge type: omit "
+          "one of them");
     }
     return std::optional<EdgeTypeId>(named);
   }
@@ -84,7 +84,7 @@ Result<std::optional<EdgeTypeId>> FindReverseType(const Task& task, const graph:
   const std::optional<EdgeTypeId> made = FindCounterpart(schema, type);
   if (made.has_value()) return made;
   return NotFound("spec.training.task.edgeType: the graph has no edge type '" + NameOfReverse(schema.EdgeType(type)) +
-                  "', which addReverseEdges should have made");
+                  "', which addReverseEdges should have added");
 }
 
 Result<std::optional<sampler::LinkPlan>> MakeLinkPlan(const Task& task, const graph::GraphSchema& schema) {

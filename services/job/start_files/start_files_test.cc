@@ -61,13 +61,13 @@ TEST_F(StartFilesTest, AModuleIsATorchScriptArchive) {
               AllOf(HasSubstr("is a file of torch.save"), HasSubstr("torch.jit.script(module).save(PATH)")));
   EXPECT_THAT(WordsFor("\x93NUMPY\x01 and more"), HasSubstr("is a .npy array: expected a TorchScript archive"));
   EXPECT_THAT(WordsFor(kScript.substr(0, 40)), HasSubstr("is the beginning of a zip archive"));
-  EXPECT_THAT(WordsFor(""), HasSubstr("is no TorchScript archive"));
-  EXPECT_THAT(WordsFor(ModelFile()), HasSubstr("is a safetensors file: weights without a program"));
+  EXPECT_THAT(WordsFor(""), HasSubstr("is not a TorchScript archive"));
+  EXPECT_THAT(WordsFor(ModelFile()), HasSubstr("is a safetensors file: parameters without a program"));
 }
 
 TEST_F(StartFilesTest, AModelOfEspaliersIsAWholeFileOfARun) {
   EXPECT_EQ(WordsFor(ModelFile()), "");
-  EXPECT_THAT(WordsFor(ModelFile("pt")), HasSubstr("is no model file of ours"));
+  EXPECT_THAT(WordsFor(ModelFile("pt")), HasSubstr("is not an Espalier model file"));
   EXPECT_THAT(WordsFor(ModelFile().substr(0, ModelFile().size() - 1)),
               HasSubstr("the header describes 400 bytes of data, the file has 399"));
   EXPECT_THAT(WordsFor(ModelFile().substr(0, 20)), HasSubstr("the header promises"));

@@ -199,7 +199,7 @@ YamlNode ReadYaml(const std::string& text, int source, const YamlLimits& limits,
     parser.HandleNextDocument(builder);
     YamlNode root = std::move(builder).Root();
     if (const std::optional<Position> second = NextDocument(parser, source, limits)) {
-      errors->push_back({*second, "a second document: one file holds one job"});
+      errors->push_back({*second, "a second document: expected one job per file"});
     }
     return root;
   } catch (const StopReading&) {

@@ -133,7 +133,7 @@ class FitCheck {
     if (training.evaluation.patience > 0 && sizes.validation == 0) {
       Add("spec.training.evaluation.earlyStopping.patience",
           "early stopping compares the validation metric, and split '" + task.split + "' has no validation " + rows +
-              ": add some, or leave earlyStopping out");
+              ": add some, or omit earlyStopping");
     }
   }
 
@@ -165,8 +165,8 @@ class FitCheck {
       if (header == nullptr) {
         if (graph_.num_edges[type] == 0) continue;  // no edges to sample
         Add(path, ToString(EdgeTypeId(type)) + " has no column '" + name +
-                      "', and spec.training.sampling.layers draws its edges: add the column, or give the edge type "
-                      "the fanout 0");
+                      "', but spec.training.sampling.layers samples its edges: add the column, or set the edge type's "
+                      "fanout to 0");
       } else if (header->width() != 1) {
         Add(path, DescribeColumn(EdgeTypeId(type), name, *header) + ": expected one number for each edge");
       } else if (header->dtype == DType::kF16 || header->dtype == DType::kBF16) {

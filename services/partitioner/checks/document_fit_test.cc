@@ -93,7 +93,7 @@ TEST(DocumentFitTest, PartsOfASplitThatAreNeededAreNotEmpty) {
   EXPECT_THAT(Misfits(train_only, {}), IsEmpty());
   EXPECT_THAT(Misfits(train_only, {{"training.evaluation.earlyStopping.patience", "2"}}),
               ElementsAre("spec.training.evaluation.earlyStopping.patience: early stopping compares the validation "
-                          "metric, and split 'time' has no validation nodes: add some, or leave earlyStopping out"));
+                          "metric, and split 'time' has no validation nodes: add some, or omit earlyStopping"));
   train_only.splits["time"][1] = {.train = {}, .validation = {1}, .test = {2}};
   EXPECT_THAT(Misfits(train_only, {}), ElementsAre("spec.training.task.split: split 'time' has no training nodes"));
   EXPECT_THAT(Misfits(train_only, {{"training.epochs", "0"}, {"training.model.uri", "/srv/best.safetensors"}}),
@@ -126,7 +126,7 @@ TEST(DocumentFitTest, WeightsAreOneNumberOfEachEdgeThatIsDrawn) {
   graph.edges[1].columns.erase("strength");
   EXPECT_THAT(Misfits(graph, weighted),
               ElementsAre(HasSubstr("edge type 'paper:cites:paper' has no column 'strength', and "
-                                    "spec.training.sampling.layers draws its edges")));
+                                    "spec.training.sampling.layers samples its edges")));
   // Relations without edges and edges that no layer samples need no weight.
   graph::SourceGraph empty = graph;
   empty.edges[1].sources = empty.edges[1].destinations = Column(DType::kU32);

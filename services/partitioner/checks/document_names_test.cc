@@ -150,9 +150,10 @@ TEST(DocumentNamesTest, EdgeTypesOfATaskFitEachOther) {
   const std::string leads_elsewhere =
       "spec.training.task: the reverse edge type does not reverse the node types of 'author:writes:paper'";
   EXPECT_THAT(Unknown(links), ElementsAre(leads_elsewhere));
-  EXPECT_THAT(Unknown(With(links, {{"graph.preprocess.addReverseEdges", "true"}})),
-              ElementsAre(StartsWith("spec.training.task.reverseEdgeType: with "
-                                     "spec.graph.preprocess.addReverseEdges the reverse is what that makes")));
+  EXPECT_THAT(
+      Unknown(With(links, {{"graph.preprocess.addReverseEdges", "true"}})),
+      ElementsAre(StartsWith(
+          "spec.training.task.reverseEdgeType: spec.graph.preprocess.addReverseEdges adds the reverse edge type")));
 
   const Settings edges = {{"training.task",
                            "{type: EdgeRegression, split: sold, edgeType: writes, label: year, exclude: ReverseEdges, "

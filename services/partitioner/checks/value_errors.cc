@@ -39,7 +39,7 @@ Status LacksValues(const NamedColumn& column) {
 
 Status AllWeightsAreZero(const std::string& column) {
   return InvalidArgument(std::string(kWeightField) + ": all weights in column '" + column +
-                         "' are 0, so that no edge would be drawn: expected some above 0");
+                         "' are 0, so no edge would be sampled: expected some above 0");
 }
 
 }  // namespace espalier::partitioner

@@ -26,7 +26,7 @@ struct NamedColumn {
 inline constexpr char kWeightField[] = "spec.training.sampling.weight";
 inline constexpr char kSeedTimeField[] = "spec.training.sampling.seedTime";
 inline constexpr char kUsableWeight[] = "a finite weight, 0 or larger";
-inline constexpr char kUsableFeature[] = "a number that 32 bits can hold";
+inline constexpr char kUsableFeature[] = "a number in the range of 32-bit floats";
 inline constexpr char kUsableTime[] = "a time below 2^63";
 // Returns the path of a feature in the document: "spec.training.inputs[0].features[2]".
 std::string FeatureField(size_t input, size_t feature);

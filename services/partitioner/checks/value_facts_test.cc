@@ -89,7 +89,7 @@ TEST(ValueFactsTest, SaysHowSmallOrLargeAValueIs) {
   graph.nodes[0].columns["feat"] = Tensor::FromVector(std::vector<double>{0, 1, 2, 3, 4, -1e300});
   EXPECT_EQ(Check(graph).message(),
             "spec.training.inputs[0].features[0]: row 5 of column 'feat' of node type 'paper' is -1e+300: expected a "
-            "number that 32 bits can hold");
+            "number in the range of 32-bit floats");
   EXPECT_EQ(Check(graph, {{"graph.preprocess.normalizeFeatures", "Row"}}), Status());
 }
 

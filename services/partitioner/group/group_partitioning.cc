@@ -115,7 +115,7 @@ Status ValidateShare(const graph::SourceGraph& source, const ProcessGroup& group
                     (num_nodes == 0 || graph::ValidateSourceGraph(nodes, threads, labels).ok());
   if (good) return {};
   RETURN_IF_ERROR(graph::ValidateSourceGraph(source, threads, labels));
-  return Internal("a share of the graph was found wrong, the whole was not");
+  return Internal("one process found an invalid share of the graph, although the whole graph is valid");
 }
 
 class Worker {
@@ -264,7 +264,7 @@ Status CheckForGroup(const job::Graph& graph, bool holds_edges_out) {
       preprocess.add_reverse_edges || preprocess.drop_self_loops || preprocess.drop_duplicate_edges || holds_edges_out;
   const std::vector<job::PartitionBalance>& balance = graph.partitions.balance;
   if (changes_edges && std::count(balance.begin(), balance.end(), job::PartitionBalance::kEdges) > 0) {
-    return refuse("edges are balanced of a graph whose edges are left as they are: leave Edges out of the balance");
+    return refuse("several processes balance Edges only if preprocessing does not change the edges: omit Edges");
   }
   if (graph.partitions.algorithm == job::PartitionAlgorithm::kMetis) {
     return refuse("METIS needs the whole graph: use Streaming, External or Random");

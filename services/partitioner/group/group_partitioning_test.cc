@@ -298,7 +298,7 @@ TEST_F(GroupLifeTest, RefusesWhatNeedsTheWholeGraph) {
   graph_.preprocess.add_reverse_edges = true;
   graph_.partitions.algorithm = job::PartitionAlgorithm::kStreaming;
   graph_.partitions.balance = {job::PartitionBalance::kEdges};
-  EXPECT_THAT(error(), HasSubstr("leave Edges out of the balance"));
+  EXPECT_THAT(error(), HasSubstr("omit Edges"));
 }
 
 // Data that is corrupted between the store and a process is detected, and no partitioning is made of it.

@@ -91,7 +91,7 @@ Result<std::unique_ptr<ProcessGroup>> ProcessGroup::Join(storage::ObjectStore& s
   RETURN_IF_ERROR(CheckGroup(options));
   std::unique_ptr<ProcessGroup> group(new ProcessGroup(store, std::move(place), options, std::move(stop_requested)));
   if (const Status failed = group->FindPublishedFailure(); !failed.ok()) {
-    return failed.While("the group '" + options.name + "' is over, its name cannot be used again");
+    return failed.While("the group '" + options.name + "' has ended; its name cannot be used again");
   }
   RETURN_IF_ERROR(group->AgreeOnSize());
   RETURN_IF_ERROR(group->WriteHeartbeat(0));
@@ -108,7 +108,7 @@ ProcessGroup::~ProcessGroup() {
   alive_.join();
   // Processes that wait for this one find its marker or its error, or detect the missing heartbeat.
   if (const Status deleted = store_.Delete(AliveKey(rank())); !deleted.ok()) {
-    Log(Level::kWarning, "the sign of life is left behind", {{"error", deleted}});
+    Log(Level::kWarning, "the heartbeat file was not deleted", {{"error", deleted}});
   }
 }
 
@@ -125,7 +125,7 @@ Status ProcessGroup::AgreeOnSize() {
   ASSIGN_OR_RETURN(const std::string agreed, store_.Get(key));
   if (agreed == std::to_string(size())) return {};
   return InvalidArgument("the group '" + options_.name + "' began with " + agreed + " processes, this is one of " +
-                         std::to_string(size()) + ": take another name");
+                         std::to_string(size()) + ": use another name");
 }
 
 // The number increases with each heartbeat and starts at a random value in each process.
@@ -141,7 +141,7 @@ void ProcessGroup::RenewHeartbeat() {
   const auto period = options_.peer_timeout / kSignsPerTimeout;
   for (uint64_t count = random();; ++count) {
     if (const Status said = WriteHeartbeat(count); !said.ok()) {
-      Log(Level::kWarning, "the sign of life could not be renewed", {{"error", said}});
+      Log(Level::kWarning, "the heartbeat could not be renewed", {{"error", said}});
     }
     MutexLock lock(&mutex_);
     const auto ended = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return ended_; };

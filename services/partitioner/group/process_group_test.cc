@@ -128,7 +128,7 @@ TEST_F(ProcessGroupTest, StopsWaitingWhereOthersHaveDoneTheWork) {
 // After an eviction of its pod or a temporary failure of the store, a process may be restarted with its rank.
 TEST_F(ProcessGroupTest, WhatMayPassDoesNotEndTheGroup) {
   for (const Status& passing :
-       {Cancelled("asked to stop"), Unavailable("no network"), DeadlineExceeded("no answer in time")}) {
+       {Cancelled("asked to stop"), Unavailable("no network"), DeadlineExceeded("no response in time")}) {
     Join(Options(0))->Fail(passing);
     EXPECT_THAT(*store_.List("parts/try-1/group/failed/"), IsEmpty());
   }

@@ -48,7 +48,7 @@ TEST_F(FileReceiverTest, NobodyWritesIntoWhatSomebodyElseHasPublished) {
   ASSERT_TRUE(first.ok()) << first.status().ToString();
   const Status refused = FileReceiver::Begin(Announced("xyz"), std::chrono::seconds(0)).status();
   EXPECT_EQ(refused.code(), StatusCode::kDeadlineExceeded);
-  EXPECT_THAT(refused.message(), HasSubstr("another copy into the same place may be under way"));
+  EXPECT_THAT(refused.message(), HasSubstr("another copy into the same folder may be running"));
   ASSERT_EQ(first->Take(0, "abc"), Status());
   ASSERT_EQ(first->Commit(), Status());
 

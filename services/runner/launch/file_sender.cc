@@ -52,7 +52,7 @@ Status SendFile(HostSession& session, const FileToSend& file, const telemetry::S
   for (const nlohmann::json& wanted : wants.head.value("blocks", nlohmann::json::array())) {
     const uint64_t block = wanted.is_number_unsigned() ? wanted.get<uint64_t>() : file.entry.block_hashes.size();
     if (block >= file.entry.block_hashes.size())
-      return InvalidArgument(session.host().name + " wants a block of no file");
+      return InvalidArgument(session.host().name + " requested a block of an unknown file");
     if (stop.requested()) return Cancelled("stopped while copying to " + session.host().name);
     ASSIGN_OR_RETURN(std::string bytes, ReadBlock(file, block));
     report->bytes_sent += bytes.size();

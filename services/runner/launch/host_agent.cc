@@ -62,7 +62,7 @@ Status WriteBelow(const fs::path& folder, const std::string& name, const std::st
   const fs::path path = (folder / name).lexically_normal();
   const auto [mismatch, rest] = std::mismatch(folder.begin(), folder.end(), path.begin(), path.end());
   if (mismatch != folder.end() || rest == path.end())
-    return InvalidArgument("'" + name + "' is no file below " + folder.string());
+    return InvalidArgument("'" + name + "' is not a file below " + folder.string());
   std::error_code error;
   fs::create_directories(path.parent_path(), error);
   if (error) return FromErrno(error.value(), "making " + path.parent_path().string());
@@ -107,7 +107,8 @@ class HostAgent {
       const Result<std::vector<Message>> messages = pipe_.Receive();
       if (!messages.ok()) return messages.status().code() == StatusCode::kUnavailable ? Status() : messages.status();
       for (const Message& message : *messages) RETURN_IF_ERROR(Do(message));
-      if (silence.After(pipe_.bytes_received()) > patience_) return Unavailable("the launcher is not heard any more");
+      if (silence.After(pipe_.bytes_received()) > patience_)
+        return Unavailable("the launcher does not send messages any more");
       RETURN_IF_ERROR(ContinueBegin());
       RETURN_IF_ERROR(Tell(fleet_.Poll()));
       RETURN_IF_ERROR(SendStatus());
@@ -240,7 +241,7 @@ class HostAgent {
     ASSIGN_OR_RETURN(const rpc::HostPort at, rpc::ParseHostPort(listen));
     if (at.port == 0 || !run::IsTaken(at.host, at.port)) return Status();
     return Unavailable("port " + std::to_string(at.port) + ", where " + name + " is to listen, is taken by " +
-                       PortHolder(at.host, at.port).value_or("a process that cannot be seen") +
+                       PortHolder(at.host, at.port).value_or("a process of another user") +
                        ": end it, or give the host another port in the hosts file");
   }
 
@@ -268,7 +269,7 @@ class HostAgent {
   }
 
   Status TakeBlock(const Message& message) {
-    if (!receiver_.has_value()) return InvalidArgument("a block of no file");
+    if (!receiver_.has_value()) return InvalidArgument("a block of an unknown file");
     RETURN_IF_ERROR(receiver_->Take(static_cast<uint64_t>(message.Number("index")), message.body));
     return CommitWhenComplete();
   }

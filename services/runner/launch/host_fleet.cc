@@ -114,7 +114,7 @@ Status HostFleet::Begin(const run::TlsFiles* tls) {
     const bool writes_outputs = host == FindHost({Role::kTrainer, 0});
     if (!writes_outputs || begun.Flag("seesOutput") || !IsOnThisMachineOnly(job_.training.output_uri)) continue;
     return FailedPrecondition(
-        session.host().name + ", where trainer 0 writes checkpoints and outputs, does not see " + folder_.path() +
+        session.host().name + ", where trainer 0 writes checkpoints and outputs, cannot access " + folder_.path() +
         ": use a shared folder (--output) or a bucket (spec.output.uri), or run this command on that host");
   }
   return Status();
@@ -218,7 +218,7 @@ Status HostFleet::BringPartitions(const std::string& uri, std::optional<Deadline
   for (size_t host = 0; host < sessions_.size() && ServersOn(host) > 0; ++host) {
     ASSIGN_OR_RETURN(const bool sees, Sees(*sessions_[host], folder + "/manifest.json", heartbeat));
     if (sees) continue;
-    return FailedPrecondition(sessions_[host]->host().name + " does not see the partitions, " + folder +
+    return FailedPrecondition(sessions_[host]->host().name + " cannot access the partitions, " + folder +
                               ": copy them with --copy or `espalier copy`, put them in a bucket " +
                               "(spec.graph.partitions.uri), or share the folder");
   }

@@ -146,7 +146,7 @@ Result<Message> HostSession::Await(const std::string& is, const telemetry::StopS
     }
     if (over_.has_value()) return *over_;
     if (stop.requested()) return Cancelled("stopped while waiting for " + host_.name);
-    if (deadline.HasPassed()) return Over(DeadlineExceeded("no answer in time"));
+    if (deadline.HasPassed()) return Over(DeadlineExceeded("no response in time"));
     RETURN_IF_ERROR(heartbeat.Beat());
     pollfd polled[] = {{output_.get(), POLLIN, 0}, {error_.get(), POLLIN, 0}, {stop.descriptor(), POLLIN, 0}};
     const auto longest = std::min<std::chrono::nanoseconds>(deadline.Remaining(), kLongestWait);

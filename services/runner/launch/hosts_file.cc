@@ -39,7 +39,7 @@ std::string ParseLine(const std::string& line, Host* host) {
   words >> host->name >> port >> more;
   host->name = WithoutBrackets(host->name);
   if (!IsName(host->name)) return "'" + host->name + "' is neither an address nor a host name";
-  if (!more.empty()) return "'" + more + "': expected an address and a port, and nothing after them";
+  if (!more.empty()) return "'" + more + "': expected an address and a port";
   if (port.empty()) return "";
   const char* const end = port.data() + port.size();
   const auto [stopped, error] = std::from_chars(port.data(), end, host->port);
@@ -69,7 +69,7 @@ Result<std::vector<Host>> ParseHosts(const std::string& file_name, const std::st
     hosts.push_back(std::move(host));
   }
   if (!errors.empty()) return InvalidArgument(errors);
-  if (hosts.empty()) return InvalidArgument(file_name + " names no host: expected a line for each, 'ADDRESS [PORT]'");
+  if (hosts.empty()) return InvalidArgument(file_name + " lists no hosts: expected a line 'ADDRESS [PORT]' for each");
   return hosts;
 }
 

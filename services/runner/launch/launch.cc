@@ -76,7 +76,7 @@ Result<Sessions> Connect(const ConnectOptions& options, terminal::Progress& prog
   for (const Host& host : hosts) {
     // Resolving a name may take long.
     if (stop.requested()) return Cancelled("stopped while looking up " + host.name);
-    if (deadline.HasPassed()) return DeadlineExceeded("the time for connecting was over before " + host.name);
+    if (deadline.HasPassed()) return DeadlineExceeded("the time for connecting has passed before " + host.name);
     ASSIGN_OR_RETURN(std::unique_ptr<HostSession> session, HostSession::Open(host, options.session));
     sessions.push_back(std::move(session));
   }

@@ -417,7 +417,7 @@ TEST_F(LaunchTest, SshsReasonIsHeardWhereAChildsEndIsIgnored) {
 
 TEST_F(LaunchTest, AHostThatTalksNonsenseIsLeft) {
   LetSshBe("printf 'espalier host 1\\n\\377\\377\\377\\377\\377\\377\\377\\377'; exec sleep 100\n");
-  EXPECT_THAT(Quietly().error, HasSubstr("a message larger than any is"));
+  EXPECT_THAT(Quietly().error, HasSubstr("a message that exceeds the size limit"));
 }
 
 TEST_F(LaunchTest, AnotherVersionIsRefused) {

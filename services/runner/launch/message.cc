@@ -69,7 +69,7 @@ Result<std::optional<Message>> MessageDecoder::Next() {
   const size_t head_bytes = left.size() < kLengthsBytes ? 0 : LengthAt(left, 0);
   const size_t body_bytes = left.size() < kLengthsBytes ? 0 : LengthAt(left, 4);
   if (head_bytes > kMaxHeadBytes || body_bytes > kMaxBodyBytes) {
-    return InvalidArgument("the other end announces a message larger than any is");
+    return InvalidArgument("the other end announced a message that exceeds the size limit");
   }
   if (left.size() < kLengthsBytes || left.size() - kLengthsBytes < head_bytes + body_bytes) {
     buffer_.erase(0, begin_);  // only here, so that bytes are not moved for every message
@@ -80,7 +80,7 @@ Result<std::optional<Message>> MessageDecoder::Next() {
   message.head = nlohmann::json::parse(left.substr(kLengthsBytes, head_bytes), nullptr, /*allow_exceptions=*/false);
   message.body = left.substr(kLengthsBytes + head_bytes, body_bytes);
   begin_ += kLengthsBytes + head_bytes + body_bytes;
-  if (!message.head.is_object()) return InvalidArgument("the other end said something that is no message");
+  if (!message.head.is_object()) return InvalidArgument("the other end sent an invalid message");
   return std::optional<Message>(std::move(message));
 }
 
@@ -101,7 +101,7 @@ Status MessagePipe::SendBytes(std::string_view bytes, Deadline deadline) {
     pollfd polled{output_, POLLOUT, 0};
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline.Remaining());
     if (poll(&polled, 1, static_cast<int>(left.count())) == 0)
-      return Unavailable("the other end takes nothing any more");
+      return Unavailable("the other end does not read any more");
   }
   return Status();
 }
@@ -139,7 +139,7 @@ Status MessagePipe::Take(std::string_view bytes) {
   const size_t found = before_greeting_.find(kGreeting);
   if (found == std::string::npos) {
     if (before_greeting_.size() <= kMaxBeforeGreeting) return Status();
-    return InvalidArgument("the host's shell says much and Espalier nothing");
+    return InvalidArgument("the host's shell printed too much output before Espalier started");
   }
   greeted_ = true;
   decoder_.Feed(std::string_view(before_greeting_).substr(found + kGreeting.size()));

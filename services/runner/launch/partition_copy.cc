@@ -48,7 +48,7 @@ Status Carry(const std::string& what, const std::vector<Plan>& plans, const Copy
   to.progress.End("copied " + what + " to " + std::to_string(plans.size()) +
                   (plans.size() == 1 ? " host in " : " hosts in ") + terminal::DurationText(timer.Seconds()) + ": " +
                   std::to_string(done.files) + " files, " + std::to_string(done.files_there) +
-                  " of them there already, " + terminal::CountText(static_cast<double>(done.bytes_sent)) + "B sent");
+                  " of them already there, " + terminal::CountText(static_cast<double>(done.bytes_sent)) + "B sent");
   return Status();
 }
 

@@ -57,7 +57,7 @@ Result<RunJob> PlaceJob(const job::ParsedJob& parsed, const RunFolder& folder) {
   result.ignored = parsed.ignored;
   result.places = parsed.places;
   if (!IsObjectStorage(prefix)) {
-    if (!prefix.empty()) result.ignored.push_back("spec.output.uri (--output takes its place)");
+    if (!prefix.empty()) result.ignored.push_back("spec.output.uri (--output replaces it)");
     prefix = folder.path();
   }
   spec["output"]["uri"] = prefix;

@@ -20,7 +20,7 @@ Status CheckPluginFiles(const std::vector<job::ServerPlugin>& plugins, const std
     const std::string what = "spec.servers.plugins: plugin '" + plugin.name + "', " + path;
     if (access(path.c_str(), R_OK) != 0) return FromErrno(errno, what);
     std::error_code error;
-    if (!fs::is_regular_file(path, error)) return InvalidArgument(what + ": it is no file");
+    if (!fs::is_regular_file(path, error)) return InvalidArgument(what + ": it is not a file");
   }
   return Status();
 }

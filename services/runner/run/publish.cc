@@ -57,7 +57,7 @@ Status PublishInFolder(const RunFolder& run_folder, format::OutputsManifest mani
 Status PublishOutputs(const RunFolder& folder, const storage::StoreLocation& output) {
   const auto manifest = format::ReadOutputsManifest(*output.store, output.prefix);
   if (!manifest.ok() && manifest.status().code() == StatusCode::kNotFound) {
-    return Internal("the trainers ended well without committing outputs to " + output.store->Describe());
+    return Internal("the trainers succeeded without committing outputs to " + output.store->Describe());
   }
   if (!manifest.ok()) return manifest.status();
   const auto path = output.store->LocalPath(storage::JoinKey(output.prefix, "manifest.json"));

@@ -69,7 +69,7 @@ Result<std::string> AddFacts(const RunFolder& folder, const RunJob& job, const R
 Result<std::string> CompleteResult(const RunFolder& folder, const RunJob& job, const RunFacts& facts) {
   const Result<std::string> text = ReadFile(folder.ResultFile(), kMaxResultBytes);
   if (text.status().code() == StatusCode::kNotFound) {
-    return Internal("the trainers ended well without leaving " + folder.ResultFile());
+    return Internal("the trainers succeeded without writing " + folder.ResultFile());
   }
   if (!text.ok()) return text.status();
   Json result = Json::parse(*text, nullptr, /*allow_exceptions=*/false);
@@ -90,7 +90,7 @@ Result<ProgramResult> WriteProgramResult(const RunFolder& folder, const RunJob& 
       std::error_code error;
       std::filesystem::rename(folder.ResultFile(), kept, error);
       if (error) return FromErrno(error.value(), "renaming the program's " + folder.ResultFile());
-      written.note = "the program has left a result.json which is no JSON object: it is kept as " + kept;
+      written.note = "the program has written a result.json that is not a JSON object: it is kept as " + kept;
       result = Json::object();
     }
   }

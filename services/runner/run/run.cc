@@ -72,14 +72,14 @@ Result<JobStores> OpenStores(const RunOptions& options, const RunJob& job) {
 Status CheckOptions(const RunOptions& options, const job::DistTraining& job) {
   if (!options.roles.audit) return Status();
   if (options.roles.has_program()) {
-    return InvalidArgument("--audit records what Espalier's trainers draw: omit it with a program");
+    return InvalidArgument("--audit records the samples of Espalier's trainers: omit it with a program");
   }
   // With expand Once, a node is sampled only in the first hop that reaches it, and this hop depends on a trainer's
   // seeds.
   if (job.training.sampling.draw.expand == sampler::Expand::kOnce && job.trainer_replicas > 1) {
     return InvalidArgument(
-        "--audit compares what trainers draw for one node, which with spec.training.sampling.expand "
-        "Once depends on their seeds: omit it, or set spec.trainers.replicas to 1");
+        "--audit compares the samples of trainers for the same node, which depend on their seeds with "
+        "spec.training.sampling.expand Once: omit it, or set spec.trainers.replicas to 1");
   }
   return Status();
 }
@@ -136,8 +136,8 @@ Result<Beginning> DecideBeginning(const RunOptions& options, const RunJob& job, 
                               "removes them");
   }
   if (!earlier.job_name.empty() && earlier.job_name != job.training.name && !options.restart) {
-    return FailedPrecondition(job.training.output_uri + " holds what the job '" + earlier.job_name +
-                              "' has trained: give this one, '" + job.training.name +
+    return FailedPrecondition(job.training.output_uri + " contains results of the job '" + earlier.job_name +
+                              "': give this job, '" + job.training.name +
                               "', choose another output, or replace it with --restart");
   }
   beginning.replaced = earlier;
@@ -213,7 +213,7 @@ std::string DescribeResume(const RunOptions& options, const storage::StoreLocati
 std::optional<Stop> MergeAudit(const RunContext& context, RunFacts* facts, bool resumed) {
   if (!context.options.roles.audit) return std::nullopt;
   if (resumed || facts->trainer_restarts > 0) {
-    context.progress.Note("no samplesDigest: what trainers sampled before they were restarted is not on record");
+    context.progress.Note("no samplesDigest: samples of trainers before their restart were not recorded");
     return std::nullopt;
   }
   std::vector<std::string> files;
@@ -245,7 +245,7 @@ RunOutcome RunPlaced(const RunContext& context, const Beginning& beginning) {
   RunInProgress run(context, beginning.incarnation, beginning.reason);
   std::optional<Stop> stop = run.Run();
   for (const std::string& name : run.StopChildren()) {
-    context.progress.Note(name + " did not end when asked to, and was killed");
+    context.progress.Note(name + " did not end after SIGTERM and was killed");
   }
   // Trainers that are asked to stop after their last step still complete the outputs if that is quick. Then the run has
   // succeeded.
@@ -373,8 +373,8 @@ Status CheckTrainer(const std::string& program_folder) {
   const std::string trainer = program_folder + "/espalier-trainer";
   if (access(trainer.c_str(), X_OK) == 0) return Status();
   return NotFound("there is no program " + trainer +
-                  ", which trains the model of a document: this installation runs programs alone (espalier run ... -- "
-                  "PROGRAM, or spec.trainers.program). The Python package gets it by the wheel espalier-trainer "
+                  ", which trains the model of a document: this installation supports only programs (espalier run ... "
+                  "-- PROGRAM, or spec.trainers.program). For the Python package, install the wheel espalier-trainer "
                   "(docs/python.md); otherwise build Espalier with its trainer, and use the espalier beside it");
 }
 

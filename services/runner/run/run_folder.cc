@@ -40,7 +40,7 @@ Status CheckFree(const fs::path& folder) {
   for (const std::string& name : names) {
     if (!fs::exists(folder / name, ignored)) continue;
     return FailedPrecondition(folder.string() + " has " + name +
-                              ", which is not an earlier run's: choose another --output");
+                              ", which does not belong to an earlier run: choose another --output");
   }
   return Status();
 }

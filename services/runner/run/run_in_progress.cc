@@ -168,7 +168,8 @@ std::optional<Stop> RunInProgress::Do(const action::Start& start) {
     peers_.rendezvous = rpc::ToString({site.host, *port});
   }
   if (start.child.role == Role::kTrainer && start.child.index > 0 && peers_.rendezvous.empty()) {
-    return Stop{ExitCode::kBug, "trainer-0 did not say where trainers meet: " + context_.folder.ReadyFile("trainer-0")};
+    return Stop{ExitCode::kBug,
+                "trainer-0 did not report the rendezvous address: " + context_.folder.ReadyFile("trainer-0")};
   }
   const std::string ready_file = site.paths.ReadyFile(name);
   if (start.child.role == Role::kPartitioner) {
@@ -234,7 +235,7 @@ std::optional<Stop> RunInProgress::Do(const action::ProbeStores&) {
   const bool was_away = !stores_.ok();
   stores_ = context_.stores.Look();
   if (!stores_.ok() && !was_away) context_.progress.Note("waiting for the store: " + stores_.message());
-  if (stores_.ok() && was_away) context_.progress.Note("the store is within reach again");
+  if (stores_.ok() && was_away) context_.progress.Note("the store responds again");
   using Stores = RecoveryPlan::Stores;
   plan_.OnStores(stores_.ok() ? Stores::kWithinReach : Stores::kOutOfReach, Clock::Real().Now());
   return std::nullopt;
@@ -261,7 +262,7 @@ std::optional<Stop> RunInProgress::Do(const action::GiveUp& give_up) {
 // The message names the store first: the failed process may only have lost a peer that failed because of the store.
 std::optional<Stop> RunInProgress::Do(const action::GiveUpOnStores& give_up) {
   return Stop{ExitCode::kUnavailable,
-              "the store stays unreachable, so that no process is restarted (--resume continues once it responds): " +
+              "the store is still unreachable, so no process is restarted (--resume continues once it responds): " +
                   stores_.message() + "\n" + FailureText(give_up.failure)};
 }
 
@@ -311,11 +312,11 @@ std::optional<Stop> RunInProgress::CheckDeadlines() const {
 std::optional<Stop> RunInProgress::ReadPartitionerAnswer() {
   const std::string path = context_.folder.OutputFile("partitioner");
   const Result<std::string> text = ReadFile(path, kMaxAnswerBytes);
-  if (!text.ok()) return Stop{ExitCode::kUnavailable, "the answer of espalier-partitioner: " + text.status().message()};
+  if (!text.ok()) return Stop{ExitCode::kUnavailable, "the report of espalier-partitioner: " + text.status().message()};
   const auto answer = nlohmann::json::parse(*text, nullptr, /*allow_exceptions=*/false);
   const auto has_text = [&](const char* key) { return answer.contains(key) && answer[key].is_string(); };
   if (!answer.is_object() || !has_text("uri") || !has_text("partitionKey")) {
-    return Stop{ExitCode::kBug, "espalier-partitioner did not say where its partitions are: " + path};
+    return Stop{ExitCode::kBug, "espalier-partitioner did not report the location of its partitions: " + path};
   }
   facts_.partition_uri = answer["uri"].get<std::string>();
   facts_.partition_key = answer["partitionKey"].get<std::string>();

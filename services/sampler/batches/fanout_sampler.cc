@@ -17,8 +17,7 @@ namespace {
 Status CheckSpec(const SamplingSpec& spec, const graph::GraphSchema& schema) {
   RETURN_IF_ERROR(CheckDrawMethod(spec.draw.method, spec.draw.replace));
   if (spec.draw.time_column.empty() && !spec.seed_time_column.empty()) {
-    return InvalidArgument("the seeds' times, column '" + spec.seed_time_column +
-                           "', mean nothing without a time column of the edges");
+    return InvalidArgument("the seeds' times, column '" + spec.seed_time_column + "', need a time column of the edges");
   }
   for (size_t layer = 0; layer < spec.layers.size(); ++layer) {
     const std::vector<int32_t>& fanouts = spec.layers[layer].fanouts;
@@ -94,7 +93,7 @@ Status FanoutSampler::CheckRequest(const BatchRequest& request) const {
   }
   if (request.typed_seeds.empty()) return CheckSeeds(request.seed_type, request.seeds);
   if (request.typed_seeds.size() != book.schema().num_node_types() || !request.seeds.empty()) {
-    return InvalidArgument("seeds by node type are those of each of the graph's types, and no others");
+    return InvalidArgument("expected seeds for each node type of the graph");
   }
   for (uint16_t type = 0; type < request.typed_seeds.size(); ++type) {
     RETURN_IF_ERROR(CheckSeeds(NodeTypeId(type), request.typed_seeds[type]));
@@ -118,7 +117,7 @@ Status FanoutSampler::NumberSeeds(const BatchRequest& request, MiniBatch& batch,
   if (request.typed_seeds.empty()) {
     return NumberSeeds(request.seed_type, request.seeds, request.seed_times, batch, deadline);
   }
-  if (!request.seed_times.empty()) return InvalidArgument("seeds by node type have no times of their own");
+  if (!request.seed_times.empty()) return InvalidArgument("seeds by node type cannot have times");
   for (uint16_t type = 0; type < request.typed_seeds.size(); ++type) {
     RETURN_IF_ERROR(NumberSeeds(NodeTypeId(type), request.typed_seeds[type], {}, batch, deadline));
   }
@@ -140,7 +139,7 @@ Status FanoutSampler::NumberSeeds(NodeTypeId type, std::span<const GlobalNodeId>
     }
     timed_numbering_[type.value].Number(seeds, times, nodes, batch.times[type.value], numbers.data());
   } else if (!seed_times.empty()) {
-    return InvalidArgument("times of the seeds mean nothing without a time column of the edges");
+    return InvalidArgument("times of the seeds need a time column of the edges");
   } else {
     numbering_[type.value].Number(seeds, nodes, numbers.data());
   }

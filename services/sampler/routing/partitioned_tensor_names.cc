@@ -101,7 +101,7 @@ Status PartitionedTensors::CreateOnOtherPartitions(const TensorSpec& spec, uint6
   };
   ASSIGN_OR_RETURN(const std::vector<TensorDescription> made, RetryUntilAvailable(partitions_, deadline, make));
   for (const TensorDescription& there : made) {
-    if (there.creation != creation) return Aborted("tensor '" + spec.id.name + "' was dropped while it was made");
+    if (there.creation != creation) return Aborted("tensor '" + spec.id.name + "' was dropped while it was created");
     RETURN_IF_ERROR(CheckFits(spec, there));
   }
   if (others.empty()) return Status();  // a single partition has completed it
@@ -133,7 +133,7 @@ Result<TensorHandle> PartitionedTensors::FoundComplete(const TensorId& name, con
   if (had.code() != StatusCode::kNotFound) return had;
   const Result<TensorDescription> now = DescribedByFirst(handle.id, deadline);
   if (!now.ok())
-    return now.status().code() == StatusCode::kNotFound ? Aborted("it was dropped meanwhile") : now.status();
+    return now.status().code() == StatusCode::kNotFound ? Aborted("it was dropped during the call") : now.status();
   return NotFound("tensor '" + name.name + "' has lost rows (" + had.message() +
                   "); drop it by its name to create it again");
 }
@@ -168,16 +168,16 @@ Result<TensorHandle> PartitionedTensors::Create(const TensorSpec& wanted, Deadli
     AbandonLater(spec, decided->creation);
     return last;
   }
-  return last.While("tensor '" + spec.id.name + "' is made and dropped by others again and again");
+  return last.While("tensor '" + spec.id.name + "' is repeatedly created and dropped by other clients");
 }
 
 Result<TensorHandle> PartitionedTensors::Find(const TensorId& tensor, Deadline deadline) {
   RETURN_IF_ERROR(CheckRowSpace(tensor.rows, book_));
   ASSIGN_OR_RETURN(const TensorDescription found, DescribedByFirst(tensor, deadline));
-  if (!found.is_complete) return NotFound("tensor '" + tensor.name + "' is being made at this moment");
+  if (!found.is_complete) return NotFound("tensor '" + tensor.name + "' is being created by another client");
   Result<TensorHandle> complete = FoundComplete(tensor, found, deadline);
   if (complete.status().code() != StatusCode::kAborted) return complete;
-  return NotFound("tensor '" + tensor.name + "' was dropped at this moment");
+  return NotFound("tensor '" + tensor.name + "' was dropped by another client");
 }
 
 Status PartitionedTensors::DropOn(const std::vector<PartitionId>& partitions, const std::vector<TensorId>& tensors,

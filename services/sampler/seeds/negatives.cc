@@ -24,7 +24,7 @@ Status CheckNegatives(const NegativeSpec& negatives) {
   if (negatives.count > 0 || negatives.kind == NegativeKind::kUniform) return {};
   return InvalidArgument(std::string("0 negatives for each edge of kind ") + ToString(negatives.kind) +
                          ": expected 1 or more, or the kind " + ToString(NegativeKind::kUniform) +
-                         ", with which edges may have none");
+                         ", which allows 0 negatives");
 }
 
 std::vector<uint64_t> DrawNodes(uint64_t key, uint64_t stream, uint64_t num_nodes, uint32_t count) {

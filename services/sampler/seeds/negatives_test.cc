@@ -140,9 +140,9 @@ TEST(LinkPlanTest, NamesWhatDoesNotFit) {
   plan.links()->negatives.count = 0;
   EXPECT_EQ(refusal(plan), "");
   plan.links()->negatives.kind = NegativeKind::kJoint;
-  EXPECT_EQ(refusal(plan),
-            "0 negatives for each edge of kind Joint: expected 1 or more, or the kind Uniform, with which edges may "
-            "have none");
+  EXPECT_EQ(
+      refusal(plan),
+      "0 negatives for each edge of kind Joint: expected 1 or more, or the kind Uniform, which allows 0 negatives");
   link.edge_type = EdgeTypeId(3);
   EXPECT_THAT(refusal(plan), HasSubstr("edge type 3 does not exist"));
   plan.links()->negatives.count = 1;

@@ -23,15 +23,14 @@ Status SeedRows::Add(uint32_t partition, const Tensor& positions, const Tensor& 
     ASSIGN_OR_RETURN(const int64_t count, CheckedElementCount(shape, ItemSize(rows.dtype())));
     if (static_cast<uint64_t>(count) > kMaxBytesOfRows / ItemSize(rows.dtype())) {
       return ResourceExhausted("the edges' rows, " + rows.ToString() + " of partition " + std::to_string(partition) +
-                               " alone, take more than " + std::to_string(kMaxBytesOfRows) +
-                               " bytes: use smaller batches");
+                               " alone, exceed " + std::to_string(kMaxBytesOfRows) + " bytes: use smaller batches");
     }
     rows_ = Tensor::Zeros(rows.dtype(), shape);
     has_shape_ = true;
   }
   if (rows_.dtype() != rows.dtype() || rows_.shape() != shape) {
     return Internal("partition " + std::to_string(partition) + " sent rows " + rows.ToString() +
-                    ", which do not fit those of others, " + rows_.ToString());
+                    ", which differ from those of other partitions, " + rows_.ToString());
   }
   const size_t row_bytes = rows.row_bytes();
   if (row_bytes == 0) return Status();

@@ -32,7 +32,7 @@ Status CheckTraces(size_t num_starts, const WalkOptions& options) {
   return ResourceExhausted(std::to_string(options.walks_per_node) + " walks of " +
                            std::to_string(options.metapath.size()) + " steps from each of " +
                            std::to_string(num_starts) + " starts; one call keeps at most " + std::to_string(kMaxNodes) +
-                           " nodes: ask for fewer starts at once");
+                           " nodes: use fewer starts per call");
 }
 
 Status CheckOptions(const WalkOptions& options, const graph::GraphSchema& schema) {

@@ -72,8 +72,8 @@ Result<ExitCode> Run(const SamplerFlags& flags, const CLI::App& app, const job::
 
 int Main(int argc, char** argv) {
   CLI::App app{
-      "Draws mini-batches and streams them to trainers.\n\nExample:\n  espalier-sampler --job job.yaml "
-      "--servers 127.0.0.1:7000,127.0.0.1:7001 --listen 127.0.0.1:7100",
+      "Samples mini-batches and streams them to trainers.\n\nExample:\n  espalier-sampler --job job.yaml --servers "
+      "127.0.0.1:7000,127.0.0.1:7001 --listen 127.0.0.1:7100",
       "espalier-sampler"};
   SamplerFlags flags;
   AddSamplerFlags(app, &flags);

@@ -14,7 +14,7 @@ inline Status MakeFolder(const std::filesystem::path& folder) {
   std::filesystem::create_directories(folder, error);
   if (!error) return Status();
   if (error == std::errc::not_a_directory || error == std::errc::file_exists) {
-    return FailedPrecondition("making folder " + folder.string() + ": a file is in its way");
+    return FailedPrecondition("making folder " + folder.string() + ": a file with this name exists");
   }
   return FromErrno(error.value(), "making folder " + folder.string());
 }

@@ -99,9 +99,8 @@ StatusCode ToCode(const S3Error& error) {
 
 // Returns the remedy for the end of the message; "" if the service's message suffices.
 std::string HintFor(const S3Error& error) {
-  static const std::string region_setting = "set spec.storage.s3.region, or AWS_REGION where there is no document";
-  static const std::string endpoint_setting =
-      "spec.storage.s3.endpoint, or AWS_ENDPOINT_URL_S3 where there is no document";
+  static const std::string region_setting = "set spec.storage.s3.region, or AWS_REGION without a document";
+  static const std::string endpoint_setting = "spec.storage.s3.endpoint, or AWS_ENDPOINT_URL_S3 without a document";
   if (!error.region.empty()) return "; the bucket is in region " + error.region + ": " + region_setting;
   if (!error.endpoint.empty()) {
     return "; requests for the bucket go to " + error.endpoint + ": check " + endpoint_setting;

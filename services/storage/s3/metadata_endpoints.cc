@@ -22,16 +22,16 @@ std::string TextAt(const nlohmann::json& object, const char* name) {
 
 Result<Credentials> ParseAnswer(const std::string& body) {
   const nlohmann::json object = nlohmann::json::parse(body, nullptr, /*allow_exceptions=*/false);
-  if (!object.is_object()) return DataLoss("the answer is no JSON object");
+  if (!object.is_object()) return DataLoss("the response is not a JSON object");
   if (const std::string code = TextAt(object, "Code"); !code.empty() && code != "Success") {
-    return Unavailable("the answer is no success");
+    return Unavailable("the response is not a success");
   }
   Credentials credentials{.access_key_id = TextAt(object, "AccessKeyId"),
                           .secret_access_key = Secret(TextAt(object, "SecretAccessKey")),
                           .session_token = Secret(TextAt(object, "Token")),
                           .expires = ParseExtendedUtc(TextAt(object, "Expiration"))};
   if (credentials.access_key_id.empty() || credentials.secret_access_key.empty()) {
-    return DataLoss("the answer has not both AccessKeyId and SecretAccessKey");
+    return DataLoss("the response lacks AccessKeyId or SecretAccessKey");
   }
   return credentials;
 }
@@ -124,7 +124,7 @@ Result<std::unique_ptr<CredentialSource>> ContainerCredentials(const S3Credentia
   Result<http::Url> url = http::ParseUrl(settings.container_uri);
   if (!url.ok()) return std::move(url).status().While("reading AWS_CONTAINER_CREDENTIALS_FULL_URI");
   if (url->scheme == "http" && !IsAgentHost(url->host)) {
-    return InvalidArgument("AWS_CONTAINER_CREDENTIALS_FULL_URI sends credentials in the clear to " + url->host +
+    return InvalidArgument("AWS_CONTAINER_CREDENTIALS_FULL_URI sends credentials unencrypted to " + url->host +
                            "; expected https, or an address of this machine");
   }
   return std::unique_ptr<CredentialSource>(std::make_unique<ContainerSource>(settings, url->host, transport));

@@ -47,7 +47,7 @@ std::string ComputeFingerprint(const S3Settings& settings) {
 Result<std::shared_ptr<S3Client>> MakeClient(const S3Settings& settings) {
   std::error_code error;
   if (!settings.ca_file.empty() && !std::filesystem::is_regular_file(settings.ca_file, error)) {
-    return InvalidArgument("AWS_CA_BUNDLE names " + settings.ca_file + ", which is no file");
+    return InvalidArgument("AWS_CA_BUNDLE names " + settings.ca_file + ", which is not a file");
   }
   auto transport = std::make_shared<http::CurlTransport>(http::CurlOptions{.ca_file = settings.ca_file});
   ASSIGN_OR_RETURN(std::unique_ptr<CredentialSource> source, MakeCredentialSource(settings, *transport));

@@ -26,9 +26,9 @@ bool IsWebPage(const std::string& body) {
 }
 
 Status NoS3Service(const std::string& answer) {
-  return Unimplemented(answer +
-                       " answers, not an S3 service: check spec.storage.s3.endpoint, or AWS_ENDPOINT_URL_S3 where "
-                       "there is no document");
+  return Unimplemented(
+      answer +
+      " responded instead of an S3 service: check spec.storage.s3.endpoint, or AWS_ENDPOINT_URL_S3 without a document");
 }
 
 // Returns whether the body is an XML document of S3, complete or truncated.
@@ -50,10 +50,10 @@ bool HasETagOfObject(const http::Response& response) {
 Result<pugi::xml_node> ParseRoot(pugi::xml_document& document, const std::string& body, std::string_view name) {
   if (IsWebPage(body)) return NoS3Service("a web page");
   const pugi::xml_parse_result parsed = document.load_buffer(body.data(), body.size());
-  if (!parsed) return DataLoss(std::string("the service's answer is no XML: ") + parsed.description());
+  if (!parsed) return DataLoss(std::string("the service's response is not XML: ") + parsed.description());
   const pugi::xml_node root = document.document_element();
   if (root.name() == name) return root;
-  return DataLoss("the service's answer is no " + std::string(name));
+  return DataLoss("the service's response is not a " + std::string(name));
 }
 
 }  // namespace
@@ -79,7 +79,7 @@ Status CheckSender(const http::Response& response, const S3Request& request) {
 Result<uint64_t> ParseContentLength(const http::Response& response) {
   const std::string* const text = response.Header("content-length");
   const std::optional<uint64_t> length = text == nullptr ? std::nullopt : ParseNumber(*text);
-  if (!length) return DataLoss("the service's answer has no Content-Length");
+  if (!length) return DataLoss("the service's response has no Content-Length");
   return *length;
 }
 
@@ -93,7 +93,7 @@ Result<ContentRange> ParseContentRange(const http::Response& response) {
     const auto total = ParseNumber(text.substr(slash + 1));
     if (first && last && total && *first <= *last && *last < *total) return ContentRange{*first, *last, *total};
   }
-  return DataLoss("the service's answer to a range has no Content-Range");
+  return DataLoss("the service's response to a range has no Content-Range");
 }
 
 Status CheckCrc32(const http::Response& response) {
@@ -133,7 +133,7 @@ Result<std::string> ParseUploadId(const std::string& body) {
   pugi::xml_document document;
   ASSIGN_OR_RETURN(const pugi::xml_node root, ParseRoot(document, body, "InitiateMultipartUploadResult"));
   std::string id = root.child_value("UploadId");
-  if (id.empty() || id.size() > 4096) return DataLoss("the service's answer has no UploadId");
+  if (id.empty() || id.size() > 4096) return DataLoss("the service's response has no UploadId");
   return id;
 }
 
@@ -144,7 +144,7 @@ bool KeepsObjectChecksum(const http::Response& response) {
 
 Result<std::string> ParseETag(const http::Response& response) {
   const std::string* const etag = response.Header("etag");
-  if (etag == nullptr || etag->empty() || etag->size() > 1024) return DataLoss("the service's answer has no ETag");
+  if (etag == nullptr || etag->empty() || etag->size() > 1024) return DataLoss("the service's response has no ETag");
   return *etag;
 }
 

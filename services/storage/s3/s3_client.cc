@@ -110,7 +110,7 @@ Result<http::Response> S3Client::Send(const S3Bucket& bucket, const S3Call& call
 Status S3Client::GiveUp(const Status& last, int num_requests) const {
   std::string text = "; gave up after " + std::to_string(num_requests) + (num_requests == 1 ? " request" : " requests");
   if (const auto silence = silence_.LengthAt(options_.clock->Now()); silence.has_value()) {
-    text += ", no answer for " + std::to_string(std::chrono::ceil<seconds>(*silence).count()) + " s";
+    text += ", no response for " + std::to_string(std::chrono::ceil<seconds>(*silence).count()) + " s";
   }
   return Status(last.code(), last.message() + text);
 }

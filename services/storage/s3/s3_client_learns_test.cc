@@ -187,7 +187,8 @@ TEST_F(S3ClientTest, APageThatAnswersEveryPathIsOfNoS3Service) {
   service_->Answer(200, "<html>", page);
   const Status status = Refused(*Client());
   EXPECT_EQ(status.code(), StatusCode::kUnimplemented);
-  EXPECT_THAT(status.message(), HasSubstr("a web page answers, not an S3 service: check spec.storage.s3.endpoint"));
+  EXPECT_THAT(status.message(),
+              HasSubstr("a web page answers, instead of an S3 service: check spec.storage.s3.endpoint"));
   http::Headers object = page;
   object.emplace_back("x-amz-request-id", "R1");
   service_->Answer(200, "<html>", object);

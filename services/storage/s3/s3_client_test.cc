@@ -84,7 +84,8 @@ TEST_F(S3ClientTest, CallsToAServiceThatHangsShareOnePatience) {
     EXPECT_EQ(TimeToFail(*client), seconds(5));
     EXPECT_EQ(NumRequests(), 3u + call) << "each looks once whether the service is back";
   }
-  EXPECT_THAT(Refused(*client).message(), ::testing::ContainsRegex("gave up after 1 request, no answer for 6[0-2] s"));
+  EXPECT_THAT(Refused(*client).message(),
+              ::testing::ContainsRegex("gave up after 1 request, no response for 6[0-2] s"));
 }
 
 TEST_F(S3ClientTest, AnyAnswerGivesCallsAllTheirTimeAgain) {

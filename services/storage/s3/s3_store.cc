@@ -143,7 +143,7 @@ Status S3Store::ReadPiece(const std::string& key, ByteRange range, std::span<std
                     .known_statuses = {412, 416},
                     .check = [range](const http::Response& response) { return CheckPiece(response, range); }};
   ASSIGN_OR_RETURN(const http::Response response, client_->Send(bucket_, call));
-  if (response.status == 412) return Aborted(call.doing + ": the object was replaced meanwhile");
+  if (response.status == 412) return Aborted(call.doing + ": the object was replaced during the read");
   if (response.status == 416) return OutOfRange(call.doing + ": the object ends before this range");
   ASSIGN_OR_RETURN(const ContentRange sent, ParseContentRange(response));
   if (sent.last + 1 != range.offset + range.length) {

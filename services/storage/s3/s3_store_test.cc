@@ -230,7 +230,7 @@ TEST_F(S3StoreTest, TakesNoOtherServiceForAStore) {
       const Status status = operation(store);
       EXPECT_EQ(status.code(), StatusCode::kUnimplemented) << name << " " << answer.body << status.ToString();
       EXPECT_THAT(status.message(), HasSubstr("http://s3.test: ")) << name;
-      EXPECT_THAT(status.message(), HasSubstr("not an S3 service: check spec.storage.s3.endpoint")) << name;
+      EXPECT_THAT(status.message(), HasSubstr("instead of an S3 service: check spec.storage.s3.endpoint")) << name;
       EXPECT_EQ(num_requests, 1) << name;
     }
   }

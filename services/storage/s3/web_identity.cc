@@ -15,7 +15,7 @@ using telemetry::Secret;
 
 Result<Credentials> ParseStsAnswer(const std::string& body) {
   pugi::xml_document document;
-  if (!document.load_buffer(body.data(), body.size())) return DataLoss("the answer is no XML");
+  if (!document.load_buffer(body.data(), body.size())) return DataLoss("the response is not XML");
   const pugi::xml_node node = document.document_element().child("AssumeRoleWithWebIdentityResult").child("Credentials");
   Credentials credentials{.access_key_id = node.child_value("AccessKeyId"),
                           .secret_access_key = Secret(node.child_value("SecretAccessKey")),
@@ -23,7 +23,7 @@ Result<Credentials> ParseStsAnswer(const std::string& body) {
                           .expires = ParseExtendedUtc(node.child_value("Expiration"))};
   const bool is_complete = !credentials.access_key_id.empty() && !credentials.secret_access_key.empty() &&
                            !credentials.session_token.empty() && credentials.expires.has_value();
-  if (!is_complete) return DataLoss("the answer has no complete credentials");
+  if (!is_complete) return DataLoss("the response has no complete credentials");
   return credentials;
 }
 

@@ -61,7 +61,7 @@ Result<http::Response> FaultyTransport::Send(const http::Request& request, const
   }
   // The service processes the request; the remaining faults affect its response.
   Result<http::Response> response = inner_.Send(request, options);
-  if (fault == Fault::kTimeoutAfter) return DeadlineExceeded("no answer in time");
+  if (fault == Fault::kTimeoutAfter) return DeadlineExceeded("no response in time");
   const bool has_checksum = response.ok() && response->Header("x-amz-checksum-crc32") != nullptr;
   if (fault == Fault::kFlippedBit && has_checksum && !response->body.empty()) {
     response->body[response->body.size() / 2] ^= 4;

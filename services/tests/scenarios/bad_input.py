@@ -247,8 +247,8 @@ splits:
             "unlabeled": (dict(more=unlabeled), relabeled, "no training node of split 'random' has a label in column "
                            "'more-label' of node type 'node': all 120 are -1 or NaN"),
             "large": (dict(more=large), {"training__inputs": [{"features": ["node-feat", "more-label"]}]},
-                      "row 99 of column 'more-label' of node type 'node', value 1, is 1e+300: expected a number that 32 "
-                      "bits can hold"),
+                      "row 99 of column 'more-label' of node type 'node', value 1, is 1e+300: expected a number in the "
+                      "range of 32-bit floats"),
         }
         for name, (graph, changes, words) in cases.items():
             with self.subTest(name):

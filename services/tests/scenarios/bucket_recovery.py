@@ -58,7 +58,7 @@ class BucketRecovery(RecoveryScenario):
         process.kill()
         process.communicate(timeout=30)
 
-        # On "another machine": the folder is a new one, all else is in the bucket.
+        # On "another machine": the folder was created after the trainers, all else is in the bucket.
         done = self.under_fire("other", [("trainer-1", 70), ("server-0", 90)], environment=self.keys,
                                document=document, args=["--restart"])
         self.assertEqual(done["parametersDigest"], wanted)
@@ -174,8 +174,8 @@ class BucketRecovery(RecoveryScenario):
         document, process = self.hang_in_mid_run(patience=3)
         output, _ = process.communicate(timeout=240)
         self.assertEqual(process.returncode, 74, output)
-        self.assertRegex(output, rf"s3://bucket/jobs/one.*127\.0\.0\.1:{self.port}.*, no answer for \d+ s")
-        self.assertIn("the store stays unreachable, so that no process is restarted", output)
+        self.assertRegex(output, rf"s3://bucket/jobs/one.*127\.0\.0\.1:{self.port}.*, no response for \d+ s")
+        self.assertIn("the store is still unreachable, so no process is restarted", output)
         self.assertEqual(output.count("restarting trainers"), 1, output)  # announced, and not done
         self.assertEqual(json.loads((self.dir / "run/run/state.json").read_text())["incarnation"], 1)
 

@@ -181,7 +181,7 @@ class WithoutSharedStorage(LaunchScenario):
         process = self.launch("apart", *apart)
         self.assertEqual(process.returncode, 0, process.stderr)
         self.assertRegex(process.stderr,
-                         r"copied partitions to 2 hosts .*: (\d+) files, \1 of them there already, 0B sent")
+                         r"copied partitions to 2 hosts .*: (\d+) files, \1 of them already there, 0B sent")
 
     def test_a_copy_goes_on_and_mends_what_is_broken(self):
         folder = self.dir / "scripts"
@@ -203,7 +203,7 @@ class WithoutSharedStorage(LaunchScenario):
         process = self.copy("--folder", folder)
         self.assertEqual(process.returncode, 0, process.stderr)
         self.assertEqual((copied / "large.bin").read_bytes(), (folder / "large.bin").read_bytes())
-        self.assertRegex(process.stderr, r"4 files, 3 of them there already, 5\.2 MB sent")
+        self.assertRegex(process.stderr, r"4 files, 3 of them already there, 5\.2 MB sent")
         self.assertEqual(list(copied.rglob("*.espalier-part")), [])
         self.assertEqual(self.hosts.await_quiet(), {})
 

@@ -164,7 +164,7 @@ Status CheckFits(const CheckpointManifest& manifest, const CheckpointFacts& fact
     differences += (differences.empty() ? "" : "; ") + path + ": the checkpoint has " + describe(theirs) +
                    ", this job has " + describe(ours);
   }
-  if (!differences.empty()) return FailedPrecondition("it is of another job: " + differences);
+  if (!differences.empty()) return FailedPrecondition("it belongs to another job: " + differences);
   const uint32_t epochs_begun = manifest.epoch + (manifest.next_step > 0 ? 1 : 0);
   if (epochs_begun > facts.num_epochs) {
     return FailedPrecondition("training.epochs: the checkpoint is in epoch " + std::to_string(epochs_begun) +
@@ -180,16 +180,15 @@ std::vector<std::string> ChangesSince(const CheckpointManifest& manifest, const 
     if (then != now) changes.push_back(what + " was " + then + " and is " + now + ": " + effect);
   };
   const std::string close =
-      "the run goes on from the same step; its numbers are close to, not the same bits as, "
-      "those of a run without the change";
+      "the run resumes from the same step; its results are close to those of a run without the change, but not bitwise "
+      "equal";
   // With `expand: Once`, the sampled neighbors depend on which seeds share a trainer's mini-batch.
   const auto expand = facts.fields.find("training.sampling.expand");
   const bool expands_once = expand != facts.fields.end() && expand->second == sampler::ToString(sampler::Expand::kOnce);
-  const std::string of_shares =
-      expands_once
-          ? "the run goes on from the same step; with sampling.expand Once its mini-batches have the same seeds "
-            "and other neighbors than those of a run without the change"
-          : close;
+  const std::string of_shares = expands_once
+                                    ? "the run resumes from the same step; with sampling.expand Once, its mini-batches "
+                                      "have the same seeds but other neighbors than those of a run without the change"
+                                    : close;
   compare("the number of trainers", std::to_string(manifest.num_trainers), std::to_string(facts.num_trainers),
           of_shares);
   if (facts.num_trainers > 1) {
@@ -198,7 +197,7 @@ std::vector<std::string> ChangesSince(const CheckpointManifest& manifest, const 
   }
   if (facts.schedule_needs_length) {
     compare("training.epochs", std::to_string(manifest.num_epochs), std::to_string(facts.num_epochs),
-            "learning rates from here on are those of the new length");
+            "later learning rates are those of the new length");
   }
   const format::CheckpointMath now = ToCheckpointMath(facts);
   compare("the number of threads", std::to_string(manifest.math.threads), std::to_string(now.threads), close);

@@ -55,7 +55,7 @@ bool CheckpointWriter::WantsAfter(const StepsDone& done) {
   if (WaitForSnapshotSlot(Deadline::After(std::chrono::nanoseconds(0)))) return true;
   if (!std::exchange(is_delayed_, true)) {
     metrics_.delayed.Add();
-    Log(Level::kWarning, "checkpoint delayed: the one before is still being written, or older ones read",
+    Log(Level::kWarning, "checkpoint delayed: the previous one is still being written, or older ones are being read",
         {{"epoch", done.epoch}, {"steps", done.global_steps}});
   }
   return false;
@@ -214,7 +214,8 @@ void CheckpointWriter::Prune(const format::CheckpointId& own) {
   const auto pruned = format::PruneCheckpoints(*options_.to.store, options_.to.prefix, own, keep, verdicts_,
                                                [this] { return !expedited_.load(); });
   if (!pruned.ok()) {
-    Log(Level::kWarning, "old checkpoints not removed; the next one tries again", {{"error", pruned.status()}});
+    Log(Level::kWarning, "old checkpoints not removed; retried after the next checkpoint",
+        {{"error", pruned.status()}});
     return;
   }
   for (const format::SkippedCheckpoint& corrupt : pruned->corrupt) {

@@ -39,11 +39,11 @@ Result<std::optional<LoadedCheckpoint>> NewestIn(const storage::StoreLocation& a
                                                  uint64_t up_to_incarnation) {
   ASSIGN_OR_RETURN(format::NewestCheckpoint newest, format::NewestGood(*at.store, prefix, up_to_incarnation));
   for (const format::SkippedCheckpoint& skipped : newest.skipped) {
-    Log(Level::kError, "a checkpoint does not load and is passed over",
+    Log(Level::kError, "skipping a checkpoint that cannot be loaded",
         {{"checkpoint", DescribePlace(at, skipped.folder)}, {"error", skipped.why}});
   }
   if (!newest.loaded.has_value() && !newest.skipped.empty()) {
-    Log(Level::kError, "there are checkpoints, but none that loads", {{"in", DescribePlace(at, prefix)}});
+    Log(Level::kError, "there are checkpoints, but none can be loaded", {{"in", DescribePlace(at, prefix)}});
   }
   return std::move(newest.loaded);
 }
@@ -57,7 +57,7 @@ Status CheckNoneOfThisIncarnation(const ResumeOptions& options) {
     return FailedPrecondition("incarnation " + std::to_string(options.facts.incarnation) +
                               " has written checkpoints already, " +
                               DescribePlace(options.checkpoints, listing.folder) +
-                              " for one: go on from them, begin anew under a higher incarnation, or remove them");
+                              " for one: resume from them, start over with a higher incarnation, or remove them");
   }
   return Status();
 }
@@ -69,7 +69,7 @@ Result<LoadedCheckpoint> LoadNamed(const storage::StoreLocation& at) {
   ASSIGN_OR_RETURN(std::optional<LoadedCheckpoint> newest,
                    NewestIn(at, place.prefix, std::numeric_limits<uint64_t>::max()));
   if (newest.has_value()) return *std::move(newest);
-  return NotFound("no checkpoint that loads in " + DescribePlace(at, place.prefix));
+  return NotFound("no checkpoint can be loaded from " + DescribePlace(at, place.prefix));
 }
 
 // Chooses and loads a checkpoint, on rank 0. nullopt: start from the beginning.
@@ -98,7 +98,7 @@ Result<std::optional<Choice>> ChooseFitting(const ResumeOptions& options) {
   const format::CheckpointManifest& manifest = choice->checkpoint.manifest;
   RETURN_IF_ERROR(CheckFits(manifest, options.facts).While("resuming from " + choice->from));
   for (const std::string& change : ChangesSince(manifest, options.facts)) {
-    Log(Level::kWarning, "resuming on different ground", {{"change", change}});
+    Log(Level::kWarning, "resuming with other settings", {{"change", change}});
   }
   Log(Level::kInfo, "resuming",
       {{"from", choice->from},

@@ -105,7 +105,7 @@ Status SetOutputs(const SeenLabels& seen, EdgeTarget* target) {
   if (target->loss == LossKind::kCrossEntropy) {
     if (seen.width > 1) {
       return InvalidArgument(column + " has " + std::to_string(seen.width) +
-                             " values an edge; expected one class (or multiLabel: true)");
+                             " values per edge; expected one class (or multiLabel: true)");
     }
     if (target->num_outputs == 0) target->num_outputs = seen.census.num_classes();
   } else if (target->num_outputs == 0) {

@@ -108,8 +108,8 @@ Status LearnableRows::RestorePiece(const Table& table, const format::Safetensors
     return InvalidArgument("the checkpoint's learnable rows of '" + table.type_name + "' from " +
                            std::to_string(*restored) + " on do not fit: expected " + ToString(table.spec.dtype) +
                            " [at most " + std::to_string(NumRows(table) - *restored) + ", " + std::to_string(width) +
-                           "] and a state of " + std::to_string(state_width) + " values a row, found " + Found(values) +
-                           " and " + Found(state));
+                           "] and a state of " + std::to_string(state_width) + " values per row, found " +
+                           Found(values) + " and " + Found(state));
   }
   const Deadline deadline = timeouts_.ForData();
   ASSIGN_OR_RETURN(const std::vector<GlobalRowId> rows, RowsAt(table, *restored, count, deadline));

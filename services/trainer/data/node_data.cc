@@ -173,7 +173,7 @@ Status NodeData::SetLabel(const job::Training& training, const GraphSchema& sche
   label_width_ = RowWidth(*found);
   if (loss_kind_ == LossKind::kCrossEntropy && label_width_ != 1) {
     return InvalidArgument("spec.training.task.label: column '" + label_ + "' has " + std::to_string(label_width_) +
-                           " values a node; expected one class (or multiLabel: true)");
+                           " values per node; expected one class (or multiLabel: true)");
   }
   return Status();
 }

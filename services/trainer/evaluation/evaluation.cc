@@ -69,11 +69,11 @@ Status Evaluator::RunPass(Model& model, const PassWork& work, const std::functio
     if (status.code() != StatusCode::kDataLoss) {
       const Status dropped = inference_.DropHiddenUnsynchronized(PatienceAfter(status));
       if (!dropped.ok()) {
-        telemetry::Log(telemetry::Level::kWarning, "stored activations not dropped", {{"error", dropped}});
+        telemetry::Log(telemetry::Level::kWarning, "stored activations were not dropped", {{"error", dropped}});
       }
       return status;
     }
-    telemetry::Log(telemetry::Level::kWarning, "a pass over the graph starts again",
+    telemetry::Log(telemetry::Level::kWarning, "a pass over the graph is repeated",
                    {{"attempt", attempt}, {"error", status}});
     // Servers that were not restarted still hold their rows.
     RETURN_IF_ERROR(inference_.DropHidden());

@@ -334,7 +334,7 @@ Status LinkEvaluation::RankAmongAll(const Chunk& edges, std::vector<uint32_t> or
     }
     return Status();
   }));
-  if (standings.size() != order.size()) return Internal("an edge's destination is no node");
+  if (standings.size() != order.size()) return Internal("an edge's destination is not a node");
 
   RETURN_IF_ERROR(ForBlocks(type, std::nullopt, [&](int64_t first, const auto& rows) {
     const int64_t end = first + rows.size(0);

@@ -54,7 +54,7 @@ bool IsNoNumber(float value) { return std::isnan(value); }
 
 Status NotNumbers() {
   return InvalidArgument(
-      "the model's outputs are not numbers: the features may hold NaN, or the learning rate is too high");
+      "the model's outputs are NaN or infinite: the features may contain NaN, or the learning rate is too high");
 }
 
 }  // namespace
@@ -317,7 +317,7 @@ Result<double> MetricAccumulator::RocAuc() const {
   }
   if (scores_.empty()) return FailedPrecondition(kNoLabel);
   if (curves == 0) {
-    return FailedPrecondition("all that have a label have the same one, and ROCAUC compares two outcomes of a class");
+    return FailedPrecondition("all labels are equal, and ROCAUC needs both outcomes of a class");
   }
   return sum / static_cast<double>(curves);
 }

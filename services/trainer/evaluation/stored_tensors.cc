@@ -6,7 +6,7 @@ namespace espalier::trainer {
 
 Status NotFoundToDataLoss(Status status) {
   if (status.code() != StatusCode::kNotFound) return status;
-  return DataLoss("a graph server has lost what was stored on it: " + status.message());
+  return DataLoss("a graph server has lost stored tensors: " + status.message());
 }
 
 Status CreateOnAllRanks(const GraphAccess& graph, std::span<const NodeTypeId> types, const std::string& name,

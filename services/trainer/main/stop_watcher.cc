@@ -52,7 +52,7 @@ void StopWatcher::WatchForStall(const std::stop_token& ended, uint64_t first) {
       step_stall = Deadline::After(longest_stall_);
       piece_stall = Deadline::After(longest_piece_);
     } else if ((is_in_pieces ? piece_stall : step_stall).HasPassed()) {
-      Log(Level::kWarning, "a server does not answer: ending without it", {{"steps_since_asked", steps_ - first}});
+      Log(Level::kWarning, "a server does not respond: ending without it", {{"steps_since_asked", steps_ - first}});
       return GiveUpServers();
     }
     seen = now;
@@ -65,7 +65,7 @@ void StopWatcher::WatchBatchAhead(const std::stop_token& ended) {
   const Deadline stall = Deadline::After(longest_stall_);
   while (!ended.stop_requested() && !is_meeting_ && progress_ == progress_when_saved_) {
     if (stall.HasPassed()) {
-      Log(Level::kWarning, "a server does not answer: ending without the next mini-batch, which is not needed");
+      Log(Level::kWarning, "a server does not respond: ending without the next mini-batch, which is not needed");
       return GiveUpServers();
     }
     Clock::Real().SleepFor(kTick);

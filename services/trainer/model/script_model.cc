@@ -149,7 +149,7 @@ class ScriptModel final : public Model {
     for (const auto& item : module_.named_parameters()) {
       RETURN_IF_ERROR(CheckTensor(item.name, item.value, &seen));
       if (item.value.requires_grad() && item.value.scalar_type() != torch::kFloat32) {
-        return InvalidArgument("parameter '" + item.name + "' is no f32");
+        return InvalidArgument("parameter '" + item.name + "' is not f32");
       }
       Register(item.name, item.value, item.value.requires_grad());
     }
@@ -188,7 +188,7 @@ class ScriptModel final : public Model {
  private:
   Status CheckTensor(const std::string& name, const torch::Tensor& tensor, ByteRanges* seen) const {
     if (!IsKept(tensor.scalar_type()) || tensor.layout() != torch::kStrided) {
-      return InvalidArgument("'" + name + "' is neither a dense tensor of numbers nor of truth values");
+      return InvalidArgument("'" + name + "' is neither a dense tensor of numbers nor of booleans");
     }
     if (!tensor.is_contiguous()) return InvalidArgument("'" + name + "' is not contiguous");
     if (!InsertApart(tensor, seen)) {
@@ -332,7 +332,7 @@ Result<ScriptModule> LoadModule(const ModuleFile& file) {
     std::istringstream stream(file.archive);
     return torch::jit::load(stream, torch::kCPU);
   } catch (const std::exception& error) {
-    return InvalidArgument("is no TorchScript archive that this libtorch can read: " + ToText(error));
+    return InvalidArgument("is not a TorchScript archive that this libtorch can read: " + ToText(error));
   }
 }
 
@@ -343,7 +343,7 @@ Result<std::shared_ptr<ScriptModel>> MakeModel(const ScriptModule& module, const
     RETURN_IF_ERROR(model->Adopt());
     return model;
   } catch (const std::exception& error) {  // e.g. a name that torch::nn::Module does not allow
-    return InvalidArgument("cannot be taken over: " + ToText(error));
+    return InvalidArgument("cannot be converted: " + ToText(error));
   }
 }
 
@@ -357,7 +357,7 @@ Result<std::shared_ptr<Model>> Make(const ModelOptions& options) {
   ASSIGN_OR_RETURN(const bool repeatable, IsRepeatable(*model, options));
   if (!repeatable) {
     telemetry::Log(telemetry::Level::kWarning,
-                   "the module does not give the same numbers twice: neither will runs with it",
+                   "two passes of the module give different numbers: runs with it will differ too",
                    {{"module", options.module->where}});
   }
   return std::shared_ptr<Model>(model);

@@ -118,13 +118,13 @@ TEST(ScriptModelTest, NamesTheLayerAndWhatItWrote) {
 TEST(ScriptModelTest, RefusesWhatCannotBeTrainedOrKept) {
   torch::jit::Module doubles = MeanModule(6, 5, 3);
   doubles.register_parameter("precise", torch::zeros({2}, torch::kFloat64).set_requires_grad(true), false);
-  EXPECT_THAT(MakeModel(Options(doubles)).status().message(), HasSubstr("parameter 'precise' is no f32"));
+  EXPECT_THAT(MakeModel(Options(doubles)).status().message(), HasSubstr("parameter 'precise' is not f32"));
   torch::jit::Module tied = MeanModule(6, 5, 3);
   tied.register_parameter("again", tied.attr("weight0").toTensor(), false);
   EXPECT_THAT(MakeModel(Options(tied)).status().message(), HasSubstr("shares its memory"));
   ModelOptions broken = Options(MeanModule(6, 5, 3));
   broken.module = std::make_shared<const ModuleFile>(ModuleFile{"mem://x", "not an archive", ""});
-  EXPECT_THAT(MakeModel(broken).status().message(), HasSubstr("is no TorchScript archive"));
+  EXPECT_THAT(MakeModel(broken).status().message(), HasSubstr("is not a TorchScript archive"));
   EXPECT_EQ(MakeModel(broken).status().code(), StatusCode::kInvalidArgument);
   EXPECT_THAT(GetModelError(WithLines("    y = y.detach()\n")), HasSubstr("nothing can be learned"));
   torch::jit::Module frozen = MeanModule(6, 5, 3);
@@ -150,7 +150,7 @@ TEST(ScriptModelTest, NamesTheRemedyForFilesOfTorchSave) {
                     HasSubstr("expected a TorchScript archive")));
   EXPECT_THAT(message(std::string("\x80\x02\x8a\x0a", 4)), HasSubstr("is a pickle (torch.save before PyTorch 1.6)"));
   EXPECT_THAT(message(std::string("\2\0\0\0\0\0\0\0{}", 10)),
-              HasSubstr("is a safetensors file: weights without a program"));
+              HasSubstr("is a safetensors file: parameters without a program"));
 }
 
 TEST(ScriptModelTest, WhatIsOnlyAppliedNeedNotLearn) {

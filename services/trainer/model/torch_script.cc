@@ -180,15 +180,15 @@ Part CollectParts(const Model& model) {
 
 Status CheckTorchScript(const ModelOptions& options) {
   if (options.model.type != job::ModelType::kGraphSage && !job::IsAttention(options.model.type)) {
-    return Unimplemented("TorchScript is written for GraphSAGE, GAT and GATv2 only");
+    return Unimplemented("TorchScript is supported only for GraphSAGE, GAT and GATv2");
   }
   if (options.schema.num_node_types() > 1) {
-    return Unimplemented("TorchScript is written for graphs of one node type only");
+    return Unimplemented("TorchScript is supported only for graphs of one node type");
   }
   if (job::IsAttention(options.model.type) && options.schema.num_edge_types() > 1) {
-    return Unimplemented("TorchScript of attention is written for graphs of one relation only");
+    return Unimplemented("TorchScript of attention is supported only for graphs of one relation");
   }
-  if (options.input_widths.front() == 0) return Unimplemented("TorchScript is written for nodes with features only");
+  if (options.input_widths.front() == 0) return Unimplemented("TorchScript is supported only for nodes with features");
   return Status();
 }
 

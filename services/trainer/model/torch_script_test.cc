@@ -130,7 +130,7 @@ TEST(TorchScriptTest, SaysWhichModelsItCannotWrite) {
   options.model.type = job::ModelType::kRgcn;
   const Status status = MakeTorchScript(**MakeModel(options), options).status();
   EXPECT_EQ(status.code(), StatusCode::kUnimplemented);
-  EXPECT_THAT(status.message(), HasSubstr("GraphSAGE, GAT and GATv2 only"));
+  EXPECT_THAT(status.message(), HasSubstr("only for GraphSAGE, GAT and GATv2"));
   options = Options(job::Aggregator::kMean, job::LayerNormalization::kNone);
   options.input_widths = {0};
   EXPECT_THAT(MakeTorchScript(**MakeModel(options), options).status().message(), HasSubstr("nodes with features"));

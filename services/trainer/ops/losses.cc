@@ -11,7 +11,7 @@ constexpr int64_t kUnlabeled = -1;
 
 Status CheckClasses(const torch::Tensor& labels, int64_t num_classes) {
   if (labels.scalar_type() != torch::kInt64 || labels.dim() != 1) {
-    return InvalidArgument("labels: expected one integer class a row");
+    return InvalidArgument("labels: expected one integer class per row");
   }
   const torch::Tensor classes = labels.contiguous();
   const auto* values = classes.data_ptr<int64_t>();

@@ -182,7 +182,7 @@ class NodeResultsWalk {
     const Result<Tensor> rows = context_.graph.rows.GatherRows(type, tensor, nodes, deadline);
     if (!rows.ok()) return NotFoundToDataLoss(rows.status());
     if (rows->dtype() != DType::kF32 || rows->row_bytes() != row_bytes_) {
-      return Internal("tensor '" + tensor + "' came back as " + rows->ToString());
+      return Internal("tensor '" + tensor + "' was returned as " + rows->ToString());
     }
     next_row_ += originals.size();
     context_.phases.Add(originals.size());
@@ -226,7 +226,7 @@ std::unique_ptr<NodeResultsWalk> WalkOfHidden(const NodeResultsContext& context,
   }
   StoredRows stored = SelectChosen(request, inference.hidden());
   if (stored.empty()) {
-    written->not_written["embeddings"] = "none of the chosen nodes is of a type that the model's last layer reads";
+    written->not_written["embeddings"] = "the model's last layer reads no node type of the chosen nodes";
     return nullptr;
   }
   const int64_t width = model.OutputWidth(model.num_layers() - 2);

@@ -31,7 +31,8 @@ Result<std::shared_ptr<LinkScorer>> MakeScorer(const job::Training& training, co
   const bool is_complex = scorer == job::Scorer::kComplEx || scorer == job::Scorer::kRotatE;
   if (is_complex && width % 2 != 0) {
     return InvalidArgument("spec.training.model.uri: the model's embeddings have " + std::to_string(width) +
-                           " numbers, and " + job::ToString(scorer) + " needs an even width: its numbers are complex");
+                           " numbers, and " + job::ToString(scorer) +
+                           " needs an even width: its values are complex numbers");
   }
   ASSIGN_OR_RETURN(const std::vector<EdgeTypeId> types, job::FindEdgeTypes(training.task, schema));
   return std::make_shared<LinkScorer>(scorer, static_cast<int64_t>(types.size()), width, training.seed);
@@ -134,7 +135,7 @@ Result<std::shared_ptr<TaskEvaluation>> LinkTask::MakeEvaluation(const Evaluatio
 ResultsPlan LinkTask::PlanResults(const job::DistTraining& job) const {
   ResultsPlan plan{.nodes = RequestOutputsAsEmbeddings(job)};
   if (job::Saves(job, job::OutputKind::kPredictions)) {
-    plan.not_written["predictions"] = "link prediction decides nothing about nodes";
+    plan.not_written["predictions"] = "link prediction has no predictions for nodes";
   }
   return plan;
 }

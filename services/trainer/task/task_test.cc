@@ -99,7 +99,7 @@ TEST(TaskTest, PlansTheResultsThatItHas) {
   const ResultsPlan links = plan_of(job::TaskType::kLinkPrediction);
   EXPECT_TRUE(links.nodes.embeddings && links.nodes.embeddings_are_outputs);
   EXPECT_FALSE(links.nodes.predictions || links.edge_predictions);
-  EXPECT_THAT(links.not_written, ElementsAre(Pair("predictions", "link prediction decides nothing about nodes")));
+  EXPECT_THAT(links.not_written, ElementsAre(Pair("predictions", "link prediction has no predictions for nodes")));
 }
 
 TEST(TaskTest, PlansNoResultsWithoutARequest) {

@@ -252,7 +252,7 @@ Result<client::HttpTransport::Stream> FakePodLogs::Open(const kube::HttpRequest&
     if (shared_->IsSilent(*pod)) {
       const bool is_asked_to_stop = shared_->mutex.AwaitBefore(
           deadline, [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(shared_->mutex) { return stop.stop_requested(); });
-      return is_asked_to_stop ? Cancelled("asked to stop") : DeadlineExceeded("no answer came in time");
+      return is_asked_to_stop ? Cancelled("asked to stop") : DeadlineExceeded("no response in time");
     }
     if (std::optional<HttpResponse> refusal = shared_->Refusal(*pod, request.target)) {
       return Stream{*std::move(refusal), nullptr};
