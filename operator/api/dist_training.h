@@ -76,7 +76,7 @@ RunPolicy EffectiveRunPolicy(const DistTraining& training);
 // Returns whether this operator manages the job, by spec.runPolicy.managedBy. The spec may be invalid.
 bool IsManagedByEspalier(const kube::Json& raw_spec);
 
-// Parses a DistTraining as the API server stores it. Returns InvalidArgument only if `object` is no DistTraining (no
+// Parses a DistTraining as the API server stores it. Returns InvalidArgument only if `object` is not a DistTraining (no
 // name, spec not an object); an invalid spec is a value. Status fields of a wrong type count as unset.
 Result<DistTraining> ParseDistTraining(const kube::Json& object);
 // The same for a resource that was read before: if name and spec equal those of `before`, the parsed spec is copied,

@@ -35,7 +35,7 @@ class Following {
       const auto is_over = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
         return num_running_ == 0 && (no_more || is_ending_);
       };
-      mutex_.AwaitBefore(Deadline::After(options_.between_looks),
+      mutex_.AwaitBefore(Deadline::After(options_.probe_interval),
                          [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return is_over() || is_ending_; });
       if (is_ending_) mutex_.Await(is_over);
       if (is_over()) return reason_;

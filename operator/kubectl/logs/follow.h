@@ -26,7 +26,7 @@ struct PodFinder {
 struct FollowOptions {
   LogOptions log;
   size_t max_logs = 64;  // followed at the same time, one thread each
-  std::chrono::nanoseconds between_looks = std::chrono::seconds(2);
+  std::chrono::nanoseconds probe_interval = std::chrono::seconds(2);
   std::chrono::nanoseconds between_tries = std::chrono::seconds(1);
   // After this long without a line the container's state is checked: a node that dies leaves its streams open.
   std::chrono::nanoseconds longest_silence = std::chrono::seconds(60);

@@ -21,7 +21,7 @@ using ::testing::UnorderedElementsAre;
 class FollowTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    options_.between_looks = std::chrono::milliseconds(5);
+    options_.probe_interval = std::chrono::milliseconds(5);
     options_.between_tries = std::chrono::milliseconds(1);
   }
   void TearDown() override {

@@ -4,7 +4,7 @@
 //
 // A failed trainer group passes through: failure (group_failed_at_) -> after `consequences`, SIGTERM to those that
 // still run (group_asked_at_) -> after `trainer_grace`, SIGKILL -> all have ended: DecideGroup names the cause and
-// either schedules the next group (group_due_) or sets hopeless_since_, after which nothing is started any more.
+// either schedules the next group (group_due_) or sets failed_since_, after which nothing is started any more.
 #include "services/runner/run/recovery_plan.h"
 
 #include <signal.h>
@@ -48,16 +48,16 @@ void RecoveryPlan::OnEnded(ChildId id, process::ExitState exit, SteadyTime now) 
 }
 
 void RecoveryPlan::OnStores(Stores stores, SteadyTime now) {
-  if (stores == Stores::kWithinReach) {
-    store_doubt_.reset();
-    stores_away_since_.reset();
-    next_look_at_.reset();
+  if (stores == Stores::kReachable) {
+    suspected_store_failure_.reset();
+    stores_unreachable_since_.reset();
+    next_probe_at_.reset();
     return WakeBy(now);
   }
-  if (!stores_away_since_.has_value()) stores_away_since_ = now;
-  stores_given_up_ = now >= *stores_away_since_ + options_.store_patience;
-  next_look_at_ = now + options_.between_looks;
-  WakeBy(stores_given_up_ ? now : *next_look_at_);
+  if (!stores_unreachable_since_.has_value()) stores_unreachable_since_ = now;
+  stores_timed_out_ = now >= *stores_unreachable_since_ + options_.store_patience;
+  next_probe_at_ = now + options_.probe_interval;
+  WakeBy(stores_timed_out_ ? now : *next_probe_at_);
 }
 
 std::vector<Action> RecoveryPlan::Next(SteadyTime now) {
@@ -74,7 +74,7 @@ std::vector<Action> RecoveryPlan::Next(SteadyTime now) {
   StartAbsent(Role::kPartitioner);
   if (IsDone(Role::kPartitioner)) StartAbsent(Role::kServer);
   if (IsDone(Role::kServer)) StartAbsent(Role::kSampler);
-  if (IsDone(Role::kServer) && IsDone(Role::kSampler)) LeadTrainers(now);
+  if (IsDone(Role::kServer) && IsDone(Role::kSampler)) AdvanceTrainers(now);
   GiveUpWhenSettled(now);
   return actions_;
 }
@@ -136,29 +136,29 @@ std::vector<ChildId> RecoveryPlan::RunningTrainers() const {
 
 void RecoveryPlan::StartOne(ChildId id) {
   Child& child = children_.at(id);
-  const bool says_when_ready = id.role != Role::kTrainer || options_.trainer_kind == TrainerKind::kEspalier;
-  child.life = says_when_ready ? Life::kStarting : Life::kReady;
-  child.was_ready = child.was_ready || !says_when_ready;
+  const bool reports_ready = id.role != Role::kTrainer || options_.trainer_kind == TrainerKind::kEspalier;
+  child.life = reports_ready ? Life::kStarting : Life::kReady;
+  child.was_ready = child.was_ready || !reports_ready;
   child.due.reset();
   actions_.push_back(action::Start{id});
 }
 
 void RecoveryPlan::StartAbsent(Role role) {
-  if (hopeless_since_.has_value()) return;
+  if (failed_since_.has_value()) return;
   for (const auto& [id, child] : children_) {
     if (id.role == role && child.life == Life::kAbsent) StartOne(id);
   }
 }
 
 void RecoveryPlan::ReplaceServices(SteadyTime now) {
-  if (hopeless_since_.has_value()) return;
+  if (failed_since_.has_value()) return;
   for (auto& [id, child] : children_) {
     if (id.role == Role::kTrainer || !HasFailed(id, child)) continue;
     if (!child.due.has_value()) RecoverService(id, child);
     if (!child.due.has_value()) continue;
     if (now < *child.due) {
       WakeBy(*child.due);
-    } else if (MayStartAgain(now)) {
+    } else if (MayRestart(now)) {
       StartOne(id);
     }
   }
@@ -169,8 +169,8 @@ void RecoveryPlan::RecoverService(ChildId id, Child& child) {
   bool counted = IsCounted(child.exit);
   milliseconds delay = DelayAfter(child.deaths_in_a_row + (counted ? 1 : 0));
   if (counted && ++child.deaths_in_a_row > options_.backoff_limit) {
-    if (!IsSpare(id)) {
-      hopeless_since_ = child.ended_at;
+    if (!IsRedundant(id)) {
+      failed_since_ = child.ended_at;
       return;
     }
     child.deaths_in_a_row = options_.backoff_limit;
@@ -178,14 +178,14 @@ void RecoveryPlan::RecoverService(ChildId id, Child& child) {
     counted = false;
   }
   child.due = child.ended_at + delay;
-  DoubtStores({id, child.exit});
+  RequireStoreProbe({id, child.exit});
   actions_.push_back(action::Recovering{{id, child.exit}, counted, child.deaths_in_a_row, options_.backoff_limit});
 }
 
 // Returns whether the run can continue without this server: it is a further replica, so it holds no mutable tensors,
 // and another server of the partition is ready. The server must have been ready once, because the start of the samplers
 // and trainers waits for all servers.
-bool RecoveryPlan::IsSpare(ChildId id) const {
+bool RecoveryPlan::IsRedundant(ChildId id) const {
   if (id.role != Role::kServer || options_.partitions == 0 || id.index < options_.partitions) return false;
   if (!children_.at(id).was_ready) return false;
   return std::any_of(children_.begin(), children_.end(), [&](const auto& entry) {
@@ -196,17 +196,17 @@ bool RecoveryPlan::IsSpare(ChildId id) const {
 }
 
 // Advances the trainer group: starts it, ends it after a failure, or ends stragglers.
-void RecoveryPlan::LeadTrainers(SteadyTime now) {
+void RecoveryPlan::AdvanceTrainers(SteadyTime now) {
   for (const auto& [id, child] : children_) {
     if (id.role != Role::kTrainer || !HasFailed(id, child)) continue;
     if (!group_failed_at_.has_value() || child.ended_at < *group_failed_at_) group_failed_at_ = child.ended_at;
   }
   if (group_failed_at_.has_value()) return EndGroup(now);
-  if (hopeless_since_.has_value()) return;
+  if (failed_since_.has_value()) return;
   if (group_due_.has_value() && now < *group_due_) return WakeBy(*group_due_);
   const Child& first = children_.at({Role::kTrainer, 0});
   if (first.life == Life::kAbsent) {
-    if (MayStartAgain(now)) BeginGroup(now);
+    if (MayRestart(now)) BeginGroup(now);
     return;
   }
   // Rank 0 starts first, because it publishes the rendezvous address.
@@ -257,7 +257,7 @@ void RecoveryPlan::SignalTrainers(int signal_number) {
 
 // All trainers of a failed group have ended: schedules the next group or gives up.
 void RecoveryPlan::DecideGroup(SteadyTime now) {
-  if (hopeless_since_.has_value()) return;
+  if (failed_since_.has_value()) return;
   const Failure cause = Cause([](ChildId id) { return id.role == Role::kTrainer; });
   bool counted = IsCounted(cause.exit);
   if (counted) {
@@ -266,7 +266,7 @@ void RecoveryPlan::DecideGroup(SteadyTime now) {
     counted = StopsTooOften(*group_failed_at_);
   }
   if (counted && ++attempts_.counted > options_.backoff_limit) {
-    hopeless_since_ = group_failed_at_;
+    failed_since_ = group_failed_at_;
     return;
   }
   for (auto& [id, child] : children_) {
@@ -277,7 +277,7 @@ void RecoveryPlan::DecideGroup(SteadyTime now) {
   group_killed_ = false;
   group_due_ = now + DelayAfter(attempts_.counted);
   WakeBy(*group_due_);
-  DoubtStores(cause);
+  RequireStoreProbe(cause);
   actions_.push_back(action::Recovering{cause, counted, attempts_.counted, options_.backoff_limit});
 }
 
@@ -290,28 +290,29 @@ bool RecoveryPlan::StopsTooOften(SteadyTime ended_at) {
 }
 
 // Requires a probe of the stores before the next restart if the failure may be due to a store.
-void RecoveryPlan::DoubtStores(const Failure& failure) {
-  if (RuleFor(failure.exit).rank == CauseRank::kPeer && !store_doubt_.has_value()) store_doubt_ = failure;
+void RecoveryPlan::RequireStoreProbe(const Failure& failure) {
+  if (RuleFor(failure.exit).rank == CauseRank::kPeer && !suspected_store_failure_.has_value())
+    suspected_store_failure_ = failure;
 }
 
 // Returns whether processes may be restarted now: not before a required probe has succeeded. Requests a probe if one is
 // due.
-bool RecoveryPlan::MayStartAgain(SteadyTime now) {
-  if (!store_doubt_.has_value()) return true;
-  const SteadyTime look_at = next_look_at_.value_or(now);
+bool RecoveryPlan::MayRestart(SteadyTime now) {
+  if (!suspected_store_failure_.has_value()) return true;
+  const SteadyTime look_at = next_probe_at_.value_or(now);
   if (now < look_at) {
     WakeBy(look_at);
     return false;
   }
-  next_look_at_ = now + options_.between_looks;  // one probe for all pending restarts
+  next_probe_at_ = now + options_.probe_interval;  // one probe for all pending restarts
   actions_.push_back(action::ProbeStores{});
   return false;
 }
 
 bool RecoveryPlan::GiveUpOnStores() {
-  if (!stores_given_up_ || hopeless_since_.has_value()) return false;
+  if (!stores_timed_out_ || failed_since_.has_value()) return false;
   over_ = true;
-  actions_.push_back(action::GiveUpOnStores{*store_doubt_});
+  actions_.push_back(action::GiveUpOnStores{*suspected_store_failure_});
   return true;
 }
 
@@ -328,8 +329,8 @@ bool RecoveryPlan::GiveUpOnBadInput() {
 }
 
 void RecoveryPlan::GiveUpWhenSettled(SteadyTime now) {
-  if (!hopeless_since_.has_value()) return;
-  const SteadyTime settled = *hopeless_since_ + options_.consequences;
+  if (!failed_since_.has_value()) return;
+  const SteadyTime settled = *failed_since_ + options_.consequences;
   if (now < settled) return WakeBy(settled);
   over_ = true;
   actions_.push_back(action::GiveUp{Cause([](ChildId) { return true; })});

@@ -57,7 +57,7 @@ struct PlanOptions {
   // end with 75 "soon after its start".
   std::chrono::milliseconds healthy{600000};
   std::chrono::milliseconds store_patience{6000};  // from the first failed probe to giving up
-  std::chrono::milliseconds between_looks{1000};   // between two probes of the stores
+  std::chrono::milliseconds probe_interval{1000};  // between two probes of the stores
 };
 
 // Counters that are persisted before each incarnation starts (run_state.h).
@@ -117,7 +117,7 @@ class RecoveryPlan {
 
   void OnReady(ChildId child, SteadyTime now);  // the child wrote its ready file; not called for partitioners
   void OnEnded(ChildId child, process::ExitState exit, SteadyTime now);
-  enum class Stores { kWithinReach, kOutOfReach };
+  enum class Stores { kReachable, kUnreachable };
   void OnStores(Stores stores, SteadyTime now);  // the result of ProbeStores
 
   // Returns the actions to execute now. Each action is returned once, and a Start is assumed to be executed. Returns
@@ -152,8 +152,8 @@ class RecoveryPlan {
   void StartOne(ChildId id);
   void ReplaceServices(SteadyTime now);
   void RecoverService(ChildId id, Child& child);
-  bool IsSpare(ChildId id) const;
-  void LeadTrainers(SteadyTime now);
+  bool IsRedundant(ChildId id) const;
+  void AdvanceTrainers(SteadyTime now);
   void BeginGroup(SteadyTime now);
   void EndGroup(SteadyTime now);
   void DecideGroup(SteadyTime now);
@@ -161,8 +161,8 @@ class RecoveryPlan {
   void EndStragglers(SteadyTime now);
   void SignalTrainers(int signal_number);
 
-  void DoubtStores(const Failure& failure);
-  bool MayStartAgain(SteadyTime now);
+  void RequireStoreProbe(const Failure& failure);
+  bool MayRestart(SteadyTime now);
   bool GiveUpOnBadInput();
   bool GiveUpOnStores();
   void GiveUpWhenSettled(SteadyTime now);
@@ -181,10 +181,10 @@ class RecoveryPlan {
   std::optional<SteadyTime> group_due_;                         // when the next group starts
   bool group_killed_ = false;
   // The failure that a store may have caused; nullopt once a probe has reached all stores.
-  std::optional<Failure> store_doubt_;
-  std::optional<SteadyTime> stores_away_since_, next_look_at_;
-  bool stores_given_up_ = false;
-  std::optional<SteadyTime> hopeless_since_;  // when a limit was exceeded; the plan gives up `consequences` later
+  std::optional<Failure> suspected_store_failure_;
+  std::optional<SteadyTime> stores_unreachable_since_, next_probe_at_;
+  bool stores_timed_out_ = false;
+  std::optional<SteadyTime> failed_since_;  // when a limit was exceeded; the plan gives up `consequences` later
   bool over_ = false;
   std::vector<Action> actions_;
   std::optional<SteadyTime> wake_at_;

@@ -317,7 +317,7 @@ TEST_F(RecoveryPlanTest, ServersMayDieWhileTrainersAreRestarted) {
 TEST_F(RecoveryPlanTest, AfterA74TrainersAreStartedOnceTheStoresAreWithinReach) {
   StartAll();
   FailOnTheStore();
-  StoresAre(kWithinReach);
+  StoresAre(kReachable);
   EXPECT_EQ(plan_->WakeAt(), now_);
   EXPECT_THAT(Next(), ElementsAre("incarnation 8 (total 2, counted 1)", "start trainer-0"));
   Ready(kTrainer0);
@@ -329,17 +329,17 @@ TEST_F(RecoveryPlanTest, StoresThatComeBackInTimeCostNoMoreThanTheOneFailure) {
   FailOnTheStore();
   for (int look = 0; look < 3; ++look) {
     now_ += milliseconds(400);  // duration of a probe
-    StoresAre(kOutOfReach);
+    StoresAre(kUnreachable);
     EXPECT_THAT(Next(), IsEmpty());
     EXPECT_THAT(NextWhenDue(), ElementsAre("probe stores"));
   }
-  StoresAre(kWithinReach);
+  StoresAre(kReachable);
   EXPECT_THAT(Next(), ElementsAre("incarnation 8 (total 2, counted 1)", "start trainer-0"));
   Ready(kTrainer0);
   Next();
   // A successful probe resets the time: the next outage has the full store_patience again.
   FailOnTheStore();
-  StoresAre(kOutOfReach);
+  StoresAre(kUnreachable);
   EXPECT_THAT(NextAfter(milliseconds(5000)), ElementsAre("probe stores"));
 }
 
@@ -347,10 +347,10 @@ TEST_F(RecoveryPlanTest, StoresThatStayAwayEndTheRunAndNobodyIsStartedMeanwhile)
   StartAll();
   FailOnTheStore();
   const SteadyTime first_look = now_;
-  StoresAre(kOutOfReach);
+  StoresAre(kUnreachable);
   std::vector<std::string> actions = NextWhenDue();
   while (actions == std::vector<std::string>{"probe stores"}) {
-    StoresAre(kOutOfReach);
+    StoresAre(kUnreachable);
     actions = NextWhenDue();
   }
   EXPECT_THAT(actions, ElementsAre("give up on stores trainer-0"));
@@ -364,10 +364,10 @@ TEST_F(RecoveryPlanTest, ServicesThatMissedAStoreWaitForItTooAndOneLookServesAll
   End(kServer1, Code(74));
   Next();
   EXPECT_THAT(NextWhenDue(), ElementsAre("probe stores"));
-  StoresAre(kOutOfReach);
+  StoresAre(kUnreachable);
   EXPECT_THAT(Next(), IsEmpty());
   EXPECT_THAT(NextWhenDue(), ElementsAre("probe stores"));
-  StoresAre(kWithinReach);
+  StoresAre(kReachable);
   EXPECT_THAT(Next(), ElementsAre("start server-0", "start server-1"));
 }
 
@@ -383,7 +383,7 @@ TEST_F(RecoveryPlanTest, WithoutRetriesTheStoresAreNotLookedAt) {
 TEST_F(RecoveryPlanTest, BadInputCountsForMoreThanAStoreThatIsAway) {
   StartAll();
   FailOnTheStore();
-  StoresAre(kOutOfReach);
+  StoresAre(kUnreachable);
   End(kServer1, Code(65));
   EXPECT_THAT(Next(), ElementsAre("give up server-1"));
 }

@@ -237,7 +237,7 @@ std::optional<Stop> RunInProgress::Do(const action::ProbeStores&) {
   if (!stores_.ok() && !was_away) context_.progress.Note("waiting for the store: " + stores_.message());
   if (stores_.ok() && was_away) context_.progress.Note("the store responds again");
   using Stores = RecoveryPlan::Stores;
-  plan_.OnStores(stores_.ok() ? Stores::kWithinReach : Stores::kOutOfReach, Clock::Real().Now());
+  plan_.OnStores(stores_.ok() ? Stores::kReachable : Stores::kUnreachable, Clock::Real().Now());
   return std::nullopt;
 }
 

@@ -1,5 +1,5 @@
-// A pass is the same for every task: hidden activations, a body that measures or exports, and the end of what they
-// stored. What is measured is the TaskEvaluation's part. RunPass repeats a pass on DataLoss with new tensor names,
+// A pass is the same for every task: it computes hidden activations, calls a body that measures or exports, and drops
+// the stored tensors. TaskEvaluation computes the metric. RunPass repeats a pass on DataLoss with new tensor names,
 // because a restarted server has lost stored rows. After any other error it drops the stored rows if the servers answer
 // soon, because other runs may share the servers.
 #include "services/trainer/evaluation/evaluation.h"

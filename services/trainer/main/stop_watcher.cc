@@ -48,7 +48,7 @@ void StopWatcher::WatchForStall(const std::stop_token& ended, uint64_t first) {
   while (!ended.stop_requested() && stepping_ && steps_ < first + kStepsUntilStopped) {
     const bool is_in_pieces = is_in_pieces_, is_computing = is_computing_;
     const uint64_t now = progress_;
-    if (is_meeting_ || is_computing || seen != now) {
+    if (is_communicating_ || is_computing || seen != now) {
       step_stall = Deadline::After(longest_stall_);
       piece_stall = Deadline::After(longest_piece_);
     } else if ((is_in_pieces ? piece_stall : step_stall).HasPassed()) {
@@ -63,7 +63,7 @@ void StopWatcher::WatchForStall(const std::stop_token& ended, uint64_t first) {
 void StopWatcher::WatchBatchAhead(const std::stop_token& ended) {
   while (!ended.stop_requested() && !saved_) Clock::Real().SleepFor(kTick);
   const Deadline stall = Deadline::After(longest_stall_);
-  while (!ended.stop_requested() && !is_meeting_ && progress_ == progress_when_saved_) {
+  while (!ended.stop_requested() && !is_communicating_ && progress_ == progress_when_saved_) {
     if (stall.HasPassed()) {
       Log(Level::kWarning, "a server does not respond: ending without the next mini-batch, which is not needed");
       return GiveUpServers();

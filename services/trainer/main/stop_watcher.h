@@ -49,15 +49,15 @@ class StopWatcher {
   }
 
   // Scope in which the training thread communicates with the other trainers: waiting for them is not a stall.
-  class Meeting {
+  class CommunicationScope {
    public:
-    explicit Meeting(StopWatcher& watcher) : watcher_(watcher) { watcher_.is_meeting_ = true; }
-    ~Meeting() {
+    explicit CommunicationScope(StopWatcher& watcher) : watcher_(watcher) { watcher_.is_communicating_ = true; }
+    ~CommunicationScope() {
       ++watcher_.progress_;
-      watcher_.is_meeting_ = false;
+      watcher_.is_communicating_ = false;
     }
-    Meeting(const Meeting&) = delete;
-    Meeting& operator=(const Meeting&) = delete;
+    CommunicationScope(const CommunicationScope&) = delete;
+    CommunicationScope& operator=(const CommunicationScope&) = delete;
 
    private:
     StopWatcher& watcher_;
@@ -87,7 +87,7 @@ class StopWatcher {
   std::atomic<uint64_t> steps_ = 0;                // atomic, because the training thread counts
   std::atomic<uint64_t> progress_ = 0;             // likewise
   std::atomic<bool> is_in_pieces_ = false;         // likewise; whether a piece began after the last step
-  std::atomic<bool> is_meeting_ = false;           // likewise
+  std::atomic<bool> is_communicating_ = false;     // likewise
   std::atomic<bool> is_computing_ = false;         // likewise
   std::atomic<bool> stepping_ = true;              // atomic, because the training thread clears it
   std::atomic<bool> saved_ = false;                // likewise

@@ -108,7 +108,7 @@ TEST_F(StopWatcherTest, WaitingForTheOthersIsNoStall) {
   WatchedCollective group(std::make_unique<collective::SelfCollective>(), watcher);
   watcher.TrainingBegins();
   {
-    const StopWatcher::Meeting meeting(watcher);
+    const StopWatcher::CommunicationScope scope(watcher);
     telemetry::StopSignal::Install().Request(SIGTERM);
     EXPECT_TRUE(Comes([&] { return watcher.requested().load(); }));
     EXPECT_FALSE(watcher.stalled().stop_requested());

@@ -20,23 +20,23 @@ class WatchedCollective final : public collective::Collective {
   uint32_t size() const override { return group_->size(); }
   const char* backend() const override { return group_->backend(); }
   Status AllReduceSum(std::span<float> values, Deadline deadline) override {
-    const StopWatcher::Meeting meeting(watcher_);
+    const StopWatcher::CommunicationScope scope(watcher_);
     return group_->AllReduceSum(values, deadline);
   }
   Status AllReduceSum(std::span<double> values, Deadline deadline) override {
-    const StopWatcher::Meeting meeting(watcher_);
+    const StopWatcher::CommunicationScope scope(watcher_);
     return group_->AllReduceSum(values, deadline);
   }
   Status Broadcast(std::span<std::byte> bytes, Rank root, Deadline deadline) override {
-    const StopWatcher::Meeting meeting(watcher_);
+    const StopWatcher::CommunicationScope scope(watcher_);
     return group_->Broadcast(bytes, root, deadline);
   }
   Result<std::vector<std::byte>> AllGather(std::span<const std::byte> bytes, Deadline deadline) override {
-    const StopWatcher::Meeting meeting(watcher_);
+    const StopWatcher::CommunicationScope scope(watcher_);
     return group_->AllGather(bytes, deadline);
   }
   Status Barrier(Deadline deadline) override {
-    const StopWatcher::Meeting meeting(watcher_);
+    const StopWatcher::CommunicationScope scope(watcher_);
     return group_->Barrier(deadline);
   }
   void Abandon() override { group_->Abandon(); }

@@ -21,8 +21,7 @@ inline constexpr ChildId kSampler0{Role::kSampler, 0};
 inline constexpr ChildId kTrainer0{Role::kTrainer, 0};
 inline constexpr ChildId kTrainer1{Role::kTrainer, 1};
 
-inline constexpr auto kWithinReach = RecoveryPlan::Stores::kWithinReach,
-                      kOutOfReach = RecoveryPlan::Stores::kOutOfReach;
+inline constexpr auto kReachable = RecoveryPlan::Stores::kReachable, kUnreachable = RecoveryPlan::Stores::kUnreachable;
 
 inline constexpr process::ExitState kDone{0, 0};
 inline constexpr process::ExitState kKilled{0, SIGKILL};
