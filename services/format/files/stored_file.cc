@@ -18,7 +18,7 @@ Status VerifyStoredFile(storage::ObjectStore& store, const std::string& key, con
   std::vector<std::byte> bytes;
   for (uint64_t block = 0; block < entry.block_hashes.size(); ++block) {
     const storage::ByteRange range = BlockRange(entry, block);
-    if (go_on && !go_on(range.offset)) return Cancelled("verifying " + key + " was asked to end");
+    if (go_on && !go_on(range.offset)) return Cancelled("stop requested while verifying " + key);
     bytes.resize(range.length);
     RETURN_IF_ERROR(store.ReadRange(key, range, bytes));
     RETURN_IF_ERROR(CheckBlock(entry, block, bytes, key));

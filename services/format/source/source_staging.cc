@@ -20,8 +20,8 @@
 namespace espalier::format {
 namespace {
 
-// Returns true if an ETag can be the MD5 of the object. It is not for multipart uploads ("...-3") and for some
-// encrypted objects; the latter cannot be told from an MD5.
+// Returns true if an ETag has the form of an MD5. The ETag of a multipart upload ("...-3") does not. The ETag of some
+// encrypted objects has the form but is not the MD5 of the contents.
 bool MayBeMd5(const std::string& tag) {
   return tag.size() == 32 && tag.find_first_not_of("0123456789abcdef") == std::string::npos;
 }
@@ -126,8 +126,8 @@ class Staging {
     return fdatasync(partial.descriptor) == 0 ? Status() : FromErrno(errno, "syncing " + partial.path);
   }
 
-  // Compares the MD5 of a file with the ETag. If they differ, downloads the file again: damage in transit gives another
-  // MD5 the second time, whereas an ETag that is not an MD5 differs from the same MD5 again, which is accepted.
+  // Compares the MD5 of a file with the ETag. If they differ, downloads the file again. If both downloads have the same
+  // MD5, the ETag is not an MD5, and the file is accepted. Otherwise the first download was damaged in transit.
   Status CheckMd5(const SourceFile& file, const storage::BlockDownload& download, storage::PartialFile partial,
                   const storage::DownloadOptions& options) {
     const Result<std::string> first = ComputeMd5(partial, file.size_bytes);

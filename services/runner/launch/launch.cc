@@ -32,8 +32,8 @@ run::RunOutcome Failed(const Status& status) {
   return outcome;
 }
 
-// Returns the outcome of an error before the run has started. Errors of the input are the user's then (64 instead of
-// 65).
+// Returns the outcome of an error before the run has started. Errors of the input then have exit code 64 instead of
+// 65.
 run::RunOutcome Refused(const Status& status) {
   run::RunOutcome outcome = Failed(status);
   if (outcome.code == ExitCode::kBadInput) outcome.code = ExitCode::kBadDocument;

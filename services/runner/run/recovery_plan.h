@@ -13,8 +13,8 @@
 // - Exit code 75 is a stop from outside and not counted as a failure. A program may also exit with it to be retried
 //   later (EX_TEMPFAIL). Therefore, if groups of a program repeatedly end with 75 soon after their start, all such ends
 //   but the first are counted.
-// - Which of several ends is the cause, and which are counted, is the policy that the operator has, too
-//   (base/failure_policy.h).
+// - base/failure_policy.h, which the operator uses too, decides which of several failures is the cause, and which
+//   failures are counted.
 // - After exit code 74, the job's stores are probed before anything is restarted. While a store is unreachable, nothing
 //   is restarted; if it stays unreachable, the run ends.
 #pragma once
@@ -166,8 +166,8 @@ class RecoveryPlan {
   bool GiveUpOnBadInput();
   bool GiveUpOnStores();
   void GiveUpWhenSettled(SteadyTime now);
-  // Returns the failure of the children that `includes` holds for whose end is most likely the cause; of equal ones the
-  // first.
+  // Considers the failed children for which `includes` returns true, and returns the failure that is most likely the
+  // cause (the first of several equally likely ones).
   Failure Cause(const std::function<bool(ChildId)>& includes) const;
   std::chrono::milliseconds DelayAfter(int64_t failures) const;
   void WakeBy(SteadyTime time);

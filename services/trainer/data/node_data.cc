@@ -231,7 +231,7 @@ Status NodeData::SetOutputs(int64_t num_outputs) {
   }
   if (has_labels_ && loss_kind_ != LossKind::kCrossEntropy && num_outputs != label_width_) {
     return InvalidArgument("the model has " + std::to_string(num_outputs) + " outputs, but column '" + label_ +
-                           "' has " + std::to_string(label_width_) + " values a node");
+                           "' has " + std::to_string(label_width_) + " values per node");
   }
   num_outputs_ = num_outputs;
   return Status();
