@@ -44,8 +44,8 @@ constexpr const char* kFetchFooter = R"(Examples:
   kubectl espalier fetch cora --use-job-credentials --endpoint http://127.0.0.1:9000
 
 Credentials are those of the environment (AWS_ACCESS_KEY_ID and the other names of AWS's tools), or with
---use-job-credentials the job's Secret. Every file is verified by the manifest; a fetch that was broken off goes on
-where it was when it is asked for again. `espalier verify DIR` checks the folder later.)";
+--use-job-credentials the job's Secret. Every file is verified by the manifest; repeat an
+interrupted fetch to continue it. `espalier verify DIR` checks the folder later.)";
 constexpr const char* kSuspendFooter = R"(Example:
   kubectl espalier suspend cora     # a checkpoint is written, the pods go
   kubectl espalier resume cora)";

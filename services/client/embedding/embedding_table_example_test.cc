@@ -21,7 +21,7 @@ Result<double> MoveTowards(EmbeddingTable& table, const std::vector<int64_t>& id
   for (size_t i = 0; i < rows.size(); ++i) {
     const float difference = rows[i] - targets[i];
     loss += difference * difference;
-    rows[i] = 2 * difference;  // the gradient, in the place of the value
+    rows[i] = 2 * difference;  // the gradient replaces the value
   }
   RETURN_IF_ERROR(table.Step(ids, rows, /*learning_rate=*/0.1));
   return loss;

@@ -74,10 +74,10 @@ std::vector<int64_t> TrainAmounts() {
 }
 
 // [example]
-// One epoch over this rank's orders, their labels with them; what a loop does with a batch is to add the labels up.
+// Runs one epoch over this rank's orders with their labels, and returns the sum of the labels.
 Result<int64_t> SumOfAmounts(const DistGraph& graph, EdgeTypeId orders, EdgeTypeId rev_orders) {
   EdgeLoaderOptions options{.batch_size = 24};
-  options.negatives.count = 0;                       // the edges themselves are asked about
+  options.negatives.count = 0;                       // the task is about the edges themselves
   options.reverse_types = {{orders, rev_orders}};    // exclude='reverse_types'
   options.sampling.layers = {{{10, 10}}, {{5, 5}}};  // by layer and edge type
   options.edge_columns = {"amount"};                 // g.edata['amount'][eids]

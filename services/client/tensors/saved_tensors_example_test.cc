@@ -14,11 +14,11 @@ namespace example {
 using namespace espalier;
 using namespace espalier::client;
 
-// Visits of papers, saved after each epoch: goes on where an earlier run of this program has stopped.
+// Counts visits of papers and saves them after each epoch. Resumes from the newest save of an earlier run.
 Result<DistTensor> CountVisits(const DistGraph& graph, NodeTypeId paper, int epochs, const std::string& folder,
                                const std::function<Status(DistTensor& visits, int epoch)>& run_epoch) {
   const DistTensorOptions options{.rows = RowSpace::Nodes(paper), .dtype = DType::kI64, .name = "visits"};
-  // A run that was started anew finds none; one by hand, on servers that went on, those of the run before.
+  // On servers that have not been restarted, the tensor of an earlier run still exists.
   RETURN_IF_ERROR(DistTensor::Drop(graph, options.rows, options.name));
   ASSIGN_OR_RETURN(const std::vector<std::string> saved, ListSavedTensors(folder));
   std::optional<DistTensor> visits;

@@ -97,7 +97,7 @@ Result<double> Epoch(const DistGraph& graph, collective::Collective& group, Dist
 Result<std::string> NewestSaved(const LinkOptions& options) {
   if (options.folder.empty()) return std::string();
   ASSIGN_OR_RETURN(const std::vector<std::string> saved, ListSavedTensors(options.folder, options.stores));
-  if (options.goes_on) return saved.empty() ? std::string() : options.folder + "/" + saved.back();
+  if (options.resume) return saved.empty() ? std::string() : options.folder + "/" + saved.back();
   for (const std::string& name : saved) {
     RETURN_IF_ERROR(RemoveSavedTensors(options.folder + "/" + name, options.stores));
   }
@@ -105,23 +105,23 @@ Result<std::string> NewestSaved(const LinkOptions& options) {
 }
 
 // The saved state of an earlier run.
-struct Kept {
+struct SavedState {
   std::unique_ptr<SavedEmbedding> rows;  // null: rows get their initial values
   std::vector<double> losses;            // of the completed epochs
 };
 
 // Called by rank 0. Also creates the counters from the saved state.
-Result<Kept> Restore(const DistGraph& graph, const LinkOptions& options) {
+Result<SavedState> Restore(const DistGraph& graph, const LinkOptions& options) {
   const adapters::DistEmbeddingOptions rows = OptionsOfRows();
   const DistTensorOptions counts = OptionsOfCounts();
   RETURN_IF_ERROR(DistTensor::Drop(graph, counts.rows, counts.name));  // left by an earlier run on these servers
-  Kept kept;
+  SavedState restored;
   ASSIGN_OR_RETURN(const std::string saved, NewestSaved(options));
-  if (saved.empty()) return kept;
-  ASSIGN_OR_RETURN(kept.rows, SavedEmbedding::Open(graph, saved, {rows.rows, rows.name}, options.stores));
+  if (saved.empty()) return restored;
+  ASSIGN_OR_RETURN(restored.rows, SavedEmbedding::Open(graph, saved, {rows.rows, rows.name}, options.stores));
   ASSIGN_OR_RETURN(const LoadedTensors loaded, LoadTensors(graph, saved, {.stores = options.stores}));
-  kept.losses = nlohmann::json::parse(loaded.notes.at("losses")).get<std::vector<double>>();
-  return kept;
+  restored.losses = nlohmann::json::parse(loaded.notes.at("losses")).get<std::vector<double>>();
+  return restored;
 }
 
 // Called by rank 0 while no rank changes the counters.
@@ -155,14 +155,15 @@ Result<torch::Tensor> RowsInOrder(const DistGraph& graph, DistEmbedding& emb) {
 Result<LinkResult> LearnLinks(const DistGraph& graph, collective::Collective& group, const LinkOptions& options) {
   ASSIGN_OR_RETURN(const auto loader, MakeLoader(graph, options.split));
   const bool is_first = group.rank() == Rank(0);
-  Kept kept;
+  SavedState restored;
   if (is_first) {
-    ASSIGN_OR_RETURN(kept, Restore(graph, options));
+    ASSIGN_OR_RETURN(restored, Restore(graph, options));
   }
   LinkResult result;
-  result.losses = std::move(kept.losses);
+  result.losses = std::move(restored.losses);
   RETURN_IF_ERROR(Share(result.losses, group, graph.CallDeadline()));
-  ASSIGN_OR_RETURN(const auto emb, DistEmbedding::Create(graph.embeddings(), group, OptionsOfRows(), kept.rows.get()));
+  ASSIGN_OR_RETURN(const auto emb,
+                   DistEmbedding::Create(graph.embeddings(), group, OptionsOfRows(), restored.rows.get()));
   ASSIGN_OR_RETURN(DistTensor counts,
                    NotFoundToUnavailable(DistTensor::Create(graph, OptionsOfCounts())));  // or opens it
 

@@ -17,7 +17,7 @@ struct LinkOptions {
   std::string split = "links";  // name of an edge split
   uint32_t epochs = 20;
   std::string folder;                       // path or s3:// URI where rank 0 saves after each epoch; empty: not at all
-  bool goes_on = false;                     // resume from the newest save in `folder`; false: remove earlier saves
+  bool resume = false;                      // resume from the newest save in `folder`; false: remove earlier saves
   espalier::storage::StoreSettings stores;  // for an s3:// URI
 };
 

@@ -69,7 +69,7 @@ TEST(LinkEmbeddingsTest, GoesOnFromWhatWasSavedLast) {
   const espalier::storage::TemporaryFolder folder;
   const LinkResult undisturbed = LearnTogether(2, {.epochs = 4})[0];
   LearnTogether(2, {.epochs = 2, .folder = folder.path()});
-  const std::vector<LinkResult> later = LearnTogether(2, {.epochs = 4, .folder = folder.path(), .goes_on = true});
+  const std::vector<LinkResult> later = LearnTogether(2, {.epochs = 4, .folder = folder.path(), .resume = true});
   ExpectSame(later[0], undisturbed);
   ExpectSame(later[1], undisturbed);
 

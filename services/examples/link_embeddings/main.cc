@@ -42,7 +42,7 @@ Status Run(int argc, char** argv) {
   const espalier::client::Environment environment = espalier::client::ProcessEnvironment();
   const std::string output = espalier::FindValue(environment, "ESPALIER_OUTPUT");
   if (output.starts_with('/') || output.starts_with("s3://")) options.folder = output + "/link-embeddings";
-  options.goes_on = espalier::FindValue(environment, "ESPALIER_RESUME") == "auto";
+  options.resume = espalier::FindValue(environment, "ESPALIER_RESUME") == "auto";
   ASSIGN_OR_RETURN(options.stores, espalier::storage::ParseStoreSettings(environment));
   ASSIGN_OR_RETURN(const espalier::client::Context context, espalier::client::Initialize(environment));
   ASSIGN_OR_RETURN(const auto graph, espalier::client::DistGraph::Open(context));

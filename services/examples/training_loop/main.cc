@@ -38,7 +38,7 @@ Status WriteResult(const std::string& path, const LoopResult& result) {
 }
 
 // Writes the termination message, which the operator copies to the job's status.
-void LeaveLastWords(const LoopOptions& options, const LoopResult& result) {
+void ReportResult(const LoopOptions& options, const LoopResult& result) {
   espalier::telemetry::TerminationMessage message;
   message.message = "trained";
   message.metrics = {{"epochs", options.epochs}, {"loss", result.last_loss}, {"testAccuracy", result.test_accuracy}};
@@ -57,11 +57,11 @@ Status Run(int argc, char** argv) {
   }
   const std::string folder = FindFolder(environment);
   options.state_path = folder.empty() ? "" : folder + "/training-loop.state";
-  options.goes_on = espalier::FindValue(environment, "ESPALIER_RESUME") == "auto";
+  options.resume = espalier::FindValue(environment, "ESPALIER_RESUME") == "auto";
   ASSIGN_OR_RETURN(const espalier::client::Context context, espalier::client::Initialize(environment));
   ASSIGN_OR_RETURN(const LoopResult result, TrainWithOthers(context, options));
   if (context.rank.value > 0) return Status();
-  LeaveLastWords(options, result);
+  ReportResult(options, result);
   return WriteResult(folder.empty() ? "" : folder + "/result.json", result);
 }
 

@@ -27,7 +27,7 @@ std::vector<double> SoftmaxRegression::MakeInput(const Batch& batch, uint32_t se
   return input;
 }
 
-Sums SoftmaxRegression::Look(const Batch& batch) const {
+Sums SoftmaxRegression::ComputeSums(const Batch& batch) const {
   Sums sums{std::vector<double>(weights_.size() + 2)};
   const auto labels = batch.labels.values<int64_t>();
   std::vector<double> probability(num_classes_);

@@ -22,7 +22,7 @@ struct Sums {
   // classified seeds
   std::vector<double> values;
   double loss() const { return values[values.size() - 2]; }
-  double right() const { return values.back(); }
+  double num_correct() const { return values.back(); }
 };
 
 // A model for nodes with F features and C classes. Owned by one thread.
@@ -31,7 +31,7 @@ class SoftmaxRegression {
   SoftmaxRegression(int64_t num_features, int64_t num_classes);
 
   // Returns the sums over the seeds of `batch`, whose labels must be in [0, C).
-  Sums Look(const Batch& batch) const;
+  Sums ComputeSums(const Batch& batch) const;
   // Does one step of gradient descent on the mean loss of the `num_seeds` seeds that `sums` is over.
   void Step(const Sums& sums, double num_seeds, double learning_rate);
 

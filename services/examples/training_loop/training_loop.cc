@@ -48,11 +48,11 @@ Result<Sums> Epoch(const DistGraph& graph, Loader& loader, uint32_t epoch, doubl
   for (;;) {
     ASSIGN_OR_RETURN(const std::optional<Batch> batch, loader.Next());
     if (!batch) return all;  // all ranks have the same number of batches
-    Sums sums = model.Look(*batch);
+    Sums sums = model.ComputeSums(*batch);
     RETURN_IF_ERROR(group.AllReduceSum(std::span<double>(sums.values), graph.CallDeadline()));  // one deadline per step
     model.Step(sums, batch->blocks.global_num_seeds, learning_rate);
     all.values[0] += sums.loss();
-    all.values[1] += sums.right();
+    all.values[1] += sums.num_correct();
   }
 }
 
@@ -61,7 +61,7 @@ Result<uint32_t> Restore(const LoopOptions& options, SoftmaxRegression& model, c
                          Deadline deadline) {
   std::vector<double> state(1 + model.weights().size());
   std::ifstream file(options.state_path, std::ios::binary);
-  if (group.rank() == Rank(0) && options.goes_on && file) {
+  if (group.rank() == Rank(0) && options.resume && file) {
     const auto size_bytes = static_cast<std::streamsize>(state.size() * sizeof(double));
     if (!file.read(reinterpret_cast<char*>(state.data()), size_bytes)) return DataLoss(options.state_path);
   }
@@ -95,8 +95,8 @@ Result<LoopResult> TrainWithOthers(const Context& context, const LoopOptions& op
     result.last_loss = sums.loss() / static_cast<double>(train_nodes.size());
     if (context.rank == Rank(0) && !options.state_path.empty()) RETURN_IF_ERROR(Save(options, epoch + 1, model));
   }
-  ASSIGN_OR_RETURN(const Sums looked, Epoch(*graph, *test, 0, 0, model, *group));
-  result.test_accuracy = looked.right() / static_cast<double>(test_nodes.size());
+  ASSIGN_OR_RETURN(const Sums evaluated, Epoch(*graph, *test, 0, 0, model, *group));
+  result.test_accuracy = evaluated.num_correct() / static_cast<double>(test_nodes.size());
   result.weights = model.weights();
   return result;
 }

@@ -11,7 +11,7 @@ namespace example {
 struct LoopOptions {
   uint32_t epochs = 10;
   std::string state_path;  // file where rank 0 saves the weights after each epoch; empty: not at all
-  bool goes_on = false;    // resume from that file
+  bool resume = false;     // resume from that file
 };
 
 struct LoopResult {

@@ -57,7 +57,7 @@ Status SendFile(HostSession& session, const FileToSend& file, const telemetry::S
     ASSIGN_OR_RETURN(std::string bytes, ReadBlock(file, block));
     report->bytes_sent += bytes.size();
     RETURN_IF_ERROR(session.Send({{"do", "block"}, {"index", block}}, std::move(bytes), &heartbeat));
-    RETURN_IF_ERROR(session.Look());  // reports an error such as a full disk before all blocks are sent
+    RETURN_IF_ERROR(session.PollMessages());  // reports an error such as a full disk before all blocks are sent
     on_block();
   }
   ASSIGN_OR_RETURN(const Message received,

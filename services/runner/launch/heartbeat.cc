@@ -21,7 +21,7 @@ Status Heartbeat::Beat() {
   for (HostSession* host : hosts_) {
     if (!host->is_listening()) continue;
     RETURN_IF_ERROR(host->Send({{"do", "ping"}}));
-    RETURN_IF_ERROR(host->Look());
+    RETURN_IF_ERROR(host->PollMessages());
   }
   return Status();
 }

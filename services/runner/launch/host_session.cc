@@ -1,6 +1,6 @@
 // ssh is a child process with three pipes: messages through its standard input and output, and errors of ssh and of the
-// host through its standard error, of which the last bytes are kept. When the output ends, Over waits briefly for ssh's
-// exit code, because the code and standard error explain the failure better than the broken pipe.
+// host through its standard error, of which the last bytes are kept. When the output ends, EndConnection waits briefly
+// for ssh's exit code, because the code and standard error explain the failure better than the broken pipe.
 #include "services/runner/launch/host_session.h"
 
 #include <fcntl.h>
@@ -22,7 +22,7 @@ constexpr size_t kMaxStderrBytes = 4096;
 // Limits one ReadErrors, so that a host that writes to standard error without end does not block the caller.
 constexpr int kMaxReads = 16;
 // Limits the messages kept for a later Await. A correct host sends hardly any before they are requested.
-constexpr size_t kMaxKept = 4;
+constexpr size_t kMaxUnread = 4;
 // Bytes of a message that are sent between two beats. Even a slow connection transfers them within kSendPatience.
 constexpr size_t kPieceBytes = size_t{64} << 10;
 constexpr std::chrono::seconds kSendPatience{60};
@@ -82,19 +82,19 @@ Status HostSession::AwaitHello(const telemetry::StopSignal& stop, Deadline deadl
   for (const nlohmann::json& name : hello.head.value("missing", nlohmann::json::array())) {
     if (name.is_string()) missing_.push_back(OneLine(name.get<std::string>()));
   }
-  has_said_hello_ = true;
+  has_received_hello_ = true;
   return Status();
 }
 
 Status HostSession::Send(nlohmann::json head, std::string body, Heartbeat* heartbeat) {
-  if (over_.has_value()) return *over_;
+  if (end_reason_.has_value()) return *end_reason_;
   const std::string bytes = Encode({std::move(head), std::move(body)});
   Status failed;
   is_sending_ = true;
   for (size_t begin = 0; begin < bytes.size() && failed.ok(); begin += kPieceBytes) {
     const std::string_view piece = std::string_view(bytes).substr(begin, kPieceBytes);
     const Status sent = pipe_->SendBytes(piece, Deadline::After(kSendPatience));
-    failed = sent.ok() ? sent : Over(sent);
+    failed = sent.ok() ? sent : EndConnection(sent);
     if (failed.ok() && heartbeat != nullptr) failed = heartbeat->Beat();
   }
   is_sending_ = false;
@@ -102,51 +102,52 @@ Status HostSession::Send(nlohmann::json head, std::string body, Heartbeat* heart
 }
 
 Result<std::vector<Message>> HostSession::Receive() {
-  std::vector<Message> messages(std::make_move_iterator(kept_.begin()), std::make_move_iterator(kept_.end()));
-  kept_.clear();
-  if (over_.has_value()) return messages.empty() ? Result<std::vector<Message>>(*over_) : messages;
+  std::vector<Message> messages(std::make_move_iterator(unread_.begin()), std::make_move_iterator(unread_.end()));
+  unread_.clear();
+  if (end_reason_.has_value()) return messages.empty() ? Result<std::vector<Message>>(*end_reason_) : messages;
   ReadErrors();
   Result<std::vector<Message>> fresh = pipe_->Receive();
   if (!fresh.ok()) {
-    const Status why = Over(fresh.status());
+    const Status why = EndConnection(fresh.status());
     return messages.empty() ? Result<std::vector<Message>>(why) : messages;
   }
   std::move(fresh->begin(), fresh->end(), std::back_inserter(messages));
   return messages;
 }
 
-Status HostSession::Look() {
-  if (!over_.has_value()) {
+Status HostSession::PollMessages() {
+  if (!end_reason_.has_value()) {
     ReadErrors();
     Result<std::vector<Message>> fresh = pipe_->Receive();
     if (!fresh.ok()) {
-      (void)Over(fresh.status());
+      (void)EndConnection(fresh.status());
       fresh = std::vector<Message>();
     }
     for (Message& message : *fresh) {
       const std::string is = message.Text("is");
       if (is == "failed") return ParseFailure(*this, message);
       if (is == "pong") continue;
-      if (kept_.size() == kMaxKept) return Over(InvalidArgument("it sends too many unexpected messages"));
-      kept_.push_back(std::move(message));
+      if (unread_.size() == kMaxUnread) return EndConnection(InvalidArgument("too many unexpected messages"));
+      unread_.push_back(std::move(message));
     }
   }
-  return over_.has_value() && kept_.empty() ? *over_ : Status();
+  return end_reason_.has_value() && unread_.empty() ? *end_reason_ : Status();
 }
 
 Result<Message> HostSession::Await(const std::string& is, const telemetry::StopSignal& stop, Deadline deadline,
                                    Heartbeat& heartbeat) {
   while (true) {
-    RETURN_IF_ERROR(Look());
-    const auto found = std::find_if(kept_.begin(), kept_.end(), [&](const Message& m) { return m.Text("is") == is; });
-    if (found != kept_.end()) {
+    RETURN_IF_ERROR(PollMessages());
+    const auto found =
+        std::find_if(unread_.begin(), unread_.end(), [&](const Message& m) { return m.Text("is") == is; });
+    if (found != unread_.end()) {
       Message message = std::move(*found);
-      kept_.erase(found);
+      unread_.erase(found);
       return message;
     }
-    if (over_.has_value()) return *over_;
+    if (end_reason_.has_value()) return *end_reason_;
     if (stop.requested()) return Cancelled("stopped while waiting for " + host_.name);
-    if (deadline.HasPassed()) return Over(DeadlineExceeded("no response in time"));
+    if (deadline.HasPassed()) return EndConnection(DeadlineExceeded("no response in time"));
     RETURN_IF_ERROR(heartbeat.Beat());
     pollfd polled[] = {{output_.get(), POLLIN, 0}, {error_.get(), POLLIN, 0}, {stop.descriptor(), POLLIN, 0}};
     const auto longest = std::min<std::chrono::nanoseconds>(deadline.Remaining(), kLongestWait);
@@ -160,14 +161,14 @@ void HostSession::ReadErrors() {
     const ssize_t count = read(error_.get(), bytes.data(), bytes.size());
     if (count < 0) return;
     if (count == 0) return error_.Close();
-    said_.append(bytes.data(), static_cast<size_t>(count));
-    if (said_.size() > kMaxStderrBytes) said_.erase(0, said_.size() - kMaxStderrBytes);
+    ssh_errors_.append(bytes.data(), static_cast<size_t>(count));
+    if (ssh_errors_.size() > kMaxStderrBytes) ssh_errors_.erase(0, ssh_errors_.size() - kMaxStderrBytes);
   }
 }
 
 // Ends the connection and returns the reason: that of ssh if it exited, otherwise `status`.
-Status HostSession::Over(const Status& status) {
-  if (over_.has_value()) return *over_;
+Status HostSession::EndConnection(const Status& status) {
+  if (end_reason_.has_value()) return *end_reason_;
   input_.Close();
   for (const Deadline deadline = Deadline::After(kEndPatience); !ssh_->Poll().has_value() && !deadline.HasPassed();) {
     pollfd polled{ssh_->descriptor(), POLLIN, 0};
@@ -176,20 +177,21 @@ Status HostSession::Over(const Status& status) {
   ReadErrors();
   const bool closed = status.code() == StatusCode::kUnavailable;
   const std::optional<process::ExitState> exit = ssh_->Poll();
-  over_ = closed && exit.has_value() ? SshFailure(host_.name, options_.program, *exit, said_)
-                                     : status.While("talking to " + host_.name);
-  return *over_;
+  end_reason_ = closed && exit.has_value() ? SshFailure(host_.name, options_.program, *exit, ssh_errors_)
+                                           : status.While("communicating with " + host_.name);
+  return *end_reason_;
 }
 
 void HostSession::Close(Deadline deadline) {
   input_.Close();
   while (ssh_.has_value() && !ssh_->Poll().has_value() && !deadline.HasPassed()) {
     ReadErrors();
-    if (!over_.has_value() && !pipe_->Receive().ok()) over_ = Unavailable(host_.name + " has been left");
-    pollfd polled[] = {{ssh_->descriptor(), POLLIN, 0}, {over_.has_value() ? -1 : output_.get(), POLLIN, 0}};
+    if (!end_reason_.has_value() && !pipe_->Receive().ok())
+      end_reason_ = Unavailable(host_.name + ": the connection was closed");
+    pollfd polled[] = {{ssh_->descriptor(), POLLIN, 0}, {end_reason_.has_value() ? -1 : output_.get(), POLLIN, 0}};
     poll(polled, std::size(polled), static_cast<int>(std::chrono::ceil<milliseconds>(deadline.Remaining()).count()));
   }
-  if (!over_.has_value()) over_ = Unavailable(host_.name + " has been left");
+  if (!end_reason_.has_value()) end_reason_ = Unavailable(host_.name + ": the connection was closed");
 }
 
 }  // namespace espalier::launch

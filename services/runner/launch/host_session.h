@@ -54,14 +54,14 @@ class HostSession {
   Result<Message> Await(const std::string& is, const telemetry::StopSignal& stop, Deadline deadline,
                         Heartbeat& heartbeat);
   // Keeps the messages that have arrived for a later Await; does not block. A message `failed` becomes an error.
-  Status Look();
+  Status PollMessages();
   // Closes the connection because of `reason`, which all later calls return.
-  Status GiveUp(const Status& reason) { return Over(reason); }
+  Status GiveUp(const Status& reason) { return EndConnection(reason); }
   // Returns the descriptors for poll().
   std::vector<int> descriptors() const { return {output_.get(), error_.get()}; }
-  bool is_over() const { return over_.has_value(); }
+  bool is_over() const { return end_reason_.has_value(); }
   // Returns whether the host has sent `hello` and no Send is in progress, so that a ping can be sent.
-  bool is_listening() const { return has_said_hello_ && !is_sending_; }
+  bool is_listening() const { return has_received_hello_ && !is_sending_; }
   uint64_t bytes_received() const { return pipe_->bytes_received(); }
   // Closes the host's input, upon which the host stops its processes and ends. Blocks until ssh has ended or the
   // deadline passes.
@@ -69,7 +69,7 @@ class HostSession {
 
  private:
   HostSession(Host host, SessionOptions options) : host_(std::move(host)), options_(std::move(options)) {}
-  Status Over(const Status& status);
+  Status EndConnection(const Status& status);
   void ReadErrors();
   void CloseDescriptors();
 
@@ -80,10 +80,10 @@ class HostSession {
   std::string program_folder_;
   std::vector<std::string> missing_;
   Descriptor input_, output_, error_;  // this process's ends
-  std::string said_;                   // the last 4096 bytes of standard error
-  bool has_said_hello_ = false, is_sending_ = false;
-  std::deque<Message> kept_;    // messages that Look has kept
-  std::optional<Status> over_;  // why the connection has ended
+  std::string ssh_errors_;             // the last 4096 bytes of standard error
+  bool has_received_hello_ = false, is_sending_ = false;
+  std::deque<Message> unread_;        // messages that PollMessages has kept
+  std::optional<Status> end_reason_;  // why the connection has ended
   std::optional<MessagePipe> pipe_;
   std::optional<process::ChildProcess> ssh_;
 };

@@ -387,7 +387,7 @@ TEST_F(LaunchTest, AHostThatSaysWhatNobodyAskedForIsLeft) {
   for (int i = 0; i < 100; ++i) text += lengths + head;
   WriteText(root_ / "said", text);
   LetSshBe("cat " + (root_ / "said").string() + "; exec sleep 100\n");
-  EXPECT_THAT(Quietly().error, HasSubstr("it sends too many unexpected messages"));
+  EXPECT_THAT(Quietly().error, HasSubstr("too many unexpected messages"));
 }
 
 TEST_F(LaunchTest, WhatIsWrongWithAHostIsSaidBeforeAnythingRuns) {

@@ -233,7 +233,7 @@ std::optional<Stop> RunInProgress::Do(const action::Recovering& recovering) {
 
 std::optional<Stop> RunInProgress::Do(const action::ProbeStores&) {
   const bool was_away = !stores_.ok();
-  stores_ = context_.stores.Look();
+  stores_ = context_.stores.Check();
   if (!stores_.ok() && !was_away) context_.progress.Note("waiting for the store: " + stores_.message());
   if (stores_.ok() && was_away) context_.progress.Note("the store responds again");
   using Stores = RecoveryPlan::Stores;

@@ -14,7 +14,7 @@ StoreProbe::StoreProbe(const job::DistTraining& job, const storage::StoreOpener&
   }
 }
 
-Status StoreProbe::Look() const {
+Status StoreProbe::Check() const {
   for (const auto& [store, prefix] : stores_) {
     // Any key will do, because NotFound is also a response.
     Status status = store->Head(storage::JoinKey(prefix, "manifest.json")).status();

@@ -62,7 +62,7 @@ class StoreProbeTest : public ::testing::Test {
 
 TEST_F(StoreProbeTest, LooksAtGraphPartitionsAndOutputs) {
   for (const char* uri : {"s3://graphs/cora", "s3://bucket/x/partitions", "s3://bucket/x"}) Let(uri, Status());
-  EXPECT_TRUE(Probe().Look().ok());
+  EXPECT_TRUE(Probe().Check().ok());
   EXPECT_THAT(opened_, UnorderedElementsAre("s3://graphs/cora", "s3://bucket/x/partitions", "s3://bucket/x"));
   for (const auto& [uri, store] : stores_) EXPECT_THAT(store->asked(), ElementsAre("below/manifest.json")) << uri;
 }
@@ -71,7 +71,7 @@ TEST_F(StoreProbeTest, TellsTheStoreThatIsOutOfReach) {
   Let("s3://bucket/x", Status());
   for (const Status& away : {Unavailable("connection refused"), DeadlineExceeded("too slow")}) {
     Let("s3://graphs/cora", away);
-    EXPECT_EQ(Probe().Look().ToString(), away.ToString());
+    EXPECT_EQ(Probe().Check().ToString(), away.ToString());
   }
 }
 
@@ -79,14 +79,14 @@ TEST_F(StoreProbeTest, TakesARefusalForAnAnswer) {
   Let("s3://bucket/x", NotFound("there is no object"));
   Let("s3://graphs/cora", Status(StatusCode::kPermissionDenied, "no"));
   Let("s3://bucket/x/partitions", FailedPrecondition("no such bucket"));
-  EXPECT_TRUE(Probe().Look().ok());
+  EXPECT_TRUE(Probe().Check().ok());
 }
 
 TEST_F(StoreProbeTest, LeavesOutWhatCannotBeOpenedOrIsNotThere) {
-  EXPECT_TRUE(Probe().Look().ok());
+  EXPECT_TRUE(Probe().Check().ok());
   job_ = {};
   opened_.clear();
-  EXPECT_TRUE(Probe().Look().ok());
+  EXPECT_TRUE(Probe().Check().ok());
   EXPECT_TRUE(opened_.empty());
 }
 

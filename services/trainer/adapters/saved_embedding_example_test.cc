@@ -18,8 +18,8 @@ using namespace espalier;
 using namespace espalier::client;
 using adapters::DistEmbedding;
 
-// Rows of authors, which rank 0 saves after each epoch: all ranks go on where an earlier run of this program has
-// stopped.
+// Learns rows of authors. Rank 0 saves them after each epoch, and all ranks resume from the newest save of an earlier
+// run.
 Result<std::unique_ptr<DistEmbedding>> LearnAuthors(
     const DistGraph& graph, collective::Collective& group, NodeTypeId author, size_t epochs, const std::string& folder,
     const std::function<Status(DistEmbedding& authors, size_t epoch)>& run_epoch) {
