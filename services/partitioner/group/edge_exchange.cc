@@ -186,7 +186,7 @@ Result<SentEdges> ParseSentEdges(const std::string& text, size_t num_edge_types,
   RETURN_IF_ERROR(fields.ForEach("of_partition", [&](const nlohmann::json& element, const std::string& path) -> Status {
     ASSIGN_OR_RETURN(const format::JsonFields type, format::JsonFields::Of(element, path));
     ASSIGN_OR_RETURN(std::vector<uint64_t> edges, type.UnsignedList("edges"));
-    if (edges.size() != num_partitions) return type.Wrong("edges", "expected one number for each partition");
+    if (edges.size() != num_partitions) return type.InvalidField("edges", "expected one number for each partition");
     sent.of_partition.push_back(std::move(edges));
     return {};
   }));
@@ -201,7 +201,7 @@ Result<SentEdges> ParseSentEdges(const std::string& text, size_t num_edge_types,
   if (sent.max_original_id.size() != num_edge_types || sent.of_partition.size() != num_edge_types) {
     return InvalidArgument("expected " + std::to_string(num_edge_types) + " edge types");
   }
-  if (sent.edges.size() != num_partitions) return fields.Wrong("files", "expected one for each partition");
+  if (sent.edges.size() != num_partitions) return fields.InvalidField("files", "expected one for each partition");
   return sent;
 }
 

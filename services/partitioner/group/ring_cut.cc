@@ -49,7 +49,7 @@ Result<std::vector<format::FileEntry>> ParseFiles(const std::string& text, size_
       files.push_back(std::move(entry));
       return {};
     }));
-    if (files.size() != expected) return fields.Wrong("files", "expected " + std::to_string(expected));
+    if (files.size() != expected) return fields.InvalidField("files", "expected " + std::to_string(expected));
     return files;
   };
   Result<std::vector<format::FileEntry>> files = parse();

@@ -188,7 +188,7 @@ Result<std::vector<uint64_t>> ParseCounts(const std::string& text, size_t num_ed
     ASSIGN_OR_RETURN(const format::JsonFields fields, format::JsonFields::Of(document, ""));
     ASSIGN_OR_RETURN(std::vector<uint64_t> counts, fields.UnsignedList("edges"));
     if (counts.size() == num_edge_types) return counts;
-    return fields.Wrong("edges", "expected " + std::to_string(num_edge_types) + " numbers");
+    return fields.InvalidField("edges", "expected " + std::to_string(num_edge_types) + " numbers");
   };
   Result<std::vector<uint64_t>> counts = parse();
   if (!counts.ok()) return DataLoss("what a process says of its share: " + counts.status().message());
