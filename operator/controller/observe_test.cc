@@ -183,9 +183,11 @@ TEST_F(ObserveTest, AServerThatDoesNotAnswerIsAnErrorAndNoAbsence) {
     return Result<client::HttpResponse>(Unavailable("down"));
   });
   plan::Observed seen;
-  EXPECT_FALSE(Answer({.referenced_secrets = true}, job.Training(), job.client, job.memory, job.now, &seen).ok());
   EXPECT_FALSE(
-      Answer({.vanished_jobs = {"cora-trainer-1"}}, job.Training(), job.client, job.memory, job.now, &seen).ok());
+      PerformLookups({.referenced_secrets = true}, job.Training(), job.client, job.memory, job.now, &seen).ok());
+  EXPECT_FALSE(
+      PerformLookups({.vanished_jobs = {"cora-trainer-1"}}, job.Training(), job.client, job.memory, job.now, &seen)
+          .ok());
   EXPECT_THAT(seen.confirmed_gone, IsEmpty());
 }
 

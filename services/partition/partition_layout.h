@@ -56,7 +56,7 @@ Status CheckNodeColumns(const graph::SourceGraph& graph);
 
 // Returns the layout of a graph, computed in one pass over all edges. The graph should have passed ValidateSourceGraph.
 // Errors that would corrupt a partition are checked again: InvalidArgument for an assignment that does not match the
-// graph or num_partitions and for columns with reserved names; OutOfRange for edges whose ends do not exist.
+// graph or num_partitions and for columns with reserved names; OutOfRange for edges whose endpoints do not exist.
 Result<PartitionLayout> MakePartitionLayout(const graph::SourceGraph& graph, const Assignment& assignment,
                                             uint32_t num_partitions, int threads);
 

@@ -17,7 +17,7 @@ namespace espalier::server {
 // Thread-safe.
 class AnswerCache {
  public:
-  static constexpr size_t kBytesOfAnAnswer = 256;  // bookkeeping overhead of one response
+  static constexpr size_t kOverheadBytes = 256;  // bookkeeping overhead of one response
 
   explicit AnswerCache(size_t max_bytes) : max_bytes_(max_bytes) {}
 
@@ -36,7 +36,7 @@ class AnswerCache {
   };
   using Answers = std::map<Key, Kept>;
 
-  static size_t SizeBytes(const Tensor& answer) { return kBytesOfAnAnswer + answer.size_bytes(); }
+  static size_t SizeBytes(const Tensor& answer) { return kOverheadBytes + answer.size_bytes(); }
   Answers::iterator Erase(Answers::iterator kept) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const size_t max_bytes_;

@@ -9,7 +9,7 @@ namespace {
 // Of `size` bytes, each `letter`.
 Tensor MakeAnswer(size_t size, uint8_t letter) { return Tensor::FromVector(std::vector<uint8_t>(size, letter)); }
 
-size_t SizeOfAnswers(size_t count, size_t size) { return count * (AnswerCache::kBytesOfAnAnswer + size); }
+size_t SizeOfAnswers(size_t count, size_t size) { return count * (AnswerCache::kOverheadBytes + size); }
 
 TEST(KeptAnswersTest, AreFoundByClientAndNumber) {
   AnswerCache answers(1 << 20);

@@ -59,7 +59,8 @@ Status RowOrder::AddEdges(const std::vector<GlobalEdgeId>& edges, const std::vec
                    graph_.GatherNodeRows(graph_.schema().SourceOf(type), sampler::kOriginalIdColumn, sources));
   for (size_t i = 0; i < edges.size(); ++i) {
     edges_.emplace_back(edges[i].value);
-    ends_ = HashCombine(HashCombine(ends_, original_destinations[i]), originals.values<uint64_t>()[i]);
+    endpoint_hash_ =
+        HashCombine(HashCombine(endpoint_hash_, original_destinations[i]), originals.values<uint64_t>()[i]);
   }
   return Status();
 }

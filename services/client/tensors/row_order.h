@@ -24,7 +24,7 @@ class RowOrder {
   Result<std::vector<GlobalRowId>> Next(uint64_t count);
   // Returns a hash of the original endpoint ids of the edges that have been read, in order. After the last edge, equal
   // values of two graphs mean the same edges in the same order. 0 for nodes and own rows.
-  uint64_t ends() const { return ends_; }
+  uint64_t endpoint_hash() const { return endpoint_hash_; }
 
  private:
   Result<std::vector<GlobalNodeId>> NextNodes(NodeTypeId type, uint64_t count);
@@ -46,7 +46,7 @@ class RowOrder {
   uint64_t edges_into_next_ = 0;            // number of in-edges of that destination that are read
   std::vector<uint64_t> next_edges_;        // by partition: global id of the next edge to read
   std::vector<GlobalRowId> edges_;          // edges that are read but not returned yet
-  uint64_t ends_ = 0;
+  uint64_t endpoint_hash_ = 0;
 };
 
 }  // namespace espalier::client

@@ -58,7 +58,7 @@ TEST_P(RowOrderTest, HowManyEdgesAreAskedForAtOnceDoesNotMatter) {
     const std::vector<GlobalRowId> expected = RowsIn(at_once);
     RowOrder few(*graph_, space, /*edges_per_request=*/7);
     EXPECT_EQ(RowsIn(few), expected);
-    EXPECT_EQ(few.ends(), at_once.ends());
+    EXPECT_EQ(few.endpoint_hash(), at_once.endpoint_hash());
   }
 }
 
@@ -66,7 +66,7 @@ TEST_P(RowOrderTest, TheHashOfEndsIsThatOfTheGraphsEdges) {
   const auto ends_of = [](const DistGraph& graph, EdgeTypeId type) {
     RowOrder order(graph, RowSpace::Edges(type));
     RowsIn(order);
-    return order.ends();
+    return order.endpoint_hash();
   };
   const shard::testing::TestGraph whole = shard::testing::MakeTestGraph(testing::SmallTypedGraph(), 1, 1);
   const DistGraph in_one_piece("whole", std::shared_ptr<sampler::PartitionedGraph>(whole.graph.get(), [](auto*) {}),

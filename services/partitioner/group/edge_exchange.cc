@@ -248,7 +248,7 @@ std::string ToJson(const SentEdges& sent) {
 
 Result<SentEdges> SentEdgesFromJson(const std::string& json, size_t num_edge_types, uint32_t num_partitions) {
   Result<SentEdges> sent = ParseSentEdges(json, num_edge_types, num_partitions);
-  if (!sent.ok()) return DataLoss("what a process says of the edges that it sent: " + sent.status().message());
+  if (!sent.ok()) return DataLoss("a process's description of the edges that it sent: " + sent.status().message());
   return sent;
 }
 

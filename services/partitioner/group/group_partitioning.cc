@@ -226,7 +226,7 @@ class Worker {
       ASSIGN_OR_RETURN(const std::string text, group_.Await(p % group_.size(), BuiltMarker(p)));
       Result<BuiltPartition> built = ParseBuilt(text);
       if (!built.ok())
-        return DataLoss("what a process says of partition " + std::to_string(p) + ": " + built.status().message());
+        return DataLoss("a process's description of partition " + std::to_string(p) + ": " + built.status().message());
       manifest->partitions.push_back(std::move(built->entry));
       manifest->peak_memory_bytes = std::max(manifest->peak_memory_bytes, built->peak_memory_bytes);
       of_partition.push_back(built->quality);

@@ -1,9 +1,9 @@
 // Exchange: for each end of every edge of its share, a process sends the pair (position of the end in the stream, the
 // other end) to the process whose range contains the position. The receiver builds a CSR of neighbors by position.
-// Repeated neighbors stand for weights; if all edges of the graph have the same multiplicity, repetitions are dropped
-// in all processes, as MakeUndirectedGraph does, so that scores are equal to those of one process in every bit. Turns:
-// every process keeps the whole state (Restream). In turn `rank`, that process places its range and writes the
-// partitions as a bundle; the others read the bundle and apply it.
+// The number of repetitions of a neighbor is its weight. If all edges of the graph have the same multiplicity,
+// repetitions are dropped in all processes, as MakeUndirectedGraph does, so that scores are equal to those of one
+// process in every bit. Turns: every process keeps the whole state (Restream). In turn `rank`, that process places its
+// range and writes the partitions as a bundle; the others read the bundle and apply it.
 #include "services/partitioner/group/ring_cut.h"
 
 #include <algorithm>
@@ -53,7 +53,7 @@ Result<std::vector<format::FileEntry>> ParseFiles(const std::string& text, size_
     return files;
   };
   Result<std::vector<format::FileEntry>> files = parse();
-  if (!files.ok()) return DataLoss("what a process says of its files: " + files.status().message());
+  if (!files.ok()) return DataLoss("a process's description of its files: " + files.status().message());
   return files;
 }
 
@@ -283,7 +283,8 @@ class RingCut {
       ASSIGN_OR_RETURN(const Tensor positions, TakeTensor(bundle, entry, "positions", DType::kU32, shape));
       ASSIGN_OR_RETURN(const Tensor neighbors, TakeTensor(bundle, entry, "neighbors", DType::kU32, shape));
       for (const uint32_t position : positions.values<uint32_t>()) {
-        if (position >= range.last - range.first) return DataLoss(entry.key + ": a position that is not ours");
+        if (position >= range.last - range.first)
+          return DataLoss(entry.key + ": a position outside this process's range");
       }
       for (const uint32_t neighbor : neighbors.values<uint32_t>()) {
         if (neighbor >= vertex_first_.back()) return DataLoss(entry.key + ": a neighbor that does not exist");

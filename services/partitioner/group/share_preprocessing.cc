@@ -191,7 +191,7 @@ Result<std::vector<uint64_t>> ParseCounts(const std::string& text, size_t num_ed
     return fields.InvalidField("edges", "expected " + std::to_string(num_edge_types) + " numbers");
   };
   Result<std::vector<uint64_t>> counts = parse();
-  if (!counts.ok()) return DataLoss("what a process says of its share: " + counts.status().message());
+  if (!counts.ok()) return DataLoss("a process's description of its share: " + counts.status().message());
   return counts;
 }
 

@@ -1,6 +1,6 @@
-// Requests to hosts are messages, and their effects arrive later as events: Pump reads the messages of all sessions and
-// collects the events for Poll. Each start of a child gets a new number (`life`), which all messages about it carry, so
-// late messages about an earlier process of the child are ignored.
+// Requests to hosts are messages, and their effects arrive later as events: ProcessMessages reads the messages of all
+// sessions and collects the events for Poll. Each start of a child gets a new number (`life`), which all messages about
+// it carry, so late messages about an earlier process of the child are ignored.
 //
 // A lost host is not replaced. The first error of a session becomes FleetEvents::broken, which ends the run. The end of
 // children on a lost host is not awaited, because the host stops them on its own (host_agent.h).
@@ -35,7 +35,7 @@ using std::chrono::milliseconds;
 
 // Longer than a host waits for the end of an earlier launch (kFolderPatience in host_agent.cc).
 constexpr std::chrono::seconds kBeginPatience{90};
-constexpr std::chrono::minutes kLookPatience{10};  // for a host that reads a large file from a slow disk
+constexpr std::chrono::minutes kAccessTimeout{10};  // for a host that reads a large file from a slow disk
 constexpr std::chrono::seconds kLeavePatience{30};
 constexpr size_t kMaxLineBytes = 16 << 10;
 constexpr size_t kMaxManifestBytes = 1 << 30;
@@ -196,11 +196,11 @@ run::Site HostFleet::GetSite(ChildId child) const {
   return site;
 }
 
-Result<bool> HostFleet::Sees(HostSession& session, const std::string& path, Heartbeat& heartbeat) {
+Result<bool> HostFleet::CanReadFile(HostSession& session, const std::string& path, Heartbeat& heartbeat) {
   ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kMaxManifestBytes));
   RETURN_IF_ERROR(session.Send(
       {{"do", "sees"}, {"path", path}, {"bytes", static_cast<int64_t>(text.size())}, {"sha256", Sha256Hex(text)}}));
-  ASSIGN_OR_RETURN(const Message seen, session.Await("seen", stop_, Deadline::After(kLookPatience), heartbeat));
+  ASSIGN_OR_RETURN(const Message seen, session.Await("seen", stop_, Deadline::After(kAccessTimeout), heartbeat));
   return seen.Flag("there");
 }
 
@@ -216,8 +216,8 @@ Status HostFleet::BringPartitions(const std::string& uri, std::optional<Deadline
     return Status();
   }
   for (size_t host = 0; host < sessions_.size() && ServersOn(host) > 0; ++host) {
-    ASSIGN_OR_RETURN(const bool sees, Sees(*sessions_[host], folder + "/manifest.json", heartbeat));
-    if (sees) continue;
+    ASSIGN_OR_RETURN(const bool can_read, CanReadFile(*sessions_[host], folder + "/manifest.json", heartbeat));
+    if (can_read) continue;
     return FailedPrecondition(sessions_[host]->host().name + " cannot access the partitions, " + folder +
                               ": copy them with --copy or `espalier copy`, put them in a bucket " +
                               "(spec.graph.partitions.uri), or share the folder");
@@ -247,9 +247,9 @@ Status HostFleet::Start(ChildId child, const process::ChildSpec& spec, const std
 }
 
 run::FleetEvents HostFleet::Poll() {
-  const Status pumped = Pump();
+  const Status processed = ProcessMessages();
   run::FleetEvents events = std::exchange(events_, {});
-  if (events.broken.ok()) events.broken = pumped;
+  if (events.broken.ok()) events.broken = processed;
   run::FleetEvents local = local_.Poll();
   std::move(local.ready.begin(), local.ready.end(), std::back_inserter(events.ready));
   std::move(local.ended.begin(), local.ended.end(), std::back_inserter(events.ended));
@@ -257,7 +257,7 @@ run::FleetEvents HostFleet::Poll() {
 }
 
 // Reads the messages of all sessions, and pings the hosts if a ping is due. Returns the first error.
-Status HostFleet::Pump() {
+Status HostFleet::ProcessMessages() {
   const bool is_due = Clock::Real().Now() > pinged_ + PingPause();
   if (is_due) pinged_ = Clock::Real().Now();
   Status first;
@@ -265,27 +265,27 @@ Status HostFleet::Pump() {
     if (first.ok()) first = status;
   };
   for (size_t host = 0; host < sessions_.size(); ++host) {
-    note(Listen(host));
+    note(ReceiveFrom(host));
     if (is_due) note(sessions_[host]->Send({{"do", "ping"}}));
   }
   return first;
 }
 
-Status HostFleet::Listen(size_t host) {
+Status HostFleet::ReceiveFrom(size_t host) {
   HostSession& session = *sessions_[host];
   ASSIGN_OR_RETURN(const std::vector<Message> messages, session.Receive());
   Status first;
   for (const Message& message : messages) {
-    const Status taken = Take(host, message);
-    if (first.ok()) first = taken;
+    const Status handled = HandleMessage(host, message);
+    if (first.ok()) first = handled;
   }
   // The connection may be alive although the agent hangs, because sshd answers ssh's keepalives.
   if (silences_[host].After(session.bytes_received()) < options_.lost) return first;
-  return session.GiveUp(DeadlineExceeded("it has not answered for " + std::to_string(options_.lost.count()) + " s"));
+  return session.GiveUp(DeadlineExceeded("no message for " + std::to_string(options_.lost.count()) + " s"));
 }
 
 // Handles a message `failed`. If it is about a start, the child is removed, because it was never started.
-Status HostFleet::TakeFailure(size_t host, const Message& message) {
+Status HostFleet::HandleFailure(size_t host, const Message& message) {
   const std::optional<ChildId> child = run::ChildOfName(message.Text("child"));
   const auto found = child.has_value() ? members_.find(*child) : members_.end();
   if (found != members_.end() && FindHost(*child) == host && found->second.life == message.Number("life")) {
@@ -294,14 +294,14 @@ Status HostFleet::TakeFailure(size_t host, const Message& message) {
   return ParseFailure(*sessions_[host], message);
 }
 
-Status HostFleet::Take(size_t host, const Message& message) {
+Status HostFleet::HandleMessage(size_t host, const Message& message) {
   const std::string is = message.Text("is");
-  if (is == "failed") return TakeFailure(host, message);
+  if (is == "failed") return HandleFailure(host, message);
   const std::optional<ChildId> child = run::ChildOfName(message.Text("child"));
   const auto found = child.has_value() ? members_.find(*child) : members_.end();
   if (found == members_.end() || FindHost(*child) != host) return Status();  // not a child of this host
   Member& member = found->second;
-  if (is == "log") return TakeLog(host, *child, message.body);
+  if (is == "log") return HandleLog(host, *child, message.body);
   if (is == "status" && *child == ChildId{Role::kTrainer, 0}) rank0_status_ = message.body;
   if (message.Number("life") != member.life) return Status();
   if (is == "ready") {
@@ -313,11 +313,11 @@ Status HostFleet::Take(size_t host, const Message& message) {
                               .rendezvous = message.Text("rendezvous"),
                               .pid = message.Number("pid")}});
   }
-  if (is == "ended") return TakeEnd(*child, member, message);
+  if (is == "ended") return HandleEnd(*child, member, message);
   return Status();
 }
 
-Status HostFleet::TakeEnd(ChildId child, Member& member, const Message& message) {
+Status HostFleet::HandleEnd(ChildId child, Member& member, const Message& message) {
   member.exit =
       process::ExitState{static_cast<int>(message.Number("code")), static_cast<int>(message.Number("signal"))};
   events_.ended.push_back({child, *member.exit});
@@ -325,7 +325,7 @@ Status HostFleet::TakeEnd(ChildId child, Member& member, const Message& message)
   return telemetry::WriteFileAtomically(folder_.TerminationFile(ToString(child)), message.Text("lastWords"));
 }
 
-Status HostFleet::TakeLog(size_t host, ChildId child, const std::string& text) {
+Status HostFleet::HandleLog(size_t host, ChildId child, const std::string& text) {
   const std::string path = folder_.LogFile(ToString(child));
   std::ofstream log(path, std::ios::binary | std::ios::app);
   log << text << std::flush;
@@ -384,8 +384,8 @@ std::map<ChildId, pid_t> HostFleet::Pids() const {
 }
 
 std::vector<ChildId> HostFleet::Running() {
-  const Status pumped = Pump();
-  if (events_.broken.ok()) events_.broken = pumped;
+  const Status processed = ProcessMessages();
+  if (events_.broken.ok()) events_.broken = processed;
   std::vector<ChildId> running = local_.Running();
   for (const auto& [child, member] : members_) {
     // A lost host ends its processes itself.

@@ -90,13 +90,13 @@ class HostFleet final : public run::Fleet {
     return std::min<std::chrono::milliseconds>(kPingPause, options_.lost / 3);
   }
   Heartbeat MakeHeartbeat(std::optional<Deadline> deadline = std::nullopt) const;
-  Result<bool> Sees(HostSession& session, const std::string& path, Heartbeat& heartbeat);
-  Status Pump();
-  Status Listen(size_t host);
-  Status TakeFailure(size_t host, const Message& message);
-  Status Take(size_t host, const Message& message);
-  Status TakeEnd(run::ChildId child, Member& member, const Message& message);
-  Status TakeLog(size_t host, run::ChildId child, const std::string& text);
+  Result<bool> CanReadFile(HostSession& session, const std::string& path, Heartbeat& heartbeat);
+  Status ProcessMessages();
+  Status ReceiveFrom(size_t host);
+  Status HandleFailure(size_t host, const Message& message);
+  Status HandleMessage(size_t host, const Message& message);
+  Status HandleEnd(run::ChildId child, Member& member, const Message& message);
+  Status HandleLog(size_t host, run::ChildId child, const std::string& text);
   void ShowLine(size_t host, run::ChildId child, const std::string& line);
 
   std::vector<std::unique_ptr<HostSession>> sessions_;

@@ -296,7 +296,7 @@ TEST_F(LaunchTest, AHostWhoseProcessIsStoppedEndsTheLaunch) {
   options.fleet.lost = std::chrono::seconds(3);
   const run::RunOutcome outcome = Quietly(options);
   EXPECT_EQ(outcome.code, ExitCode::kUnavailable);
-  EXPECT_THAT(outcome.error, HasSubstr("127.0.0.1: it has not answered for 3 s"));
+  EXPECT_THAT(outcome.error, HasSubstr("127.0.0.1: no message for 3 s"));
 }
 
 TEST_F(LaunchTest, APortThatIsTakenIsToldAndNobodyIsWaitedFor) {

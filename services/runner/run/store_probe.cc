@@ -18,8 +18,9 @@ Status StoreProbe::Check() const {
   for (const auto& [store, prefix] : stores_) {
     // Any key will do, because NotFound is also a response.
     Status status = store->Head(storage::JoinKey(prefix, "manifest.json")).status();
-    const bool is_away = status.code() == StatusCode::kUnavailable || status.code() == StatusCode::kDeadlineExceeded;
-    if (is_away) return status;
+    const bool is_unreachable =
+        status.code() == StatusCode::kUnavailable || status.code() == StatusCode::kDeadlineExceeded;
+    if (is_unreachable) return status;
   }
   return Status();
 }

@@ -16,8 +16,8 @@ Status CheckConstant(double value, DType dtype) {
   const int bits = dtype == DType::kBool ? 1 : static_cast<int>(8 * ItemSize(dtype)) - (is_signed ? 1 : 0);
   const double end = std::ldexp(1.0, std::min(bits, 53));
   if (value == std::trunc(value) && value < end && value >= (is_signed ? -end : 0.0)) return Status();
-  return InvalidArgument("the constant " + std::to_string(value) + " is no value of " + ToString(dtype) +
-                         (bits > 53 ? ", or not below 2^53" : ""));
+  return InvalidArgument("the constant " + std::to_string(value) + " is not a value of " + ToString(dtype) +
+                         (bits > 53 ? " below 2^53" : ""));
 }
 
 // Checks the name, "plugin/name", and that the arguments fit into one message.
