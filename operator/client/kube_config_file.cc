@@ -66,9 +66,9 @@ class Fields {
     return Fields(value == nullptr ? none : *value, where_ + "." + std::string(field), folder_);
   }
 
-  void Fail(std::string_view field, const std::string& why) {
+  void Fail(std::string_view field, const std::string& reason) {
     if (!status_.ok()) return;
-    status_ = InvalidArgument(where_ + (field.empty() ? "" : "." + std::string(field)) + " " + why);
+    status_ = InvalidArgument(where_ + (field.empty() ? "" : "." + std::string(field)) + " " + reason);
   }
   void Take(const Status& status) {
     if (status_.ok()) status_ = status;
@@ -135,8 +135,8 @@ std::string FindUnsupportedField(const Fields& fields) {
       {"username", "is for basic authentication, which was removed in Kubernetes 1.19"},
       {"password", "is for basic authentication, which was removed in Kubernetes 1.19"},
       {"as-user-extra", "is not supported"}};
-  for (const auto& [field, why] : kFields) {
-    if (fields.Has(field)) return std::string(field) + " " + why;
+  for (const auto& [field, reason] : kFields) {
+    if (fields.Has(field)) return std::string(field) + " " + reason;
   }
   return "";
 }

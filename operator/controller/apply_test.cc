@@ -293,14 +293,14 @@ TEST_F(TemplatesTest, AreNotToBlameForAnothersName) {
 
 // The object of an earlier job of the same name has just been deleted.
 TEST_F(TemplatesTest, AreAskedAboutAgainWhereTheOthersNameHasJustBecomeFree) {
-  int asked = 0;
+  int requested = 0;
   job.server.SetInterceptor([&](const kube::HttpRequest& request, bool is_done) -> ServerAnswer {
     const bool is_of_jobs = request.method == "PATCH" && request.target.find("/jobs") != std::string::npos;
-    if (is_done || !is_of_jobs || asked++ > 0) return std::nullopt;
+    if (is_done || !is_of_jobs || requested++ > 0) return std::nullopt;
     return MakeRefusal(422, "Invalid", ".spec.template: field is immutable");
   });
   EXPECT_EQ(Answer().refusal, Refusal::kNone);
-  EXPECT_EQ(asked, 2);
+  EXPECT_EQ(requested, 2);
 }
 
 TEST_F(TemplatesTest, AreNotToBlameForWebhooks) {

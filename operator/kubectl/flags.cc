@@ -20,7 +20,7 @@ namespace {
 constexpr const char* kStatusFooter = R"(Examples:
   kubectl espalier status                    # all jobs of the namespace
   kubectl espalier status -A                 # of all namespaces
-  kubectl espalier status cora               # one job: roles, conditions, progress, events, where its outputs lie
+  kubectl espalier status cora               # one job: roles, conditions, progress, events, location of outputs
   kubectl espalier status cora --watch       # live, until it has ended
   kubectl espalier status cora -o json
 

@@ -166,17 +166,17 @@ TEST_F(EventRecorderTest, StopEndsAtItsDeadline) {
 
 TEST_F(EventRecorderTest, RecordDoesNotWaitForTheServer) {
   std::atomic<bool> has_asked = false;
-  std::latch asked(1);
+  std::latch requested(1);
   std::latch may_answer(1);
   server.SetInterceptor([&](const kube::HttpRequest&, bool is_done) -> Answer {
     if (is_done || has_asked.exchange(true)) return std::nullopt;
-    asked.count_down();
+    requested.count_down();
     may_answer.wait();
     return std::nullopt;
   });
   recorder.Start();
   Record("First");
-  asked.wait();
+  requested.wait();
   for (int i = 0; i < 2000; ++i) Record("Reason" + std::to_string(i));
   EXPECT_THAT(registry.Serialize(), HasSubstr("espalier_operator_events_dropped_total 1000\n"));
 

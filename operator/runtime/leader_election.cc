@@ -194,7 +194,7 @@ LeaseRecord LeaderElector::OwnRecord(const LeaseRecord& before) const {
   return record;
 }
 
-void LeaderElector::Lose(const char* why) {
+void LeaderElector::Lose(const char* reason) {
   {
     MutexLock lock(&mutex_);
     if (role_ != Role::kLeader) return;
@@ -203,7 +203,7 @@ void LeaderElector::Lose(const char* why) {
   // Called first: logging may block, while other threads continue to write to the cluster.
   lost_();
   leads_.Set(0);
-  Log(Level::kError, "lease lost", {{"lease", kube::ToString(options_.lease)}, {"why", why}});
+  Log(Level::kError, "lease lost", {{"lease", kube::ToString(options_.lease)}, {"why", reason}});
 }
 
 void LeaderElector::CheckRenewDeadline() {

@@ -163,12 +163,12 @@ void ListWatch::Put(const kube::Json& object) {
   if (const Status status = sink_.OnObject(object); !status.ok()) PassOver(ToKey(object), status);
 }
 
-void ListWatch::PassOver(const kube::ObjectKey& key, const Status& why) {
+void ListWatch::PassOver(const kube::ObjectKey& key, const Status& reason) {
   metrics_.undecodable.Add();
   if (passed_over_.size() >= kMaxPassedOver) passed_over_.clear();
   if (!passed_over_.insert(key).second) return;
   Log(Level::kWarning, "object passed over",
-      {{"resource", options_.resource->plural}, {"object", kube::ToString(key)}, {"error", why}});
+      {{"resource", options_.resource->plural}, {"object", kube::ToString(key)}, {"error", reason}});
 }
 
 void ListWatch::Publish(const Status& status) {

@@ -168,7 +168,7 @@ TEST_F(ListWatchTest, AServerThatIsBehindIsAskedForItsNewest) {
 
 TEST_F(ListWatchTest, AWatchThatCannotBeOpenedKeepsWhatIsKnown) {
   ListTo("100", {ThingJson("a", "1", "90")});
-  const size_t asked = transport.requests().size();
+  const size_t requested = transport.requests().size();
   transport.ThenFailStream(FailedPrecondition("connection refused"));
   transport.ThenFailStream(FailedPrecondition("connection refused"));
   transport.ThenRefuseStream(429, StatusBody(429, "TooManyRequests"));
@@ -180,7 +180,7 @@ TEST_F(ListWatchTest, AWatchThatCannotBeOpenedKeepsWhatIsKnown) {
   EXPECT_EQ(list_watch.Turn().code(), StatusCode::kUnavailable);
 
   const auto requests = transport.requests();
-  for (size_t i = asked; i < requests.size(); ++i) {
+  for (size_t i = requested; i < requests.size(); ++i) {
     EXPECT_THAT(requests[i].target, AllOf(HasSubstr("watch=true"), HasSubstr("resourceVersion=100")));
   }
   EXPECT_THAT(things.told(), ElementsAre("a ->1"));
@@ -367,24 +367,24 @@ class DeadConnectionTest : public testing::Test {
     EXPECT_TRUE(transport.is_cancelled) << "the connection must not be left open";
     const size_t at = transport.target.find("timeoutSeconds=");
     EXPECT_NE(at, std::string::npos);
-    asked = seconds(std::stoi(transport.target.substr(at + 15)));
+    requested = seconds(std::stoi(transport.target.substr(at + 15)));
     return std::chrono::duration_cast<seconds>(clock.Now() - begin);
   }
 
   FakeClock clock;
   telemetry::MetricRegistry registry;
   client::ClientMetrics client_metrics{registry};
-  seconds asked{0};  // timeoutSeconds of the request
+  seconds requested{0};  // timeoutSeconds of the request
 };
 
 TEST_F(DeadConnectionTest, SilenceIsNoticedFiveSecondsAfterTheServerShouldHaveEndedTheWatch) {
   std::set<seconds> lengths;
   for (uint64_t seed = 0; seed < 20; ++seed) {
     const seconds length = LengthOfWatch({{seconds(0), ""}}, seed);
-    EXPECT_EQ(length, asked + seconds(5));
-    EXPECT_GE(asked, seconds(45));
-    EXPECT_LE(asked, seconds(75));
-    lengths.insert(asked);
+    EXPECT_EQ(length, requested + seconds(5));
+    EXPECT_GE(requested, seconds(45));
+    EXPECT_LE(requested, seconds(75));
+    lengths.insert(requested);
   }
   EXPECT_GT(lengths.size(), 5u) << "watches must not all end together";
 }
@@ -393,7 +393,7 @@ TEST_F(DeadConnectionTest, ACutInTheMiddleIsNoticedWithinNinetySeconds) {
   const std::string line = Line("ADDED", ThingJson("a", "1", "101"));
   const seconds length = LengthOfWatch({{seconds(40), line}, {seconds(0), ""}});
 
-  EXPECT_EQ(length, asked + seconds(5));
+  EXPECT_EQ(length, requested + seconds(5));
   EXPECT_LT(length - seconds(40), seconds(90));
 }
 
@@ -402,7 +402,7 @@ TEST_F(DeadConnectionTest, AServerThatGoesOnTalkingNonsenseIs) {
 
   const seconds length = LengthOfWatch(std::move(steps));
 
-  EXPECT_EQ(length, asked + seconds(5));
+  EXPECT_EQ(length, requested + seconds(5));
 }
 
 TEST_F(DeadConnectionTest, AServerThatGoesOnTalkingIsNotDead) {

@@ -64,14 +64,14 @@ TEST(MutexTest, AConditionEndsAWaitWithAStopAndOneWithout) {
 
 TEST(MutexTest, WaitersOfBothKindsShareAMutex) {
   Mutex mutex;
-  int looked = 0, woken = 0;
+  int checked = 0, woken = 0;
   bool done = false;
   std::stop_source stop;
   const auto wait = [&](const Deadline& deadline) {
     MutexLock lock(&mutex);
     bool is_first = true;
     woken += mutex.AwaitBefore(deadline, [&] {
-      if (is_first) ++looked;
+      if (is_first) ++checked;
       is_first = false;
       return done;
     });
@@ -80,7 +80,7 @@ TEST(MutexTest, WaitersOfBothKindsShareAMutex) {
     std::jthread one([&] { wait(Soon()); }), other([&] { wait(Soon().OrStop(stop.get_token())); });
     for (bool both = false; !both; std::this_thread::yield()) {
       MutexLock lock(&mutex);
-      both = looked == 2;
+      both = checked == 2;
     }
     MutexLock lock(&mutex);
     done = true;

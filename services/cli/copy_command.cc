@@ -14,8 +14,8 @@ constexpr const char* kCopyFooter = R"(Examples:
   espalier copy --hosts hosts.txt --workspace /srv/job --folder my-program
 
 Host h of H gets the partitions p with p mod H = h, and those whose further
-servers it runs. Files are verified block by block; what is there already is left
-alone, and what an interrupted copy has left is gone on with. docs/launch.md)";
+servers it runs. Files are verified block by block; existing files are not
+copied again, and an interrupted copy is continued. docs/launch.md)";
 
 struct CopyFlags {
   HostFlags hosts;

@@ -61,7 +61,7 @@ std::string AsText(const OutputsPlace& place) {
   for (const format::OutputFile& file : manifest.files) {
     text += "  " + file.file.key + "  " + terminal::BytesText(file.file.size_bytes) + "  " + ContentText(file) + "\n";
   }
-  for (const auto& [what, why] : manifest.not_written) text += "  no " + what + ": " + why + "\n";
+  for (const auto& [what, reason] : manifest.not_written) text += "  no " + what + ": " + reason + "\n";
   for (const auto& [key, value] : result.items()) {
     if (told.contains(key)) continue;
     if (value.is_number() || value.is_string()) text += "  " + key + ": " + value.dump() + "\n";

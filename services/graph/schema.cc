@@ -70,8 +70,8 @@ Result<CanonicalEdgeType> ParseCanonicalEdgeType(std::string_view name) {
 }
 
 Status CheckName(std::string_view kind, std::string_view name) {
-  const auto refuse = [&](const std::string& why) {
-    return InvalidArgument(std::string(kind) + " '" + std::string(name.substr(0, kMaxNameLength)) + "' " + why);
+  const auto refuse = [&](const std::string& reason) {
+    return InvalidArgument(std::string(kind) + " '" + std::string(name.substr(0, kMaxNameLength)) + "' " + reason);
   };
   if (name.empty()) return refuse("is empty: expected a name");
   if (name.size() > kMaxNameLength)

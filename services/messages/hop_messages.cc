@@ -109,9 +109,9 @@ grpc::ByteBuffer EncodeHopRequest(const sampler::PartitionHopQuery& query, const
   std::vector<Tensor> tensors;
   for (const SampleSpan& span : piece) {
     const sampler::PartitionRelationQuery& relation = query.relations[span.relation];
-    graph::v1::RelationQuery* asked = request.add_relations();
-    asked->set_edge_type(relation.edge_type.value);
-    asked->set_fanout(relation.fanout);
+    graph::v1::RelationQuery* requested = request.add_relations();
+    requested->set_edge_type(relation.edge_type.value);
+    requested->set_fanout(relation.fanout);
     const std::span<const LocalNodeId> nodes(relation.destinations);
     tensors.push_back(LocalIdTensor(nodes.subspan(span.begin, span.end - span.begin)));
     if (!query.draw.time_column.empty()) tensors.push_back(Slice(relation.times, span));
@@ -135,9 +135,9 @@ Result<sampler::PartitionHopQuery> DecodeHopRequest(const rpc::Frame<graph::v1::
   ASSIGN_OR_RETURN(query.draw, DecodeDraw(request));
   const Tensor* next = frame.tensors.data();
   for (int r = 0; r < request.relations_size(); ++r) {
-    const graph::v1::RelationQuery& asked = request.relations(r);
+    const graph::v1::RelationQuery& requested = request.relations(r);
     ASSIGN_OR_RETURN(sampler::PartitionRelationQuery relation,
-                     DecodeRelation(asked.edge_type(), asked.fanout(), *next++, limits));
+                     DecodeRelation(requested.edge_type(), requested.fanout(), *next++, limits));
     const size_t count = relation.destinations.size();
     if (has_times) {
       ASSIGN_OR_RETURN(relation.times, ReadValues<int64_t>(*next++, count, "times"));

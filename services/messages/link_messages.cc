@@ -55,10 +55,11 @@ std::set<std::string> ListColumns(const sampler::LinkPlan& plan) {
 }
 
 Status CheckColumns(const minibatch::v1::LinkSeeds& header, const sampler::LinkPlan& plan) {
-  const std::set<std::string> asked = ListColumns(plan);
-  if (std::equal(asked.begin(), asked.end(), header.edge_columns().begin(), header.edge_columns().end())) return {};
+  const std::set<std::string> requested = ListColumns(plan);
+  if (std::equal(requested.begin(), requested.end(), header.edge_columns().begin(), header.edge_columns().end()))
+    return {};
   return Unimplemented("the sampler sends rows of " + std::to_string(header.edge_columns_size()) +
-                       " edge columns, requested those of " + std::to_string(asked.size()) +
+                       " edge columns, requested those of " + std::to_string(requested.size()) +
                        ": it has another version");
 }
 

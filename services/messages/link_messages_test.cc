@@ -66,8 +66,8 @@ TEST(LinkMessagesTest, IdsAndRowsOfEdgesArriveWhereTheyAreAskedFor) {
   sampler::LinkPlan plan = PlanOfTwoNegatives();
   plan.edge_columns = {"parts", "amount", "parts"};
   plan.want_pair_ids = true;
-  const minibatch::v1::LinkPlan asked = EncodeLinkPlan(plan);
-  EXPECT_THAT(asked.edge_columns(), ::testing::ElementsAre("amount", "parts"));
+  const minibatch::v1::LinkPlan requested = EncodeLinkPlan(plan);
+  EXPECT_THAT(requested.edge_columns(), ::testing::ElementsAre("amount", "parts"));
   sampler::LinkSeeds sent = SharedNegatives();
   sent.edge_ids = {GlobalEdgeId(7), GlobalEdgeId(kGraphEdges - 1), GlobalEdgeId(0)};
   sent.rows = {{"amount", Tensor::FromVector<int64_t>({5, 6, 7})},

@@ -146,14 +146,14 @@ Status CheckKind(const minibatch::v1::MiniBatch& header, SeedKind expected) {
 
 // Compares the options that the sampler has used with the requested ones: a sampler of an older version ignores unknown
 // options.
-Status CheckDrawnAsAsked(const minibatch::v1::MiniBatch& header, const sampler::DrawSpec& asked) {
-  sampler::DrawSpec drawn = asked;
+Status CheckDrawnAsAsked(const minibatch::v1::MiniBatch& header, const sampler::DrawSpec& requested) {
+  sampler::DrawSpec drawn = requested;
   if (header.has_drawn_by()) {
     ASSIGN_OR_RETURN(drawn, DecodeDraw(header.drawn_by()));
   } else {
     drawn.expand = sampler::Expand::kAlways;
   }
-  const auto difference = sampler::FirstDifference(drawn, asked);
+  const auto difference = sampler::FirstDifference(drawn, requested);
   if (!difference.has_value()) return Status();
   return Unimplemented("the sampler has drawn with " + difference->option + " " + difference->first +
                        ", the request has " + difference->second +

@@ -61,7 +61,7 @@ TEST(DecodeMiniBatchTest, ABatchArrivesAsItWas) {
 }
 
 // As a sampler sends it that drew by `drawn`, without drawn_by in a header of an older one.
-Status ReceivedBy(const sampler::DrawSpec& asked, const sampler::DrawSpec& drawn, bool is_older) {
+Status ReceivedBy(const sampler::DrawSpec& requested, const sampler::DrawSpec& drawn, bool is_older) {
   Result<grpc::ByteBuffer> message = EncodeMiniBatch(TwoLayersFromOneSeed(), drawn);
   ESPALIER_CHECK(message.ok()) << message.status().ToString();
   if (is_older) {
@@ -71,7 +71,7 @@ Status ReceivedBy(const sampler::DrawSpec& asked, const sampler::DrawSpec& drawn
     message = rpc::EncodeFrameBytes(frame->header, frame->tensors);
   }
   sampler::SamplingSpec spec = TwoLayersOfBothRelations();
-  spec.draw = asked;
+  spec.draw = requested;
   return DecodeMiniBatch(*message, BookOfTwoRelations(), sampler::EpochPlan(), spec).status();
 }
 

@@ -144,10 +144,11 @@ TEST(DecodeStartTest, ReadsPlansOfLinks) {
   with_rows.mutable_links()->set_draw_batch(true);
   with_rows.mutable_links()->set_want_pair_ids(true);
   with_rows.mutable_links()->add_edge_columns("amount");
-  const Result<StreamPlan> asked = DecodeStart(with_rows, kPlanLimits);
-  ASSERT_TRUE(asked.ok()) << asked.status().ToString();
-  EXPECT_TRUE(asked->want_edge_ids && asked->plan.links()->want_pair_ids && !asked->plan.links()->exclude_batch);
-  EXPECT_THAT(asked->plan.links()->edge_columns, ::testing::ElementsAre("amount"));
+  const Result<StreamPlan> requested = DecodeStart(with_rows, kPlanLimits);
+  ASSERT_TRUE(requested.ok()) << requested.status().ToString();
+  EXPECT_TRUE(requested->want_edge_ids && requested->plan.links()->want_pair_ids &&
+              !requested->plan.links()->exclude_batch);
+  EXPECT_THAT(requested->plan.links()->edge_columns, ::testing::ElementsAre("amount"));
 }
 
 TEST(DecodeStartTest, RefusesLinksThatMakeNoSense) {

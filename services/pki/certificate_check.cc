@@ -22,10 +22,10 @@ Status CheckChain(const std::vector<CertificateHandle>& chain, const std::vector
   const bool ready = X509_STORE_CTX_init(context.get(), store.get(), chain[0].get(), between) == 1 &&
                      X509_STORE_CTX_set_purpose(context.get(), purpose) == 1;
   const bool good = ready && X509_verify_cert(context.get()) == 1;
-  const std::string why = X509_verify_cert_error_string(X509_STORE_CTX_get_error(context.get()));
+  const std::string reason = X509_verify_cert_error_string(X509_STORE_CTX_get_error(context.get()));
   sk_X509_free(between);
   ERR_clear_error();
-  return good ? Status() : Status(StatusCode::kUnauthenticated, why);
+  return good ? Status() : Status(StatusCode::kUnauthenticated, reason);
 }
 
 }  // namespace

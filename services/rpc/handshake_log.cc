@@ -70,10 +70,10 @@ void OnGrpcLog(gpr_log_func_args* line) {
 
 }  // namespace
 
-void LogRefusal(const char* event, const std::string& subject, const Status& why) {
+void LogRefusal(const char* event, const std::string& subject, const Status& reason) {
   uint64_t left_out = 0;
   if (!Refusals().Take(&left_out)) return;
-  telemetry::Log(telemetry::Level::kWarning, event, {{"subject", subject}, {"why", why}, {"left_out", left_out}});
+  telemetry::Log(telemetry::Level::kWarning, event, {{"subject", subject}, {"why", reason}, {"left_out", left_out}});
 }
 
 void SendHandshakeErrorsToLog() {

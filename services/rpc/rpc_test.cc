@@ -73,25 +73,25 @@ TEST(WorkerPoolTest, RunsEverythingThatWasAccepted) {
 }
 
 TEST(WorkerPoolTest, RefusesWhenTheQueueIsFull) {
-  std::latch started(1), go_on(1);
+  std::latch started(1), should_continue(1);
   WorkerPool pool(1, 2);
   ASSERT_TRUE(pool.TrySubmit([&] {
     started.count_down();
-    go_on.wait();
+    should_continue.wait();
   }));
   started.wait();
   EXPECT_TRUE(pool.TrySubmit([] {}));
   EXPECT_TRUE(pool.TrySubmit([] {}));
   EXPECT_FALSE(pool.TrySubmit([] {}));
-  go_on.count_down();
+  should_continue.count_down();
 }
 
 TEST(WorkerPoolTest, RefusesWhatHoldsMoreThanMayWait) {
-  std::latch started(1), go_on(1);
+  std::latch started(1), should_continue(1);
   WorkerPool pool(1, 1000, /*max_waiting_bytes=*/100);
   const auto block = [&] {
     started.count_down();
-    go_on.wait();
+    should_continue.wait();
   };
   ASSERT_TRUE(pool.TrySubmit(block, 5000)) << "the queue is empty";
   started.wait();
@@ -100,7 +100,7 @@ TEST(WorkerPoolTest, RefusesWhatHoldsMoreThanMayWait) {
   EXPECT_TRUE(pool.TrySubmit([] {}, 40));
   EXPECT_FALSE(pool.TrySubmit([] {}, 1));
   EXPECT_TRUE(pool.TrySubmit([] {}));
-  go_on.count_down();
+  should_continue.count_down();
 }
 
 }  // namespace

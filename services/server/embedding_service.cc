@@ -73,11 +73,11 @@ grpc::ServerUnaryReactor* EmbeddingService::Read(grpc::CallbackServerContext* co
   return HandleFramed<Request>(
       context_, "ReadEmbedding", context, request, reply, [this](EmbeddingCall call, rpc::Frame<Request>&& frame) {
         RETURN_IF_ERROR(messages::CheckTensorCount(frame.tensors, 1));
-        ASSIGN_OR_RETURN(const std::span<const LocalRowId> asked, LocalRows(frame.tensors[0], call->limits()));
+        ASSIGN_OR_RETURN(const std::span<const LocalRowId> requested, LocalRows(frame.tensors[0], call->limits()));
         ASSIGN_OR_RETURN(const sampler::TensorId id, ParseTensorId(frame.header.embedding(), frame.header.identity()));
         ASSIGN_OR_RETURN(const std::shared_ptr<RowReply> rows,
-                         RowReply::Make(asked.size(), frame.header.row_bytes(), frame.tensors[0], call->limits()));
-        embeddings().Read(id, frame.header.version(), asked, rows->sink(), call->deadline().AtMost(kLongestWait),
+                         RowReply::Make(requested.size(), frame.header.row_bytes(), frame.tensors[0], call->limits()));
+        embeddings().Read(id, frame.header.version(), requested, rows->sink(), call->deadline().AtMost(kLongestWait),
                           ToRetryableAnswer(AnswerRows<tensor::v1::ReadEmbeddingResponse>(call, rows)));
         return Status();
       });

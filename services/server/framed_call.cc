@@ -40,12 +40,12 @@ namespace {
 // Runs `work` on `workers`, or on this thread if `workers` is null.
 void ContinueOn(rpc::WorkerPool* workers, const std::shared_ptr<FramedCall>& call, std::function<Status()> work,
                 const char* busy) {
-  const auto go_on = [call, work = std::move(work)] {
+  const auto should_continue = [call, work = std::move(work)] {
     if (call->IsCancelled()) return call->Finish(Cancelled("the client has disconnected while the call was queued"));
     if (const Status status = work(); !status.ok()) call->Finish(status);
   };
-  if (workers == nullptr) return go_on();
-  if (!workers->TrySubmit(go_on, call->request().Length())) call->Finish(Unavailable(busy));
+  if (workers == nullptr) return should_continue();
+  if (!workers->TrySubmit(should_continue, call->request().Length())) call->Finish(Unavailable(busy));
 }
 
 }  // namespace

@@ -32,25 +32,25 @@ Status PluginInitializers::Fill(const sampler::RowsToFill& rows, Deadline deadli
   const size_t value_bytes = rows.values.size();
   std::vector<std::byte> values(value_bytes + kGuardBytes);
   std::fill(values.begin() + static_cast<std::ptrdiff_t>(value_bytes), values.end(), kGuard);
-  const EspalierRows asked{.space = space.c_str(),
-                           .stream = stream.c_str(),
-                           .seed = spec.initializer.seed,
-                           .arguments = spec.initializer.arguments.data(),
-                           .argument_bytes = spec.initializer.arguments.size(),
-                           .total = FirstRows(spec.id.rows, rows.book).back(),
-                           .count = rows.original_ids.size(),
-                           .first_local = rows.first_local,
-                           .original_ids = rows.original_ids.data(),
-                           .row_shape = spec.row_shape.data(),
-                           .row_rank = static_cast<uint32_t>(spec.row_shape.size()),
-                           .dtype = static_cast<uint32_t>(spec.dtype),
-                           .values = values.data(),
-                           .value_bytes = value_bytes};
+  const EspalierRows requested{.space = space.c_str(),
+                               .stream = stream.c_str(),
+                               .seed = spec.initializer.seed,
+                               .arguments = spec.initializer.arguments.data(),
+                               .argument_bytes = spec.initializer.arguments.size(),
+                               .total = FirstRows(spec.id.rows, rows.book).back(),
+                               .count = rows.original_ids.size(),
+                               .first_local = rows.first_local,
+                               .original_ids = rows.original_ids.data(),
+                               .row_shape = spec.row_shape.data(),
+                               .row_rank = static_cast<uint32_t>(spec.row_shape.size()),
+                               .dtype = static_cast<uint32_t>(spec.dtype),
+                               .values = values.data(),
+                               .value_bytes = value_bytes};
   EspalierCall call{.book = rows.book, .data = rows.partition, .deadline = deadline};
   const std::string what = "initializer '" + initializer->name + "'";
   size_t filled_bytes = 0;
-  RETURN_IF_ERROR(NotFoundToFailedPrecondition(
-      RunPlugin(what, &call, [&] { return initializer->initializer(&PluginHost(), &call, &asked, &filled_bytes); })));
+  RETURN_IF_ERROR(NotFoundToFailedPrecondition(RunPlugin(
+      what, &call, [&] { return initializer->initializer(&PluginHost(), &call, &requested, &filled_bytes); })));
   const auto guard = std::span(values).subspan(value_bytes);
   const bool is_over = std::any_of(guard.begin(), guard.end(), [](std::byte byte) { return byte != kGuard; });
   if (is_over || filled_bytes != value_bytes) {

@@ -164,12 +164,13 @@ Status PluginTensors::CheckUnchanged(uint32_t tensor, Known& known, const std::v
 
 Status PluginTensors::Read(uint32_t tensor, const EspalierTensorRows& rows) {
   ASSIGN_OR_RETURN(Known* const known, Numbered(tensor));
-  ASSIGN_OR_RETURN(const std::vector<LocalRowId> asked, CheckRows(*known, rows));
-  RETURN_IF_ERROR(CheckUnchanged(tensor, *known, asked));
-  std::vector<uint32_t> positions(asked.size());
+  ASSIGN_OR_RETURN(const std::vector<LocalRowId> requested, CheckRows(*known, rows));
+  RETURN_IF_ERROR(CheckUnchanged(tensor, *known, requested));
+  std::vector<uint32_t> positions(requested.size());
   std::iota(positions.begin(), positions.end(), uint32_t{0});
   const sampler::RowSink sink{static_cast<std::byte*>(rows.values), known->row_bytes, positions};
-  return StatusOfAnswer([&](auto done) { tensors_.Read(known->id, asked, sink, caller_.deadline, std::move(done)); });
+  return StatusOfAnswer(
+      [&](auto done) { tensors_.Read(known->id, requested, sink, caller_.deadline, std::move(done)); });
 }
 
 Status PluginTensors::Change(uint32_t tensor, uint32_t how, const EspalierTensorRows& rows) {

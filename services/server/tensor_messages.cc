@@ -36,30 +36,30 @@ Result<sampler::TensorId> ParseTensorId(const tensor::v1::TensorId& tensor,
   return id;
 }
 
-Result<sampler::Initializer> ParseInitializer(const tensor::v1::Initializer& asked) {
+Result<sampler::Initializer> ParseInitializer(const tensor::v1::Initializer& requested) {
   using sampler::Initializer;
   Initializer initializer;
-  switch (asked.kind_case()) {
-    case tensor::v1::Initializer::kConstant: initializer = Initializer::Constant(asked.constant().value()); break;
+  switch (requested.kind_case()) {
+    case tensor::v1::Initializer::kConstant: initializer = Initializer::Constant(requested.constant().value()); break;
     case tensor::v1::Initializer::kUniform:
-      initializer = Initializer::Uniform(asked.uniform().low(), asked.uniform().high(), asked.seed());
+      initializer = Initializer::Uniform(requested.uniform().low(), requested.uniform().high(), requested.seed());
       break;
     case tensor::v1::Initializer::kNormal:
-      initializer = Initializer::Normal(asked.normal().mean(), asked.normal().stddev(), asked.seed());
+      initializer = Initializer::Normal(requested.normal().mean(), requested.normal().stddev(), requested.seed());
       break;
     case tensor::v1::Initializer::kXavierUniform:
-      initializer = Initializer::XavierUniform(asked.xavier_uniform().gain(), asked.seed());
+      initializer = Initializer::XavierUniform(requested.xavier_uniform().gain(), requested.seed());
       break;
     case tensor::v1::Initializer::kPlugin:
-      initializer = Initializer::Plugin(asked.plugin().name(), asked.plugin().arguments(), asked.seed());
+      initializer = Initializer::Plugin(requested.plugin().name(), requested.plugin().arguments(), requested.seed());
       break;
     case tensor::v1::Initializer::KIND_NOT_SET:
       // An unset kind means zeros, unless a newer client has set a field that this program does not know.
-      if (asked.GetReflection()->GetUnknownFields(asked).empty()) break;
+      if (requested.GetReflection()->GetUnknownFields(requested).empty()) break;
       return InvalidArgument(
           "this server does not support the kind of the initializer: it may be older than the client");
   }
-  initializer.stream = asked.stream();
+  initializer.stream = requested.stream();
   return initializer;
 }
 

@@ -15,7 +15,7 @@ Result<sampler::TensorId> ParseTensorId(const tensor::v1::TensorId& tensor,
 Result<sampler::TensorSpec> ParseTensorSpec(const tensor::v1::CreateRequest& request);
 // Zeros where no kind is said; InvalidArgument where one is that this program does not know. Otherwise not checked:
 // CheckSpec is the caller's.
-Result<sampler::Initializer> ParseInitializer(const tensor::v1::Initializer& asked);
+Result<sampler::Initializer> ParseInitializer(const tensor::v1::Initializer& requested);
 Result<sampler::RowWrite> ParseRowWrite(tensor::v1::RowWrite write);
 Result<sampler::Reduction> ParseReduction(tensor::v1::Reduction reduction);
 

@@ -92,11 +92,11 @@ grpc::ServerUnaryReactor* TensorService::Read(grpc::CallbackServerContext* conte
   return HandleFramed<Request>(
       context_, "Read", context, request, reply, [this](Call call, rpc::Frame<Request>&& frame) {
         RETURN_IF_ERROR(messages::CheckTensorCount(frame.tensors, 1));
-        ASSIGN_OR_RETURN(const std::span<const LocalRowId> asked, LocalRows(frame.tensors[0], call->limits()));
+        ASSIGN_OR_RETURN(const std::span<const LocalRowId> requested, LocalRows(frame.tensors[0], call->limits()));
         ASSIGN_OR_RETURN(const sampler::TensorId id, ParseTensorId(frame.header.tensor(), frame.header.identity()));
         ASSIGN_OR_RETURN(const std::shared_ptr<RowReply> rows,
-                         RowReply::Make(asked.size(), frame.header.row_bytes(), frame.tensors[0], call->limits()));
-        tensors().Read(id, asked, rows->sink(), call->deadline(), AnswerRows<tensor::v1::ReadResponse>(call, rows));
+                         RowReply::Make(requested.size(), frame.header.row_bytes(), frame.tensors[0], call->limits()));
+        tensors().Read(id, requested, rows->sink(), call->deadline(), AnswerRows<tensor::v1::ReadResponse>(call, rows));
         return Status();
       });
 }

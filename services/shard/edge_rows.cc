@@ -24,9 +24,9 @@ constexpr uint64_t kNoEdge = std::numeric_limits<uint64_t>::max();
 // position) holds for them; otherwise the pair is refused as `several`.
 template <class IsSame>
 Result<std::vector<uint64_t>> FindPositions(const graph::InEdges& in_edges, const Tensor& original_ids,
-                                            const RequestedEdges& asked, uint64_t max_lookups, const char* several,
+                                            const RequestedEdges& requested, uint64_t max_lookups, const char* several,
                                             IsSame is_same) {
-  const std::span<const uint64_t> sources = asked.sources, destinations = asked.destinations;
+  const std::span<const uint64_t> sources = requested.sources, destinations = requested.destinations;
   const auto name = [&](size_t pair) {
     return "a pair that leads to node " + std::to_string(IdArray(original_ids)[destinations[pair]]) +
            " (from the node of global id " + std::to_string(sources[pair]) + ")";
@@ -35,8 +35,8 @@ Result<std::vector<uint64_t>> FindPositions(const graph::InEdges& in_edges, cons
   std::vector<uint64_t> position(sources.size(), kNoEdge);
   std::vector<size_t> order;  // pairs that have to be searched
   for (size_t i = 0; i < sources.size(); ++i) {
-    if (!asked.positions.empty() && asked.positions[i] < indices.size()) {
-      position[i] = asked.positions[i];
+    if (!requested.positions.empty() && requested.positions[i] < indices.size()) {
+      position[i] = requested.positions[i];
     } else {
       order.push_back(i);
     }
@@ -86,20 +86,20 @@ Result<std::vector<uint64_t>> FindPositions(const graph::InEdges& in_edges, cons
 }  // namespace
 
 Result<std::vector<uint64_t>> PositionsOfEdges(const graph::InEdges& in_edges, const Tensor& original_ids,
-                                               const RequestedEdges& asked, uint64_t max_lookups) {
+                                               const RequestedEdges& requested, uint64_t max_lookups) {
   const auto never = [](uint64_t, uint64_t) { return false; };
-  return FindPositions(in_edges, original_ids, asked, max_lookups, "several edges", never);
+  return FindPositions(in_edges, original_ids, requested, max_lookups, "several edges", never);
 }
 
 Result<Tensor> RowsOfEdges(const graph::InEdges& in_edges, const Tensor& original_ids, const Tensor& column,
-                           const RequestedEdges& asked, uint64_t max_lookups) {
+                           const RequestedEdges& requested, uint64_t max_lookups) {
   const size_t row_bytes = column.row_bytes();
   const auto have_one_row = [&](uint64_t a, uint64_t b) {
     return std::memcmp(column.bytes() + a * row_bytes, column.bytes() + b * row_bytes, row_bytes) == 0;
   };
   ASSIGN_OR_RETURN(
       const std::vector<uint64_t> positions,
-      FindPositions(in_edges, original_ids, asked, max_lookups, "several edges whose rows differ", have_one_row));
+      FindPositions(in_edges, original_ids, requested, max_lookups, "several edges whose rows differ", have_one_row));
   return sampler::RowsAt<uint64_t>(column, positions);
 }
 

@@ -23,7 +23,7 @@ struct RequestedEdges {
 // Returns [edges]: the position in in_edges.indices of the in-edge of destinations[i] from sources[i]. Arguments and
 // errors as for rows (below), except that parallel edges are InvalidArgument whatever their rows.
 Result<std::vector<uint64_t>> PositionsOfEdges(const graph::InEdges& in_edges, const Tensor& original_ids,
-                                               const RequestedEdges& asked, uint64_t max_lookups);
+                                               const RequestedEdges& requested, uint64_t max_lookups);
 
 // Returns [edges, row shape...]: row i is the column's row of the in-edge of destinations[i] from sources[i].
 // `in_edges` and the edges' split have passed CheckPartition, `column` has a row for each in-edge, destinations exist,
@@ -31,6 +31,6 @@ Result<std::vector<uint64_t>> PositionsOfEdges(const graph::InEdges& in_edges, c
 // or, without a position, whose parallel edges have different rows; ResourceExhausted if the lookup would visit more
 // than max_lookups in-edges (each distinct destination's in-edges count once).
 Result<Tensor> RowsOfEdges(const graph::InEdges& in_edges, const Tensor& original_ids, const Tensor& column,
-                           const RequestedEdges& asked, uint64_t max_lookups);
+                           const RequestedEdges& requested, uint64_t max_lookups);
 
 }  // namespace espalier::shard

@@ -104,10 +104,10 @@ TEST(EmbeddingLimitsTest, RowsWhoseTensorsAreDroppedAreNotFound) {
   EXPECT_TRUE(rows.expired());
   embeddings.Push(Descent(1).id, MakeGradients(0, 0, {LocalRowId(1)}, 1), Soon(),
                   [](const Status& pushed) { EXPECT_EQ(pushed.code(), StatusCode::kNotFound); });
-  const std::vector<LocalRowId> asked = {LocalRowId(1)};
+  const std::vector<LocalRowId> requested = {LocalRowId(1)};
   const std::vector<uint32_t> positions = {0};
   std::vector<float> values(2);
-  embeddings.Read(Descent(1).id, 0, asked, {reinterpret_cast<std::byte*>(values.data()), 8, positions}, Soon(),
+  embeddings.Read(Descent(1).id, 0, requested, {reinterpret_cast<std::byte*>(values.data()), 8, positions}, Soon(),
                   [](const Status& read) { EXPECT_EQ(read.code(), StatusCode::kNotFound); });
 }
 

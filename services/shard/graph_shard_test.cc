@@ -46,20 +46,20 @@ class GraphShardTest : public ::testing::Test {
     return *limited;
   }
 
-  static Status Sample(GraphShard& asked, uint16_t type, int32_t fanout, std::vector<LocalNodeId> nodes) {
+  static Status Sample(GraphShard& requested, uint16_t type, int32_t fanout, std::vector<LocalNodeId> nodes) {
     return Answer<sampler::PartitionHopSample>([&](const auto& done) {
-             asked.SampleInEdges({.relations = {{EdgeTypeId(type), fanout, std::move(nodes)}}}, Soon(), done);
+             requested.SampleInEdges({.relations = {{EdgeTypeId(type), fanout, std::move(nodes)}}}, Soon(), done);
            })
         .status();
   }
 
-  static Status Gather(GraphShard& asked, uint16_t type, const std::string& column, std::vector<LocalNodeId> nodes,
+  static Status Gather(GraphShard& requested, uint16_t type, const std::string& column, std::vector<LocalNodeId> nodes,
                        size_t row_bytes, size_t num_positions) {
     std::vector<std::byte> out(1024);
     const std::vector<uint32_t> positions(num_positions, 0);
     Status status;
-    asked.GatherRows(NodeTypeId(type), column, nodes, {out.data(), row_bytes, positions}, Soon(),
-                     [&](Status s) { status = std::move(s); });
+    requested.GatherRows(NodeTypeId(type), column, nodes, {out.data(), row_bytes, positions}, Soon(),
+                         [&](Status s) { status = std::move(s); });
     return status;
   }
 

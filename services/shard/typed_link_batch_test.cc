@@ -244,11 +244,11 @@ TEST(TypedLinkBatchSamplingTest, DrawsNoneOfTheBatchsEdgesInEitherDirection) {
   const std::vector<sampler::LinkType> types = MakeLinkTypes(schema);
   for (uint32_t step = 0; step < 5; ++step) {
     const MiniBatch batch = BatchOfShop(test, NegativeKind::kUniform, step, 1, 0);
-    std::set<std::pair<EdgeTypeId, Ends>> asked;
+    std::set<std::pair<EdgeTypeId, Ends>> requested;
     for (const Sale& sale : ListSales(test, batch)) {
       const auto& [type, reverse] = types[sale.relation];
-      asked.insert({type, sale.ends});
-      asked.insert({*reverse, {sale.ends.second, sale.ends.first}});
+      requested.insert({type, sale.ends});
+      requested.insert({*reverse, {sale.ends.second, sale.ends.first}});
     }
     const std::vector<std::vector<uint64_t>> originals = ListOriginalIds(test, batch);
     size_t num_drawn = 0;
@@ -257,7 +257,7 @@ TEST(TypedLinkBatchSamplingTest, DrawsNoneOfTheBatchsEdgesInEitherDirection) {
       const auto& to = originals[schema.DestinationOf(block.edge_type).value];
       for (size_t row = 0; row + 1 < block.indptr.size(); ++row) {
         for (uint32_t e = block.indptr[row]; e < block.indptr[row + 1]; ++e, ++num_drawn) {
-          EXPECT_FALSE(asked.contains({block.edge_type, {from[block.indices[e]], to[row]}}));
+          EXPECT_FALSE(requested.contains({block.edge_type, {from[block.indices[e]], to[row]}}));
         }
       }
     }

@@ -38,8 +38,8 @@ TEST(LocateFileTest, AsksTheOpenerForTheFolder) {
                                                       {"b.pt", "."}};
   for (const auto& [uri, folder] : uris) {
     std::string opened;
-    const auto location = LocateFile(uri, [&](const std::string& asked) -> Result<StoreLocation> {
-      opened = asked;
+    const auto location = LocateFile(uri, [&](const std::string& requested) -> Result<StoreLocation> {
+      opened = requested;
       return StoreLocation{nullptr, "below"};
     });
     ASSERT_TRUE(location.ok()) << uri;

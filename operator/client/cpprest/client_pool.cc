@@ -90,9 +90,9 @@ void ClientPool::Renew() {
 }
 
 uint64_t ClientPool::SyncGeneration(const Credentials& credentials, Clients* dropped) {
-  if (!SameCertificate(credentials, shown_)) {
+  if (!SameCertificate(credentials, certificate_)) {
     dropped->swap(idle_);
-    shown_ = credentials;
+    certificate_ = credentials;
     ++generation_;
   }
   return generation_;

@@ -51,8 +51,8 @@ class ClientPool {
   const AuthorityPaths system_;
   const std::chrono::milliseconds tunnel_timeout_;
   Mutex mutex_;
-  Clients idle_ ABSL_GUARDED_BY(mutex_);       // most recently used last
-  Credentials shown_ ABSL_GUARDED_BY(mutex_);  // client certificate of the connections of this generation
+  Clients idle_ ABSL_GUARDED_BY(mutex_);             // most recently used last
+  Credentials certificate_ ABSL_GUARDED_BY(mutex_);  // client certificate of the connections of this generation
   uint64_t generation_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

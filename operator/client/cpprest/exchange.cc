@@ -29,7 +29,7 @@ std::shared_ptr<Exchange> Exchange::Start(std::shared_ptr<PooledClient> client, 
             answer.get();
             exchange->Finish({});
           } catch (...) {
-            exchange->Finish(ToStatus(std::current_exception(), refusal->why(), exchange->was_written_.load()));
+            exchange->Finish(ToStatus(std::current_exception(), refusal->reason(), exchange->was_written_.load()));
           }
         });
   } catch (...) {

@@ -14,12 +14,12 @@ constexpr char kForeground[] = "foregroundDeletion";
 constexpr int64_t kDefaultGraceSeconds = 30;
 
 // Returns the grace period of a deletion in seconds. It is 0 for a pod that has ended or is on no node.
-int64_t GracePeriod(const KindTraits& kind, const Json& object, std::optional<int64_t> asked) {
+int64_t GracePeriod(const KindTraits& kind, const Json& object, std::optional<int64_t> requested) {
   if (!kind.ends_gracefully) return 0;
   const std::string phase = kube::StringAt(object, {"status", "phase"});
   if (kube::StringAt(object, {"spec", "nodeName"}).empty() || phase == "Succeeded" || phase == "Failed") return 0;
   const int64_t own = kube::IntegerAt(object, {"spec", "terminationGracePeriodSeconds"}).value_or(kDefaultGraceSeconds);
-  const int64_t grace = std::max<int64_t>(0, asked.value_or(own));
+  const int64_t grace = std::max<int64_t>(0, requested.value_or(own));
   const std::optional<int64_t> before = kube::IntegerAt(object, {"metadata", "deletionGracePeriodSeconds"});
   return before ? std::min(*before, grace) : grace;
 }

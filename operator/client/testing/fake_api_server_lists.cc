@@ -38,9 +38,9 @@ struct Token {
   }
 };
 
-Refusal TooLarge(uint64_t asked, uint64_t newest) {
+Refusal TooLarge(uint64_t requested, uint64_t newest) {
   Refusal refusal{504, "Timeout",
-                  "Too large resource version: " + std::to_string(asked) + ", current: " + std::to_string(newest)};
+                  "Too large resource version: " + std::to_string(requested) + ", current: " + std::to_string(newest)};
   refusal.details["causes"] =
       Json::array({{{"reason", "ResourceVersionTooLarge"}, {"message", "Too large resource version"}}});
   refusal.details["retryAfterSeconds"] = 1;
@@ -59,9 +59,9 @@ std::optional<Refusal> Lister::Take(const ApiRequest& request, ObjectStore::List
 
 std::optional<Refusal> Lister::Begin(const ApiRequest& request, Place* place) {
   if (const std::string version = request.Query("resourceVersion"); !version.empty()) {
-    const std::optional<uint64_t> asked = Number(version);
-    if (!asked) return BadRequest("invalid resource version: \"" + version + "\"");
-    if (*asked > store_.newest()) return TooLarge(*asked, store_.newest());
+    const std::optional<uint64_t> requested = Number(version);
+    if (!requested) return BadRequest("invalid resource version: \"" + version + "\"");
+    if (*requested > store_.newest()) return TooLarge(*requested, store_.newest());
   }
   ObjectStore::Listing listing;
   if (std::optional<Refusal> refusal = Take(request, &listing)) return refusal;

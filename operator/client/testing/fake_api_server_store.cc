@@ -87,7 +87,7 @@ NewObject ObjectStore::Fresh() {
 
 ObjectStore::Outcome ObjectStore::Write(const ApiRequest& request) {
   ApiRequest create;  // used if PUT creates the object
-  const ApiRequest* asked = &request;
+  const ApiRequest* requested = &request;
   MutexLock lock(&mutex_);
   Place place{NumberOf(*request.kind), request.key};
   const StoredPtr before = At(place);
@@ -102,9 +102,9 @@ ObjectStore::Outcome ObjectStore::Write(const ApiRequest& request) {
     if (create.body.is_object() && create.body.contains("metadata") && create.body["metadata"].is_object()) {
       create.body["metadata"].erase("resourceVersion");
     }
-    asked = &create;
+    requested = &create;
   }
-  if (asked->verb == Verb::kCreate) {
+  if (requested->verb == Verb::kCreate) {
     if (before != nullptr) {
       Refusal exists = NotFoundRefusal(request.resource(), request.key.name);
       exists.code = 409;
@@ -112,7 +112,7 @@ ObjectStore::Outcome ObjectStore::Write(const ApiRequest& request) {
       exists.message = exists.message.substr(0, exists.message.rfind("not found")) + "already exists";
       outcome.refusal = std::move(exists);
     } else {
-      outcome.refusal = Create(*asked, Fresh(), paths_, &after);
+      outcome.refusal = Create(*requested, Fresh(), paths_, &after);
     }
   } else if (replaces && before == nullptr) {
     outcome.refusal = NotFoundRefusal(request.resource(), request.key.name);

@@ -224,9 +224,9 @@ std::unique_ptr<LineStream> History::Open(std::shared_ptr<History> history, Watc
   return stream;
 }
 
-std::unique_ptr<LineStream> ExpiredStream(uint64_t asked, uint64_t oldest) {
+std::unique_ptr<LineStream> ExpiredStream(uint64_t requested, uint64_t oldest) {
   const Refusal expired{410, "Expired",
-                        "too old resource version: " + std::to_string(asked) + " (" + std::to_string(oldest) + ")"};
+                        "too old resource version: " + std::to_string(requested) + " (" + std::to_string(oldest) + ")"};
   return std::make_unique<OneLine>(Line(WatchEventType::kError, kube::Print(StatusObject(expired))));
 }
 

@@ -68,6 +68,6 @@ class History {
 };
 
 // Returns a stream with one ERROR event: 410, Expired.
-std::unique_ptr<LineStream> ExpiredStream(uint64_t asked, uint64_t oldest);
+std::unique_ptr<LineStream> ExpiredStream(uint64_t requested, uint64_t oldest);
 
 }  // namespace espalier::ctl::client::fake

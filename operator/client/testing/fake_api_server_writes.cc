@@ -68,18 +68,18 @@ std::optional<Refusal> CheckBody(const ApiRequest& request, const std::string& n
 }
 
 std::optional<Refusal> CheckVersion(const ApiRequest& request, const Json& stored) {
-  const std::string asked = kube::StringAt(request.body, {"metadata", "resourceVersion"});
-  if (asked.empty() || asked == kube::StringAt(stored, {"metadata", "resourceVersion"})) return std::nullopt;
+  const std::string requested = kube::StringAt(request.body, {"metadata", "resourceVersion"});
+  if (requested.empty() || requested == kube::StringAt(stored, {"metadata", "resourceVersion"})) return std::nullopt;
   return ConflictRefusal(request.resource(), request.key.name,
                          "the object has been modified; please apply your changes to the latest version and try again");
 }
 
 std::optional<Refusal> CheckUid(const ApiRequest& request, const Json& stored) {
-  const std::string asked = kube::StringAt(request.body, {"metadata", "uid"});
+  const std::string requested = kube::StringAt(request.body, {"metadata", "uid"});
   const std::string uid = kube::StringAt(stored, {"metadata", "uid"});
-  if (asked.empty() || asked == uid) return std::nullopt;
+  if (requested.empty() || requested == uid) return std::nullopt;
   return ConflictRefusal(request.resource(), request.key.name,
-                         "Precondition failed: UID in precondition: " + asked + ", UID in object meta: " + uid);
+                         "Precondition failed: UID in precondition: " + requested + ", UID in object meta: " + uid);
 }
 
 void DropUnknownFields(const KindTraits& kind, Json* object) {
@@ -242,11 +242,11 @@ std::optional<Refusal> Apply(const ApiRequest& request, const OwnedObject* befor
 
 std::optional<Refusal> CheckDelete(const ApiRequest& request, const Json& stored) {
   const auto check = [&](const char* precondition, const char* field, const std::string& what) {
-    const std::string asked = kube::StringAt(request.body, {"preconditions", precondition});
+    const std::string requested = kube::StringAt(request.body, {"preconditions", precondition});
     const std::string has = kube::StringAt(stored, {"metadata", field});
-    if (asked.empty() || asked == has) return std::optional<Refusal>();
+    if (requested.empty() || requested == has) return std::optional<Refusal>();
     return std::optional<Refusal>(ConflictRefusal(request.resource(), request.key.name,
-                                                  "the " + what + " in the precondition (" + asked +
+                                                  "the " + what + " in the precondition (" + requested +
                                                       ") does not match the " + what + " in record (" + has +
                                                       "). The object might have been deleted and then recreated"));
   };

@@ -85,7 +85,7 @@ Result<outputs::FetchReport> FetchWithProgress(const storage::StoreLocation& pla
 std::string ReportText(const outputs::FetchReport& report, const std::string& folder) {
   std::string text;
   for (const std::string& file : report.files) text += folder + "/" + file + "\n";
-  for (const auto& [what, why] : report.not_written) text += "no " + what + ": " + why + "\n";
+  for (const auto& [what, reason] : report.not_written) text += "no " + what + ": " + reason + "\n";
   text += std::to_string(report.files.size()) + " files, " + BytesText(report.bytes) + ", " +
           BytesText(report.fetched_bytes) + " of them fetched, all verified by the manifest\n";
   return text::Printable(text, text::Spacing::kKeepLinesTabs);

@@ -65,19 +65,19 @@ Status CheckRowsAreAlike(const Tensor& first, const Tensor& rows) {
 void ReadRange(const std::shared_ptr<EdgeRowsGather>& gather, const EdgeRange& range, Deadline deadline,
                sampler::DoneStatus done) {
   const size_t num_before = gather->pieces.size();
-  PiecewiseRequest asked{.method = kGatherEdgeRows, .num_pieces = range.num_pieces()};
-  gather->pieces.resize(num_before + asked.num_pieces);
-  asked.request_of = [gather, range](size_t piece) {
+  PiecewiseRequest requested{.method = kGatherEdgeRows, .num_pieces = range.num_pieces()};
+  gather->pieces.resize(num_before + requested.num_pieces);
+  requested.request_of = [gather, range](size_t piece) {
     const Tensor ids = messages::WideIdTensor(range.Piece(gather->question.edges, piece));
     return rpc::EncodeFrame(gather->question.header, std::span(&ids, 1));
   };
-  asked.take_reply = [gather, range, num_before](size_t piece, const grpc::ByteBuffer& reply) -> Status {
+  requested.take_reply = [gather, range, num_before](size_t piece, const grpc::ByteBuffer& reply) -> Status {
     Tensor& rows = gather->pieces[num_before + piece];
     ASSIGN_OR_RETURN(rows, DecodeEdgeRows(reply, range.Piece(gather->question.edges, piece).size()));
     return num_before == 0 ? Status() : CheckRowsAreAlike(gather->pieces.front(), rows);
   };
   const EdgeRowsQuery& question = gather->question;
-  RequestInPieces(question.callee, std::move(asked), question.calls_in_flight, deadline, std::move(done));
+  RequestInPieces(question.callee, std::move(requested), question.calls_in_flight, deadline, std::move(done));
 }
 
 Result<Tensor> JoinRows(EdgeRowsGather& gather) {

@@ -34,8 +34,8 @@ TEST(EdgeRowPiecesTest, RowsOfManyEdgesComeInPieces) {
 TEST(EdgeRowPiecesTest, RowsThatAreNotAlikeAreRefused) {
   const auto liar = std::make_shared<sampler::testing::ScriptedPartition>(0);
   std::vector<int64_t> later_shape;
-  liar->on_edge_rows = [&](std::span<const GlobalEdgeId> asked, const sampler::Done<Tensor>& done) {
-    const bool is_first = asked.front().value == 0;
+  liar->on_edge_rows = [&](std::span<const GlobalEdgeId> requested, const sampler::Done<Tensor>& done) {
+    const bool is_first = requested.front().value == 0;
     done(Tensor::Zeros(DType::kF32, is_first ? std::vector<int64_t>{1, 2} : later_shape));
   };
   const shard::testing::TestGraph local = shard::testing::MakeTestGraph(testing::SmallGraph(), 1, 4);

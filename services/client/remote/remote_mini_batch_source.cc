@@ -136,14 +136,15 @@ void RemoteMiniBatchSource::OpenStream(Lane& lane, uint32_t step) {
   lane.stream = BatchStreamReader::Open(samplers_[lane.sampler], start, std::max<uint32_t>(1, options_.batches_ahead));
 }
 
-void RemoteMiniBatchSource::TakeOver(Lane& lane, const Status& why, bool is_first) {
+void RemoteMiniBatchSource::TakeOver(Lane& lane, const Status& reason, bool is_first) {
   lane.stream.reset();
   const size_t next = (lane.sampler + 1) % samplers_.size();
   if (next != lane.sampler) {
     ++num_takeovers_;
     if (is_first) {
-      telemetry::Log(telemetry::Level::kWarning, "lost a sampler; another sampler serves its steps",
-                     {{"lost", samplers_[lane.sampler]->address}, {"next", samplers_[next]->address}, {"error", why}});
+      telemetry::Log(
+          telemetry::Level::kWarning, "lost a sampler; another sampler serves its steps",
+          {{"lost", samplers_[lane.sampler]->address}, {"next", samplers_[next]->address}, {"error", reason}});
     }
   }
   lane.sampler = next;

@@ -95,17 +95,17 @@ auto Retry(Rank rank, const std::string& address, const RingWait& wait, Attempt 
   for (int number = 1;; ++number) {
     auto result = attempt();
     if (result.ok()) return result;
-    Status why = result.status();
-    if (why.code() == StatusCode::kUnavailable) {
-      last_unavailable = why;
+    Status reason = result.status();
+    if (reason.code() == StatusCode::kUnavailable) {
+      last_unavailable = reason;
       const Status paused = wait.Pause(DelayBefore(number, kRetry, static_cast<uint32_t>(jitter())));
       if (paused.ok()) continue;
-      why = paused;
+      reason = paused;
     }
     // The error of the last attempt is the reason that the deadline has passed.
-    if (why.code() == StatusCode::kDeadlineExceeded && !last_unavailable.ok()) why = last_unavailable;
+    if (reason.code() == StatusCode::kDeadlineExceeded && !last_unavailable.ok()) reason = last_unavailable;
     const std::string tries = number == 1 ? "" : " (" + std::to_string(number) + " tries)";
-    return std::move(why).While("trainer " + std::to_string(rank.value) + " at " + address + tries);
+    return std::move(reason).While("trainer " + std::to_string(rank.value) + " at " + address + tries);
   }
 }
 

@@ -164,10 +164,10 @@ bool RingListener::Accept() {
   for (int i = 0; i < kMaxAcceptedAtOnce; ++i) {
     Descriptor descriptor(accept4(listening_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (descriptor.get() < 0) {
-      const Status why = RingSystemError(errno, "accepting a connection");
-      if (why.code() != StatusCode::kResourceExhausted) return true;
+      const Status reason = RingSystemError(errno, "accepting a connection");
+      if (reason.code() != StatusCode::kResourceExhausted) return true;
       // Close the oldest stranger to free a descriptor.
-      rpc::LogRefusal("a connection waits", subject_, why);
+      rpc::LogRefusal("a connection waits", subject_, reason);
       DropOldestStranger();
       return false;
     }
@@ -273,12 +273,12 @@ bool RingListener::SendAnswer(Connection& connection) {
   return false;
 }
 
-void RingListener::Refuse(Connection& connection, const Status& why) {
+void RingListener::Refuse(Connection& connection, const Status& reason) {
   // Unavailable is not logged: the rank retries.
-  if (why.code() != StatusCode::kUnavailable) rpc::LogRefusal("a connection was refused", subject_, why);
+  if (reason.code() != StatusCode::kUnavailable) rpc::LogRefusal("a connection was refused", subject_, reason);
   collective::v1::End end;
-  end.set_error(ShortenMiddle(why.message(), rpc::kMaxStatusMessageBytes));
-  end.set_code(static_cast<uint32_t>(why.code()));
+  end.set_error(ShortenMiddle(reason.message(), rpc::kMaxStatusMessageBytes));
+  end.set_code(static_cast<uint32_t>(reason.code()));
   connection.answer = EncodeMessageFrame(FrameKind::kEnd, end);
   connection.until = Deadline::After(kFirstMessageTimeout);
 }

@@ -73,9 +73,9 @@ Result<SslContextHandle> ReadContext(const rpc::TlsSettings& settings) {
   const auto failed = [](const std::string& doing) {
     // OpenSSL queues the system error of a call first.
     const unsigned long error = ERR_peek_error();
-    const Status why = ERR_SYSTEM_ERROR(error) ? RingSystemError(ERR_GET_REASON(error), doing) : Status();
+    const Status reason = ERR_SYSTEM_ERROR(error) ? RingSystemError(ERR_GET_REASON(error), doing) : Status();
     Status failure = pki::OpenSslError(StatusCode::kFailedPrecondition, doing);
-    return why.code() == StatusCode::kResourceExhausted ? why : failure;
+    return reason.code() == StatusCode::kResourceExhausted ? reason : failure;
   };
   if (SSL_CTX_use_certificate_chain_file(made, settings.certificate_file.c_str()) != 1)
     return failed("reading the certificate " + settings.certificate_file);

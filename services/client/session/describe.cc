@@ -76,8 +76,8 @@ Result<std::vector<sampler::EdgeColumnDescription>> ParseEdgeColumns(const graph
 grpc::ByteBuffer DescribeRequestFor(const std::string& job) {
   graph::v1::DescribeRequest request;
   request.set_job(job);
-  const grpc::Slice asked(request.SerializeAsString());
-  return grpc::ByteBuffer(&asked, 1);
+  const grpc::Slice requested(request.SerializeAsString());
+  return grpc::ByteBuffer(&requested, 1);
 }
 
 Result<ServerDescription> DescriptionIn(const Result<grpc::ByteBuffer>& reply, const std::string& address) {

@@ -9,23 +9,23 @@
 using namespace espalier::plugin;
 
 // A request: its first line, and the bytes after it: global ids (U64, ascending), then the values of each id.
-struct Asked {
+struct ParsedRequest {
   uint32_t node_type = 0;
   std::string tensor;
   double share = 0;
   std::string_view bytes;
 };
-Asked Parse(const Context& context, std::string_view request) {
+ParsedRequest Parse(const Context& context, std::string_view request) {
   const size_t end = request.find('\n');
   std::istringstream words{std::string(request.substr(0, end))};
   std::string node_type;
-  Asked asked;
-  words >> node_type >> asked.tensor >> asked.share;
-  const bool is_whole = words && end != std::string_view::npos && asked.share >= 0 && asked.share <= 1;
+  ParsedRequest parsed;
+  words >> node_type >> parsed.tensor >> parsed.share;
+  const bool is_whole = words && end != std::string_view::npos && parsed.share >= 0 && parsed.share <= 1;
   if (!is_whole) throw BadRequest("expected a line of a node type, a tensor and a share from 0 to 1");
-  asked.node_type = context.FindNodeType(node_type);
-  asked.bytes = request.substr(end + 1);
-  return asked;
+  parsed.node_type = context.FindNodeType(node_type);
+  parsed.bytes = request.substr(end + 1);
+  return parsed;
 }
 
 // The requested ids that this partition owns: their local rows, and their positions in the request.
@@ -34,14 +34,14 @@ struct Owned {
   std::vector<size_t> positions;
   size_t num_ids = 0;
 };
-Owned CollectOwned(const Context& context, const Asked& asked, size_t bytes_per_id) {
+Owned CollectOwned(const Context& context, const ParsedRequest& parsed, size_t bytes_per_id) {
   Owned owned;
-  owned.num_ids = asked.bytes.size() / bytes_per_id;
-  if (asked.bytes.size() % bytes_per_id != 0) throw BadRequest("the ids and the rows do not fit each other");
+  owned.num_ids = parsed.bytes.size() / bytes_per_id;
+  if (parsed.bytes.size() % bytes_per_id != 0) throw BadRequest("the ids and the rows do not fit each other");
   for (size_t i = 0; i < owned.num_ids; ++i) {
     uint64_t id = 0;
-    std::memcpy(&id, asked.bytes.data() + i * sizeof(id), sizeof(id));
-    const Place place = context.locate_node(asked.node_type, id);
+    std::memcpy(&id, parsed.bytes.data() + i * sizeof(id), sizeof(id));
+    const Place place = context.locate_node(parsed.node_type, id);
     if (place.partition != context.partition()) continue;
     if (!owned.rows.empty() && place.local_id <= owned.rows.back()) throw BadRequest("the ids are not ascending");
     owned.rows.push_back(place.local_id);
@@ -53,19 +53,19 @@ Owned CollectOwned(const Context& context, const Asked& asked, size_t bytes_per_
 // Request: "NODETYPE TENSOR SHARE", ids, and a row (F32) for each id. The tensor's row r of an id becomes
 // r + SHARE * (row - r). Returns the number of rows that this partition has changed.
 std::string Push(const Context& context, std::string_view request) {
-  const Asked asked = Parse(context, request);
-  const Tensor averages = context.node_tensor(asked.node_type, asked.tensor);
+  const ParsedRequest parsed = Parse(context, request);
+  const Tensor averages = context.node_tensor(parsed.node_type, parsed.tensor);
   const size_t width = averages.row_size();
-  const Owned owned = CollectOwned(context, asked, sizeof(uint64_t) + width * sizeof(float));
+  const Owned owned = CollectOwned(context, parsed, sizeof(uint64_t) + width * sizeof(float));
   std::vector<float> rows = averages.Read<float>(owned.rows);  // throws if the tensor is not F32
   std::vector<float> given(width);
   for (size_t i = 0; i < owned.rows.size(); ++i) {
     std::memcpy(given.data(),
-                asked.bytes.data() + owned.num_ids * sizeof(uint64_t) + owned.positions[i] * width * sizeof(float),
+                parsed.bytes.data() + owned.num_ids * sizeof(uint64_t) + owned.positions[i] * width * sizeof(float),
                 width * sizeof(float));
     for (size_t c = 0; c < width; ++c) {
       float& value = rows[i * width + c];
-      value += static_cast<float>(asked.share) * (given[c] - value);
+      value += static_cast<float>(parsed.share) * (given[c] - value);
     }
   }
   averages.Assign<float>(owned.rows, rows);  // takes effect when this function has returned
@@ -75,16 +75,16 @@ std::string Push(const Context& context, std::string_view request) {
 // Request: "NODETYPE TENSOR 0" and ids. Returns a line "id norm" for each id that this partition owns, with the
 // Euclidean norm of its row. Changes no rows.
 std::string Norms(const Context& context, std::string_view request) {
-  const Asked asked = Parse(context, request);
-  const Tensor tensor = context.node_tensor(asked.node_type, asked.tensor);
-  const Owned owned = CollectOwned(context, asked, sizeof(uint64_t));
+  const ParsedRequest parsed = Parse(context, request);
+  const Tensor tensor = context.node_tensor(parsed.node_type, parsed.tensor);
+  const Owned owned = CollectOwned(context, parsed, sizeof(uint64_t));
   const std::vector<float> rows = tensor.Read<float>(owned.rows);
   std::ostringstream lines;
   lines.precision(9);
   for (size_t i = 0; i < owned.rows.size(); ++i) {
     double squares = 0;
     for (size_t c = 0; c < tensor.row_size(); ++c) squares += std::pow(rows[i * tensor.row_size() + c], 2.0);
-    lines << context.nodes(asked.node_type).first + owned.rows[i] << ' ' << std::sqrt(squares) << '\n';
+    lines << context.nodes(parsed.node_type).first + owned.rows[i] << ' ' << std::sqrt(squares) << '\n';
   }
   return lines.str();
 }

@@ -155,9 +155,9 @@ Status VerifyCheckpoint(ObjectStore& store, const std::string& folder) {
 
 Status VerifyCheckpointBytes(ObjectStore& store, const std::string& folder, const std::function<bool()>& may_read) {
   ASSIGN_OR_RETURN(const CheckpointManifest manifest, ReadCheckpointManifest(store, folder));
-  const auto go_on = [&](uint64_t) { return !may_read || may_read(); };
+  const auto should_continue = [&](uint64_t) { return !may_read || may_read(); };
   for (const FileEntry& entry : manifest.files) {
-    RETURN_IF_ERROR(VerifyStoredFile(store, JoinKey(folder, entry.key), entry, go_on));
+    RETURN_IF_ERROR(VerifyStoredFile(store, JoinKey(folder, entry.key), entry, should_continue));
   }
   return Status();
 }

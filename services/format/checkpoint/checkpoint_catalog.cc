@@ -118,9 +118,9 @@ Selection Select(std::vector<CheckpointListing>& all, const CheckpointId& own, u
   return selection;
 }
 
-void MarkCorrupt(CheckpointListing& listing, const Status& why) {
+void MarkCorrupt(CheckpointListing& listing, const Status& reason) {
   listing.state = CheckpointState::kCorrupt;
-  listing.problem = why;
+  listing.problem = reason;
 }
 
 // Verifies the checksums of the kept checkpoints, because a listing checks sizes only. Marks those that are corrupt and
@@ -256,9 +256,9 @@ Result<PrunedCheckpoints> PruneCheckpoints(ObjectStore& store, const std::string
   Selection selection = Select(listings, own, keep);
   while (selection.loses_a_complete_one) {
     const size_t num_known = pruned.corrupt.size();
-    const Status looked = FindCorrupt(store, selection, verdicts, may_read, pruned.corrupt);
-    if (looked.code() == StatusCode::kCancelled) return pruned;
-    RETURN_IF_ERROR(looked);
+    const Status checked = FindCorrupt(store, selection, verdicts, may_read, pruned.corrupt);
+    if (checked.code() == StatusCode::kCancelled) return pruned;
+    RETURN_IF_ERROR(checked);
     if (pruned.corrupt.size() == num_known) break;
     selection = Select(listings, own, keep);  // other checkpoints take the places of corrupt ones
   }

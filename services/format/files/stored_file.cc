@@ -13,12 +13,12 @@ Status CheckStoredSize(storage::ObjectStore& store, const std::string& key, uint
 }
 
 Status VerifyStoredFile(storage::ObjectStore& store, const std::string& key, const FileEntry& entry,
-                        const ShouldContinue& go_on) {
+                        const ShouldContinue& should_continue) {
   RETURN_IF_ERROR(CheckStoredSize(store, key, entry.size_bytes));
   std::vector<std::byte> bytes;
   for (uint64_t block = 0; block < entry.block_hashes.size(); ++block) {
     const storage::ByteRange range = BlockRange(entry, block);
-    if (go_on && !go_on(range.offset)) return Cancelled("stop requested while verifying " + key);
+    if (should_continue && !should_continue(range.offset)) return Cancelled("stop requested while verifying " + key);
     bytes.resize(range.length);
     RETURN_IF_ERROR(store.ReadRange(key, range, bytes));
     RETURN_IF_ERROR(CheckBlock(entry, block, bytes, key));

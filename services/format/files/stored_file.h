@@ -17,9 +17,9 @@ Status CheckStoredSize(storage::ObjectStore& store, const std::string& key, uint
 // function is like one that always returns true.
 using ShouldContinue = std::function<bool(uint64_t verified_bytes)>;
 
-// Verifies the size and all blocks of a file. Returns DataLoss that names the first bad block, and Cancelled if `go_on`
-// returns false.
+// Verifies the size and all blocks of a file. Returns DataLoss that names the first bad block, and Cancelled if
+// `should_continue` returns false.
 Status VerifyStoredFile(storage::ObjectStore& store, const std::string& key, const FileEntry& entry,
-                        const ShouldContinue& go_on = {});
+                        const ShouldContinue& should_continue = {});
 
 }  // namespace espalier::format

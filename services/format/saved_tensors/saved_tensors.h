@@ -29,7 +29,7 @@ struct SavedTensorEntry {
   DType dtype = DType::kF32;
   std::vector<int64_t> row_shape;
   uint64_t num_rows = 0;
-  std::optional<uint64_t> ends;  // edges: hash of the original ids of both ends, in the order of the rows
+  std::optional<uint64_t> ends;  // edges: hash of the original ids of both endpoints, in the order of the rows
   std::vector<FileEntry> files;  // in the order of the rows
   friend bool operator==(const SavedTensorEntry&, const SavedTensorEntry&) = default;
 };

@@ -108,8 +108,8 @@ Result<std::vector<Message>> HostSession::Receive() {
   ReadErrors();
   Result<std::vector<Message>> fresh = pipe_->Receive();
   if (!fresh.ok()) {
-    const Status why = EndConnection(fresh.status());
-    return messages.empty() ? Result<std::vector<Message>>(why) : messages;
+    const Status reason = EndConnection(fresh.status());
+    return messages.empty() ? Result<std::vector<Message>>(reason) : messages;
   }
   std::move(fresh->begin(), fresh->end(), std::back_inserter(messages));
   return messages;

@@ -59,20 +59,20 @@ std::vector<std::string> SshArguments(const SshOptions& options, const std::stri
 Status SshFailure(const std::string& host, const std::string& program, const process::ExitState& exit,
                   const std::string& said) {
   const std::string words = OneLine(said);
-  const std::string why = words.empty() ? "" : ": " + words;
+  const std::string reason = words.empty() ? "" : ": " + words;
   if (exit.code == kNoSuchProgram || exit.code == kNotExecutable) {
     return NotFound(host + " has no " + program + " that can be run: install Espalier there, or name its folder with " +
-                    "--bin" + why);
+                    "--bin" + reason);
   }
   if (exit.code == kUnknownCommand) {
-    return FailedPrecondition(host + " has another version of " + program + ", which has no command `host`" + why);
+    return FailedPrecondition(host + " has another version of " + program + ", which has no command `host`" + reason);
   }
   if (exit.code == kSshFailed && (Says(said, "Permission denied") || Says(said, "Host key verification failed") ||
                                   Says(said, "REMOTE HOST IDENTIFICATION"))) {
-    return Status(StatusCode::kPermissionDenied, "ssh to " + host + " was refused" + why);
+    return Status(StatusCode::kPermissionDenied, "ssh to " + host + " was refused" + reason);
   }
-  if (exit.code == kSshFailed) return Unavailable("ssh to " + host + " failed" + why);
-  return Unavailable("the connection to " + host + " ended with " + exit.Describe() + why);
+  if (exit.code == kSshFailed) return Unavailable("ssh to " + host + " failed" + reason);
+  return Unavailable("the connection to " + host + " ended with " + exit.Describe() + reason);
 }
 
 }  // namespace espalier::launch

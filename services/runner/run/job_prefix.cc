@@ -113,6 +113,6 @@ std::string NewestPositionText(const storage::StoreLocation& prefix) {
   return PositionText(earlier);
 }
 
-std::string UnknownPositionText(const Status& why) { return "the newest checkpoint (" + why.message() + ")"; }
+std::string UnknownPositionText(const Status& reason) { return "the newest checkpoint (" + reason.message() + ")"; }
 
 }  // namespace espalier::run

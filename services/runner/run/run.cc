@@ -252,8 +252,9 @@ RunOutcome RunPlaced(const RunContext& context, const Beginning& beginning) {
   if (stop.has_value() && stop->code == ExitCode::kAskedToStop && run.AllTrainersSucceeded()) stop.reset();
   if (stop.has_value()) {
     RemoveResult(context);
-    const bool asked = stop->code == ExitCode::kAskedToStop;
-    return Failed(stop->code, stop->message + (asked ? DescribeResume(context.options, context.prefix_for_words) : ""));
+    const bool requested = stop->code == ExitCode::kAskedToStop;
+    return Failed(stop->code,
+                  stop->message + (requested ? DescribeResume(context.options, context.prefix_for_words) : ""));
   }
   RunFacts facts = run.facts();
   facts.access = context.options.roles.access;

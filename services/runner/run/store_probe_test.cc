@@ -22,7 +22,7 @@ class AnsweringStore final : public storage::ObjectStore {
     if (!answer_.ok()) return answer_;
     return storage::ObjectInfo{.key = key};
   }
-  const std::vector<std::string>& asked() const { return asked_; }
+  const std::vector<std::string>& requested() const { return asked_; }
 
   Result<std::string> Get(const std::string&) override { return Unexpected(); }
   Result<std::string> GetRange(const std::string&, storage::ByteRange) override { return Unexpected(); }
@@ -64,7 +64,7 @@ TEST_F(StoreProbeTest, LooksAtGraphPartitionsAndOutputs) {
   for (const char* uri : {"s3://graphs/cora", "s3://bucket/x/partitions", "s3://bucket/x"}) Let(uri, Status());
   EXPECT_TRUE(Probe().Check().ok());
   EXPECT_THAT(opened_, UnorderedElementsAre("s3://graphs/cora", "s3://bucket/x/partitions", "s3://bucket/x"));
-  for (const auto& [uri, store] : stores_) EXPECT_THAT(store->asked(), ElementsAre("below/manifest.json")) << uri;
+  for (const auto& [uri, store] : stores_) EXPECT_THAT(store->requested(), ElementsAre("below/manifest.json")) << uri;
 }
 
 TEST_F(StoreProbeTest, TellsTheStoreThatIsOutOfReach) {

@@ -101,10 +101,10 @@ Result<Tensor> PartitionedEmbeddings::ReadEmbedding(const EmbeddingSpec& spec, u
   const auto plan = PlanGather(RouteToOwners(FirstRows(spec.id.rows, book_), rows), rows.size(), in_process);
   const size_t row_bytes = spec.width * ItemSize(spec.dtype);
   plan->rows = std::shared_ptr<std::byte>(new std::byte[rows.size() * row_bytes], std::default_delete<std::byte[]>());
-  const std::vector<PartitionId> asked = RequestedPartitions(plan->locals);
-  const auto fan_out = std::make_shared<PartitionFanOut<Nothing>>(asked, plan);
-  for (size_t k = 0; k < asked.size(); ++k) {
-    const uint32_t p = asked[k].value;
+  const std::vector<PartitionId> requested = RequestedPartitions(plan->locals);
+  const auto fan_out = std::make_shared<PartitionFanOut<Nothing>>(requested, plan);
+  for (size_t k = 0; k < requested.size(); ++k) {
+    const uint32_t p = requested[k].value;
     partitions_[p]->embeddings().Read(spec.id, version, plan->locals[p],
                                       {plan->rows.get(), row_bytes, plan->positions[p]}, deadline,
                                       fan_out->StatusSlot(k));

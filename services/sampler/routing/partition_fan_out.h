@@ -21,13 +21,13 @@ namespace espalier::sampler {
 template <class T>
 class PartitionFanOut : public std::enable_shared_from_this<PartitionFanOut<T>> {
  public:
-  // `asked` lists the called partitions, in the order of the responses. `kept_alive` owns the memory that the requests
-  // refer to; it lives until the last response.
-  PartitionFanOut(std::vector<PartitionId> asked, std::shared_ptr<const void> kept_alive)
-      : asked_(std::move(asked)),
+  // `requested` lists the called partitions, in the order of the responses. `kept_alive` owns the memory that the
+  // requests refer to; it lives until the last response.
+  PartitionFanOut(std::vector<PartitionId> requested, std::shared_ptr<const void> kept_alive)
+      : requested_(std::move(requested)),
         kept_alive_(std::move(kept_alive)),
-        answers_(asked_.size()),
-        missing_(asked_.size()) {}
+        answers_(requested_.size()),
+        missing_(requested_.size()) {}
 
   // Returns the callback for the i-th called partition.
   Done<T> Slot(size_t i) {
@@ -40,7 +40,7 @@ class PartitionFanOut : public std::enable_shared_from_this<PartitionFanOut<T>> 
     };
   }
 
-  // Returns all responses in the order of `asked`, or the first error, which names its partition. DeadlineExceeded
+  // Returns all responses in the order of `requested`, or the first error, which names its partition. DeadlineExceeded
   // names a partition that has not responded. Cancelled: the deadline's stop was requested.
   Result<std::vector<T>> Wait(Deadline deadline) {
     MutexLock lock(&mutex_);
@@ -73,7 +73,7 @@ class PartitionFanOut : public std::enable_shared_from_this<PartitionFanOut<T>> 
     values.reserve(answers_.size());
     for (size_t i = 0; i < answers_.size(); ++i) {
       if (!answers_[i].has_value()) {
-        return WaitEnded(deadline, "partition " + std::to_string(asked_[i].value) + " did not answer in time");
+        return WaitEnded(deadline, "partition " + std::to_string(requested_[i].value) + " did not answer in time");
       }
       values.push_back(*std::move(answers_[i]));
     }
@@ -86,11 +86,11 @@ class PartitionFanOut : public std::enable_shared_from_this<PartitionFanOut<T>> 
     if (answer.ok()) {
       answers_[i] = *std::move(answer);
     } else if (error_.ok()) {
-      error_ = std::move(answer).status().While("partition " + std::to_string(asked_[i].value));
+      error_ = std::move(answer).status().While("partition " + std::to_string(requested_[i].value));
     }
   }
 
-  const std::vector<PartitionId> asked_;
+  const std::vector<PartitionId> requested_;
   const std::shared_ptr<const void> kept_alive_;
   Mutex mutex_;
   std::vector<std::optional<T>> answers_ ABSL_GUARDED_BY(mutex_);

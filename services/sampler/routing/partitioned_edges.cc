@@ -40,19 +40,20 @@ Result<Tensor> PartitionedGraph::FindEdges(EdgeTypeId type, std::span<const Glob
   RETURN_IF_ERROR(state_->CheckEdgeType(type));
   ASSIGN_OR_RETURN(EdgeRoute routed, RouteEdges(book(), type, edges));
   const auto route = std::make_shared<const EdgeRoute>(std::move(routed));
-  const std::vector<PartitionId> asked = RequestedPartitions(route->edges);
-  const auto fan_out = std::make_shared<PartitionFanOut<Tensor>>(asked, route);
-  for (size_t k = 0; k < asked.size(); ++k) {
-    state_->partitions[asked[k].value]->FindEdges(type, route->edges[asked[k].value], deadline, fan_out->Slot(k));
+  const std::vector<PartitionId> requested = RequestedPartitions(route->edges);
+  const auto fan_out = std::make_shared<PartitionFanOut<Tensor>>(requested, route);
+  for (size_t k = 0; k < requested.size(); ++k) {
+    state_->partitions[requested[k].value]->FindEdges(type, route->edges[requested[k].value], deadline,
+                                                      fan_out->Slot(k));
   }
   ASSIGN_OR_RETURN(const std::vector<Tensor> answers, fan_out->Wait(deadline));
 
   const size_t num_edges = edges.size();
   std::vector<int64_t> ends(2 * num_edges);
-  for (size_t k = 0; k < asked.size(); ++k) {
-    const std::vector<uint32_t>& places = route->places[asked[k].value];
+  for (size_t k = 0; k < requested.size(); ++k) {
+    const std::vector<uint32_t>& places = route->places[requested[k].value];
     if (static_cast<size_t>(answers[k].num_elements()) != 2 * places.size()) {
-      return Internal("partition " + std::to_string(asked[k].value) + " answered " + answers[k].ToString() +
+      return Internal("partition " + std::to_string(requested[k].value) + " answered " + answers[k].ToString() +
                       " as the ends of " + std::to_string(places.size()) + " edges");
     }
     for (size_t i = 0; i < places.size(); ++i) {
@@ -73,13 +74,13 @@ Result<Tensor> PartitionedGraph::GatherEdgeRows(EdgeTypeId type, const std::stri
   }
   ASSIGN_OR_RETURN(EdgeRoute routed, RouteEdges(book(), type, edges));
   const auto route = std::make_shared<const EdgeRoute>(std::move(routed));
-  std::vector<PartitionId> asked = RequestedPartitions(route->edges);
+  std::vector<PartitionId> requested = RequestedPartitions(route->edges);
   // A request for no rows is still sent, because only an owner knows the shape of a row.
-  if (asked.empty()) asked.push_back(PartitionId(0));
-  const auto fan_out = std::make_shared<PartitionFanOut<Tensor>>(asked, route);
-  for (size_t k = 0; k < asked.size(); ++k) {
-    state_->partitions[asked[k].value]->GatherEdgeRows(type, column, route->edges[asked[k].value], deadline,
-                                                       fan_out->Slot(k));
+  if (requested.empty()) requested.push_back(PartitionId(0));
+  const auto fan_out = std::make_shared<PartitionFanOut<Tensor>>(requested, route);
+  for (size_t k = 0; k < requested.size(); ++k) {
+    state_->partitions[requested[k].value]->GatherEdgeRows(type, column, route->edges[requested[k].value], deadline,
+                                                           fan_out->Slot(k));
   }
   Result<std::vector<Tensor>> answers = fan_out->Wait(deadline);
   if (!answers.ok()) {
@@ -87,9 +88,9 @@ Result<Tensor> PartitionedGraph::GatherEdgeRows(EdgeTypeId type, const std::stri
     return unknown ? answers.status().While("no tensor is attached as '" + column + "'") : answers.status();
   }
   SeedRows rows(edges.size());
-  for (size_t k = 0; k < asked.size(); ++k) {
-    const Tensor places = Tensor::FromVector(route->places[asked[k].value]);
-    RETURN_IF_ERROR(rows.Add(asked[k].value, places, (*answers)[k]));
+  for (size_t k = 0; k < requested.size(); ++k) {
+    const Tensor places = Tensor::FromVector(route->places[requested[k].value]);
+    RETURN_IF_ERROR(rows.Add(requested[k].value, places, (*answers)[k]));
   }
   return rows.Take();
 }

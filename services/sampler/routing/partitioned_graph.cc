@@ -29,11 +29,11 @@ std::vector<std::vector<uint32_t>> PlacesByOwner(const OwnerRoute& route, size_t
 }
 
 std::vector<PartitionId> NonEmpty(const std::vector<std::vector<uint32_t>>& places) {
-  std::vector<PartitionId> asked;
+  std::vector<PartitionId> requested;
   for (uint32_t p = 0; p < places.size(); ++p) {
-    if (!places[p].empty()) asked.push_back(PartitionId(p));
+    if (!places[p].empty()) requested.push_back(PartitionId(p));
   }
-  return asked;
+  return requested;
 }
 
 // Returns the edge type of each position of a step, which follows from the number of edges of each type.
@@ -165,10 +165,10 @@ Result<GlobalBatch> PartitionedGraph::SeedsOfStep(const SeedQuery& query, Deadli
     return node < book().num_nodes(schema.DestinationOf(type)) && source < book().num_nodes(schema.SourceOf(type));
   };
 
-  std::vector<PartitionId> asked;
-  for (uint32_t p = 0; p < book().num_partitions(); ++p) asked.push_back(PartitionId(p));
-  const auto fan_out = std::make_shared<PartitionFanOut<PartitionSeeds>>(asked, nullptr);
-  for (size_t p = 0; p < asked.size(); ++p) {
+  std::vector<PartitionId> requested;
+  for (uint32_t p = 0; p < book().num_partitions(); ++p) requested.push_back(PartitionId(p));
+  const auto fan_out = std::make_shared<PartitionFanOut<PartitionSeeds>>(requested, nullptr);
+  for (size_t p = 0; p < requested.size(); ++p) {
     state_->partitions[p]->SeedsOfStep(query, deadline, fan_out->Slot(p));
   }
   ASSIGN_OR_RETURN(const std::vector<PartitionSeeds> answers, fan_out->Wait(deadline));
@@ -178,14 +178,14 @@ Result<GlobalBatch> PartitionedGraph::SeedsOfStep(const SeedQuery& query, Deadli
   for (size_t p = 0; p < answers.size(); ++p) {
     const auto& [positions, nodes, sources, rows, edge_ids] = answers[p];
     RETURN_IF_ERROR(CheckIds(nodes, "seeds"));
-    RETURN_IF_ERROR(CheckCount(positions, static_cast<size_t>(nodes.num_elements()), asked[p]));
+    RETURN_IF_ERROR(CheckCount(positions, static_cast<size_t>(nodes.num_elements()), requested[p]));
     if (of_edges) {
       RETURN_IF_ERROR(CheckIds(sources, "sources of seeds"));
-      RETURN_IF_ERROR(CheckCount(sources, static_cast<size_t>(nodes.num_elements()), asked[p]));
+      RETURN_IF_ERROR(CheckCount(sources, static_cast<size_t>(nodes.num_elements()), requested[p]));
     }
     if (query.want_edge_ids) {
       RETURN_IF_ERROR(CheckIds(edge_ids, "ids of seeds"));
-      RETURN_IF_ERROR(CheckCount(edge_ids, static_cast<size_t>(nodes.num_elements()), asked[p]));
+      RETURN_IF_ERROR(CheckCount(edge_ids, static_cast<size_t>(nodes.num_elements()), requested[p]));
     }
     std::vector<uint32_t> places;
     for (int64_t i = 0; i < nodes.num_elements(); ++i) {
@@ -210,7 +210,7 @@ Result<GlobalBatch> PartitionedGraph::SeedsOfStep(const SeedQuery& query, Deadli
     }
     filled += places.size();
     if (query.edge_column.empty()) continue;
-    RETURN_IF_ERROR(seed_rows.Add(asked[p].value, Tensor::FromVector(std::move(places)), rows));
+    RETURN_IF_ERROR(seed_rows.Add(requested[p].value, Tensor::FromVector(std::move(places)), rows));
   }
   if (!query.edge_column.empty()) batch.rows = seed_rows.Take();
   if (filled == num_seeds) return batch;
@@ -249,18 +249,19 @@ Result<std::vector<GlobalNodeId>> PartitionedGraph::LookUpChunk(NodeTypeId type,
     (*questions)[p].push_back(nodes[i]);
     places[p].push_back(i);
   }
-  const std::vector<PartitionId> asked = NonEmpty(places);
-  const auto fan_out = std::make_shared<PartitionFanOut<Tensor>>(asked, questions);
-  for (size_t k = 0; k < asked.size(); ++k) {
-    state_->partitions[asked[k].value]->ToGlobalIds(type, (*questions)[asked[k].value], deadline, fan_out->Slot(k));
+  const std::vector<PartitionId> requested = NonEmpty(places);
+  const auto fan_out = std::make_shared<PartitionFanOut<Tensor>>(requested, questions);
+  for (size_t k = 0; k < requested.size(); ++k) {
+    state_->partitions[requested[k].value]->ToGlobalIds(type, (*questions)[requested[k].value], deadline,
+                                                        fan_out->Slot(k));
   }
   ASSIGN_OR_RETURN(const std::vector<Tensor> answers, fan_out->Wait(deadline));
 
   std::vector<GlobalNodeId> found(nodes.size());
-  for (size_t k = 0; k < asked.size(); ++k) {
-    const std::vector<uint32_t>& my_places = places[asked[k].value];
+  for (size_t k = 0; k < requested.size(); ++k) {
+    const std::vector<uint32_t>& my_places = places[requested[k].value];
     RETURN_IF_ERROR(CheckIds(answers[k], "looked-up ids"));
-    RETURN_IF_ERROR(CheckCount(answers[k], my_places.size(), asked[k]));
+    RETURN_IF_ERROR(CheckCount(answers[k], my_places.size(), requested[k]));
     for (size_t i = 0; i < my_places.size(); ++i) {
       found[my_places[i]] = GlobalNodeId(static_cast<uint64_t>(answers[k].ValueAsInt(static_cast<int64_t>(i))));
     }
@@ -275,18 +276,19 @@ Result<Tensor> PartitionedGraph::InDegrees(EdgeTypeId type, std::span<const Glob
   RETURN_IF_ERROR(state_->CheckNodes(node_type, nodes));
   const auto route = std::make_shared<const OwnerRoute>(RouteToOwners(book().NodeFirst(node_type), nodes));
   const std::vector<std::vector<uint32_t>> places = PlacesByOwner(*route, nodes.size());
-  const std::vector<PartitionId> asked = NonEmpty(places);
-  const auto fan_out = std::make_shared<PartitionFanOut<Tensor>>(asked, route);
-  for (size_t k = 0; k < asked.size(); ++k) {
-    state_->partitions[asked[k].value]->InDegrees(type, route->locals[asked[k].value], deadline, fan_out->Slot(k));
+  const std::vector<PartitionId> requested = NonEmpty(places);
+  const auto fan_out = std::make_shared<PartitionFanOut<Tensor>>(requested, route);
+  for (size_t k = 0; k < requested.size(); ++k) {
+    state_->partitions[requested[k].value]->InDegrees(type, route->locals[requested[k].value], deadline,
+                                                      fan_out->Slot(k));
   }
   ASSIGN_OR_RETURN(const std::vector<Tensor> answers, fan_out->Wait(deadline));
 
   std::vector<uint32_t> degrees(nodes.size());
-  for (size_t k = 0; k < asked.size(); ++k) {
-    const std::vector<uint32_t>& my_places = places[asked[k].value];
+  for (size_t k = 0; k < requested.size(); ++k) {
+    const std::vector<uint32_t>& my_places = places[requested[k].value];
     RETURN_IF_ERROR(CheckIds(answers[k], "in-degrees"));
-    RETURN_IF_ERROR(CheckCount(answers[k], my_places.size(), asked[k]));
+    RETURN_IF_ERROR(CheckCount(answers[k], my_places.size(), requested[k]));
     for (size_t i = 0; i < my_places.size(); ++i) {
       degrees[my_places[i]] = static_cast<uint32_t>(answers[k].ValueAsInt(static_cast<int64_t>(i)));
     }

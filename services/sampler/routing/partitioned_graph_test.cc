@@ -39,7 +39,7 @@ class PartitionedGraphTest : public ::testing::Test {
         for (size_t i = 0; i < nodes.size(); ++i) {
           const auto value = static_cast<float>(100 * p + nodes[i].value);
           std::memcpy(sink.out + sink.positions[i] * sink.row_bytes, &value, sizeof(value));
-          asked[p].push_back(nodes[i].value);
+          requested[p].push_back(nodes[i].value);
         }
         done({});
       };
@@ -63,7 +63,7 @@ class PartitionedGraphTest : public ::testing::Test {
 
   std::vector<std::shared_ptr<ScriptedPartition>> partitions = {std::make_shared<ScriptedPartition>(0),
                                                                 std::make_shared<ScriptedPartition>(1)};
-  std::vector<uint32_t> asked[2];
+  std::vector<uint32_t> requested[2];
   PartitionedGraph graph{Description(), {partitions[0], partitions[1]}};
 };
 
@@ -160,8 +160,8 @@ TEST_F(PartitionedGraphTest, AsksForARepeatedRowOnce) {
   const Result<Tensor> rows = graph.GatherRows(NodeTypeId(0), kFeature, NodeIds({7, 2, 7, 2, 0, 7}), Soon());
   ASSERT_TRUE(rows.ok()) << rows.status().ToString();
   EXPECT_THAT(rows->values<float>(), ElementsAre(102, 2, 102, 2, 0, 102));
-  EXPECT_THAT(asked[0], ElementsAre(2, 0));
-  EXPECT_THAT(asked[1], ElementsAre(2));
+  EXPECT_THAT(requested[0], ElementsAre(2, 0));
+  EXPECT_THAT(requested[1], ElementsAre(2));
 }
 
 TEST_F(PartitionedGraphTest, WritesRowsToTheirPlaces) {
@@ -171,7 +171,7 @@ TEST_F(PartitionedGraphTest, WritesRowsToTheirPlaces) {
   const Status gathered = graph.GatherRowsTo(NodeTypeId(0), kFeature, NodeIds({7, 2, 7}), places, out, Soon());
   ASSERT_TRUE(gathered.ok()) << gathered.ToString();
   EXPECT_THAT(rows, ElementsAre(2, 102, -1, -1, 102, -1));
-  EXPECT_THAT(asked[1], ElementsAre(2));
+  EXPECT_THAT(requested[1], ElementsAre(2));
   EXPECT_TRUE(graph.is_remote(PartitionId(1)));
 }
 

@@ -42,10 +42,10 @@ PartitionedGraph::State::Gather PartitionedGraph::State::StartGather(const Colum
       PlanGather(RouteToOwners(description.book.NodeFirst(column.node_type), nodes), nodes.size(), asks_in_process);
   if (!places.empty()) gather.plan->MoveTo(places);
   gather.plan->rows = std::move(rows);
-  const std::vector<PartitionId> asked = RequestedPartitions(gather.plan->locals);
-  gather.answers = std::make_shared<PartitionFanOut<Nothing>>(asked, gather.plan);
-  for (size_t k = 0; k < asked.size(); ++k) {
-    const uint32_t p = asked[k].value;
+  const std::vector<PartitionId> requested = RequestedPartitions(gather.plan->locals);
+  gather.answers = std::make_shared<PartitionFanOut<Nothing>>(requested, gather.plan);
+  for (size_t k = 0; k < requested.size(); ++k) {
+    const uint32_t p = requested[k].value;
     const RowSink sink{
         .out = gather.plan->rows.get(), .row_bytes = gather.row_bytes, .positions = gather.plan->positions[p]};
     partitions[p]->GatherRows(column.node_type, column.name, gather.plan->locals[p], sink, deadline,

@@ -68,12 +68,12 @@ std::vector<std::vector<T>> SplitByOwner(const OwnerRoute& route, std::span<cons
 }
 
 // Adds each excluded edge to the query of the partition that owns its destination, in unchanged order.
-void AddExclusions(const RelationQuery& relation, const graph::PartitionBook& book, Asked& asked, size_t index) {
+void AddExclusions(const RelationQuery& relation, const graph::PartitionBook& book, Asked& requested, size_t index) {
   if (relation.excluded.empty()) return;
   const NodeTypeId type = book.schema().DestinationOf(relation.edge_type);
   std::vector<PartitionRelationQuery*> query_of(book.num_partitions(), nullptr);
-  for (size_t k = 0; k < asked.partitions.size(); ++k) {
-    query_of[asked.partitions[k].value] = &asked.queries[k].relations[index];
+  for (size_t k = 0; k < requested.partitions.size(); ++k) {
+    query_of[requested.partitions[k].value] = &requested.queries[k].relations[index];
   }
   for (const EdgeEnds& edge : relation.excluded) {
     const graph::NodeLocation at = book.Locate(type, edge.destination);
@@ -86,7 +86,7 @@ void AddExclusions(const RelationQuery& relation, const graph::PartitionBook& bo
 
 Asked MakeQueries(const HopQuery& query, std::vector<OwnerRoute>& routes, const graph::PartitionBook& book) {
   const uint32_t num_partitions = book.num_partitions();
-  Asked asked;
+  Asked requested;
   std::vector<std::vector<std::vector<int64_t>>> times;   // [relation][partition]
   std::vector<std::vector<std::vector<uint64_t>>> walks;  // likewise
   for (size_t r = 0; r < query.relations.size(); ++r) {
@@ -106,11 +106,11 @@ Asked MakeQueries(const HopQuery& query, std::vector<OwnerRoute>& routes, const 
                                 .times = std::move(times[r][p]),
                                 .walks = std::move(walks[r][p])});
     }
-    asked.partitions.push_back(PartitionId(p));
-    asked.queries.push_back(std::move(part));
+    requested.partitions.push_back(PartitionId(p));
+    requested.queries.push_back(std::move(part));
   }
-  for (size_t r = 0; r < query.relations.size(); ++r) AddExclusions(query.relations[r], book, asked, r);
-  return asked;
+  for (size_t r = 0; r < query.relations.size(); ++r) AddExclusions(query.relations[r], book, requested, r);
+  return requested;
 }
 
 Status CheckExclusions(const RelationQuery& relation, const graph::PartitionBook& book) {
@@ -161,17 +161,17 @@ struct AnswerCursor {
 
 // Merges the responses of the asked partitions into the order of the destinations.
 Result<RelationSample> Merge(const HopQuery& query, size_t relation, const OwnerRoute& route,
-                             const std::vector<PartitionId>& asked, const std::vector<PartitionHopSample>& answers,
+                             const std::vector<PartitionId>& requested, const std::vector<PartitionHopSample>& answers,
                              const graph::PartitionBook& book) {
   const RelationQuery& relation_query = query.relations[relation];
   const size_t num_destinations = relation_query.destinations.size();
   std::vector<uint32_t> slot_of(book.num_partitions(), 0);
   std::vector<AnswerCursor> cursors;
   size_t total = 0;
-  for (size_t k = 0; k < asked.size(); ++k) {
+  for (size_t k = 0; k < requested.size(); ++k) {
     const PartitionRelationSample& answer = answers[k].relations[relation];
     cursors.push_back({answer.counts.values<uint32_t>().data(), IdReader(answer.sources), IdReader(answer.edge_ids)});
-    slot_of[asked[k].value] = static_cast<uint32_t>(k);
+    slot_of[requested[k].value] = static_cast<uint32_t>(k);
     total += static_cast<size_t>(answer.sources.num_elements());
   }
 
@@ -217,23 +217,23 @@ Result<HopSample> PartitionedGraph::SampleInEdges(const HopQuery& query, Deadlin
     RETURN_IF_ERROR(CheckExclusions(relation, book()));
     routes.push_back(RouteToOwners(book().NodeFirst(destination_type), relation.destinations));
   }
-  Asked asked = MakeQueries(query, routes, book());
+  Asked requested = MakeQueries(query, routes, book());
   std::vector<std::vector<size_t>> num_destinations;  // [asked][relation]
-  for (const PartitionHopQuery& part : asked.queries) {
+  for (const PartitionHopQuery& part : requested.queries) {
     num_destinations.emplace_back();
     for (const PartitionRelationQuery& relation : part.relations) {
       num_destinations.back().push_back(relation.destinations.size());
     }
   }
-  const auto fan_out = std::make_shared<PartitionFanOut<PartitionHopSample>>(asked.partitions, nullptr);
-  for (size_t k = 0; k < asked.partitions.size(); ++k) {
-    state_->partitions[asked.partitions[k].value]->SampleInEdges(std::move(asked.queries[k]), deadline,
-                                                                 fan_out->Slot(k));
+  const auto fan_out = std::make_shared<PartitionFanOut<PartitionHopSample>>(requested.partitions, nullptr);
+  for (size_t k = 0; k < requested.partitions.size(); ++k) {
+    state_->partitions[requested.partitions[k].value]->SampleInEdges(std::move(requested.queries[k]), deadline,
+                                                                     fan_out->Slot(k));
   }
   ASSIGN_OR_RETURN(const std::vector<PartitionHopSample> answers, fan_out->Wait(deadline));
 
   for (size_t k = 0; k < answers.size(); ++k) {
-    const std::string who = "partition " + std::to_string(asked.partitions[k].value);
+    const std::string who = "partition " + std::to_string(requested.partitions[k].value);
     if (answers[k].relations.size() != query.relations.size()) {
       return Internal(who + ": sampling answered " + std::to_string(answers[k].relations.size()) + " relations of " +
                       std::to_string(query.relations.size()));
@@ -245,7 +245,7 @@ Result<HopSample> PartitionedGraph::SampleInEdges(const HopQuery& query, Deadlin
   }
   HopSample hop;
   for (size_t r = 0; r < query.relations.size(); ++r) {
-    ASSIGN_OR_RETURN(RelationSample sample, Merge(query, r, routes[r], asked.partitions, answers, book()));
+    ASSIGN_OR_RETURN(RelationSample sample, Merge(query, r, routes[r], requested.partitions, answers, book()));
     hop.relations.push_back(std::move(sample));
   }
   return hop;

@@ -72,9 +72,9 @@ std::vector<PartitionId> PartitionedTensors::Others() const {
 }
 
 Result<TensorDescription> PartitionedTensors::DescribedByFirst(const TensorId& tensor, Deadline deadline) {
-  const auto asked = std::make_shared<PartitionFanOut<TensorDescription>>(std::vector{PartitionId(0)}, nullptr);
-  partitions_[0]->tensors().Describe(tensor, deadline, asked->Slot(0));
-  ASSIGN_OR_RETURN(std::vector<TensorDescription> found, asked->Wait(deadline));
+  const auto requested = std::make_shared<PartitionFanOut<TensorDescription>>(std::vector{PartitionId(0)}, nullptr);
+  partitions_[0]->tensors().Describe(tensor, deadline, requested->Slot(0));
+  ASSIGN_OR_RETURN(std::vector<TensorDescription> found, requested->Wait(deadline));
   return std::move(found[0]);
 }
 
@@ -82,9 +82,9 @@ Result<TensorDescription> PartitionedTensors::DescribedByFirst(const TensorId& t
 // client has ended.
 Result<TensorDescription> PartitionedTensors::DecidedByFirst(const TensorSpec& spec, Deadline deadline) {
   Result<std::vector<TensorDescription>> decided = RetryUntilAvailable(partitions_, deadline, [&] {
-    const auto asked = std::make_shared<PartitionFanOut<TensorDescription>>(std::vector{PartitionId(0)}, nullptr);
-    partitions_[0]->tensors().Create(spec, /*creation=*/0, deadline, asked->Slot(0));
-    return asked->WaitForAll(deadline);
+    const auto requested = std::make_shared<PartitionFanOut<TensorDescription>>(std::vector{PartitionId(0)}, nullptr);
+    partitions_[0]->tensors().Create(spec, /*creation=*/0, deadline, requested->Slot(0));
+    return requested->WaitForAll(deadline);
   });
   if (!decided.ok()) return std::move(decided).status();
   return std::move((*decided)[0]);
@@ -93,11 +93,11 @@ Result<TensorDescription> PartitionedTensors::DecidedByFirst(const TensorSpec& s
 Status PartitionedTensors::CreateOnOtherPartitions(const TensorSpec& spec, uint64_t creation, Deadline deadline) {
   const std::vector<PartitionId> others = Others();
   const auto make = [&] {
-    const auto asked = std::make_shared<PartitionFanOut<TensorDescription>>(others, nullptr);
+    const auto requested = std::make_shared<PartitionFanOut<TensorDescription>>(others, nullptr);
     for (size_t k = 0; k < others.size(); ++k) {
-      partitions_[others[k].value]->tensors().Create(spec, creation, deadline, asked->Slot(k));
+      partitions_[others[k].value]->tensors().Create(spec, creation, deadline, requested->Slot(k));
     }
-    return asked->WaitForAll(deadline);
+    return requested->WaitForAll(deadline);
   };
   ASSIGN_OR_RETURN(const std::vector<TensorDescription> made, RetryUntilAvailable(partitions_, deadline, make));
   for (const TensorDescription& there : made) {
@@ -114,11 +114,11 @@ Status PartitionedTensors::CreateOnOtherPartitions(const TensorSpec& spec, uint6
 
 Status PartitionedTensors::CheckOthersHave(const TensorId& tensor, Deadline deadline) {
   const std::vector<PartitionId> others = Others();
-  const auto asked = std::make_shared<PartitionFanOut<TensorDescription>>(others, nullptr);
+  const auto requested = std::make_shared<PartitionFanOut<TensorDescription>>(others, nullptr);
   for (size_t k = 0; k < others.size(); ++k) {
-    partitions_[others[k].value]->tensors().Describe(tensor, deadline, asked->Slot(k));
+    partitions_[others[k].value]->tensors().Describe(tensor, deadline, requested->Slot(k));
   }
-  return asked->Wait(deadline).status();
+  return requested->Wait(deadline).status();
 }
 
 // The tensor is complete, so a server that does not have its part has lost it: creating the part again would hide that
@@ -182,11 +182,11 @@ Result<TensorHandle> PartitionedTensors::Find(const TensorId& tensor, Deadline d
 
 Status PartitionedTensors::DropOn(const std::vector<PartitionId>& partitions, const std::vector<TensorId>& tensors,
                                   Deadline deadline) {
-  const auto asked = std::make_shared<PartitionFanOut<Nothing>>(partitions, nullptr);
+  const auto requested = std::make_shared<PartitionFanOut<Nothing>>(partitions, nullptr);
   for (size_t k = 0; k < partitions.size(); ++k) {
-    partitions_[partitions[k].value]->tensors().Drop(tensors[k], deadline, asked->StatusSlot(k));
+    partitions_[partitions[k].value]->tensors().Drop(tensors[k], deadline, requested->StatusSlot(k));
   }
-  return asked->WaitForAll(deadline).status();
+  return requested->WaitForAll(deadline).status();
 }
 
 Status PartitionedTensors::Drop(const TensorId& tensor, Deadline deadline) {
@@ -202,15 +202,15 @@ Status PartitionedTensors::Drop(const TensorId& tensor, Deadline deadline) {
 // client has created the name anew.
 Status PartitionedTensors::DropUnlessOnFirst(const TensorId& name, Deadline deadline) {
   const std::vector<PartitionId> others = Others();
-  const auto asked = std::make_shared<PartitionFanOut<TensorDescription>>(others, nullptr);
+  const auto requested = std::make_shared<PartitionFanOut<TensorDescription>>(others, nullptr);
   for (size_t k = 0; k < others.size(); ++k) {
     partitions_[others[k].value]->tensors().Describe(
-        name, deadline, [answered = asked->Slot(k)](Result<TensorDescription> found) {
+        name, deadline, [answered = requested->Slot(k)](Result<TensorDescription> found) {
           const bool none = !found.ok() && found.status().code() == StatusCode::kNotFound;
           answered(none ? TensorDescription() : std::move(found));  // no creation number
         });
   }
-  ASSIGN_OR_RETURN(const std::vector<TensorDescription> had, asked->Wait(deadline));
+  ASSIGN_OR_RETURN(const std::vector<TensorDescription> had, requested->Wait(deadline));
   const Result<TensorDescription> current = DescribedByFirst(name, deadline);
   if (!current.ok() && current.status().code() != StatusCode::kNotFound) return current.status();
   std::vector<PartitionId> having;

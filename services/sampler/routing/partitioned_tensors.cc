@@ -18,12 +18,12 @@ std::vector<PartitionId> AllPartitions(size_t num_partitions) {
 
 // Returns the partitions with rows or, if there are no rows, one partition, which knows whether the tensor exists.
 std::vector<PartitionId> PartitionsToReduce(const std::vector<uint64_t>& first) {
-  std::vector<PartitionId> asked;
+  std::vector<PartitionId> requested;
   for (uint32_t p = 0; p + 1 < first.size(); ++p) {
-    if (first[p] < first[p + 1]) asked.push_back(PartitionId(p));
+    if (first[p] < first[p + 1]) requested.push_back(PartitionId(p));
   }
-  if (asked.empty()) asked.push_back(PartitionId(0));
-  return asked;
+  if (requested.empty()) requested.push_back(PartitionId(0));
+  return requested;
 }
 
 }  // namespace
@@ -49,10 +49,10 @@ Result<Tensor> PartitionedTensors::Read(const TensorHandle& tensor, std::span<co
   const std::shared_ptr<GatherPlan<LocalRowId>> plan =
       PlanGather(RouteToOwners(first, rows), rows.size(), answers_in_process_);
   plan->rows = row_buffers_.Take(rows.size() * row_bytes);
-  const std::vector<PartitionId> asked = RequestedPartitions(plan->locals);
-  const auto fan_out = std::make_shared<PartitionFanOut<Nothing>>(asked, plan);
-  for (size_t k = 0; k < asked.size(); ++k) {
-    const uint32_t p = asked[k].value;
+  const std::vector<PartitionId> requested = RequestedPartitions(plan->locals);
+  const auto fan_out = std::make_shared<PartitionFanOut<Nothing>>(requested, plan);
+  for (size_t k = 0; k < requested.size(); ++k) {
+    const uint32_t p = requested[k].value;
     const RowSink sink{.out = plan->rows.get(), .row_bytes = row_bytes, .positions = plan->positions[p]};
     partitions_[p]->tensors().Read(tensor.id, plan->locals[p], sink, deadline, fan_out->StatusSlot(k));
   }
@@ -72,10 +72,10 @@ Status PartitionedTensors::Write(const TensorHandle& tensor, RowWrite write, std
   RETURN_IF_ERROR(CheckWrite(write, tensor.dtype));
   RowRoute route = RouteToOwners(first, rows);
   std::vector<Tensor> parts = SplitRows(values, route);
-  const std::vector<PartitionId> asked = RequestedPartitions(route.locals);
-  const auto fan_out = std::make_shared<PartitionFanOut<Nothing>>(asked, nullptr);
-  for (size_t k = 0; k < asked.size(); ++k) {
-    const uint32_t p = asked[k].value;
+  const std::vector<PartitionId> requested = RequestedPartitions(route.locals);
+  const auto fan_out = std::make_shared<PartitionFanOut<Nothing>>(requested, nullptr);
+  for (size_t k = 0; k < requested.size(); ++k) {
+    const uint32_t p = requested[k].value;
     partitions_[p]->tensors().Write(tensor.id, write, std::move(route.locals[p]), std::move(parts[p]), deadline,
                                     fan_out->StatusSlot(k));
   }
@@ -88,38 +88,39 @@ Status PartitionedTensors::Combine(const TensorHandle& into, RowWrite write, con
     return InvalidArgument("tensors '" + into.id.name + "' and '" + from.id.name + "' differ in rows, dtype or shape");
   }
   RETURN_IF_ERROR(CheckWrite(write, into.dtype));
-  const std::vector<PartitionId> asked = AllPartitions(partitions_.size());
-  const auto fan_out = std::make_shared<PartitionFanOut<Nothing>>(asked, nullptr);
-  for (size_t p = 0; p < asked.size(); ++p) {
+  const std::vector<PartitionId> requested = AllPartitions(partitions_.size());
+  const auto fan_out = std::make_shared<PartitionFanOut<Nothing>>(requested, nullptr);
+  for (size_t p = 0; p < requested.size(); ++p) {
     partitions_[p]->tensors().Combine(into.id, write, from.id, deadline, fan_out->StatusSlot(p));
   }
   return fan_out->WaitForAll(deadline).status();
 }
 
 Result<std::vector<Tensor>> PartitionedTensors::ReadParts(const TensorHandle& tensor, Reduction reduction,
-                                                          const std::vector<PartitionId>& asked, Deadline deadline) {
-  const auto fan_out = std::make_shared<PartitionFanOut<Tensor>>(asked, nullptr);
-  for (size_t k = 0; k < asked.size(); ++k) {
-    partitions_[asked[k].value]->tensors().Reduce(tensor.id, reduction, deadline, fan_out->Slot(k));
+                                                          const std::vector<PartitionId>& requested,
+                                                          Deadline deadline) {
+  const auto fan_out = std::make_shared<PartitionFanOut<Tensor>>(requested, nullptr);
+  for (size_t k = 0; k < requested.size(); ++k) {
+    partitions_[requested[k].value]->tensors().Reduce(tensor.id, reduction, deadline, fan_out->Slot(k));
   }
   return fan_out->Wait(deadline);
 }
 
 Result<Tensor> PartitionedTensors::Reduce(const TensorHandle& tensor, Reduction reduction, Deadline deadline) {
-  const std::vector<PartitionId> asked = PartitionsToReduce(FirstRows(tensor.id.rows, book_));
-  ASSIGN_OR_RETURN(const std::vector<Tensor> parts, ReadParts(tensor, reduction, asked, deadline));
+  const std::vector<PartitionId> requested = PartitionsToReduce(FirstRows(tensor.id.rows, book_));
+  ASSIGN_OR_RETURN(const std::vector<Tensor> parts, ReadParts(tensor, reduction, requested, deadline));
   return ReducedOfParts(reduction, tensor.dtype, tensor.row_shape, parts);
 }
 
 Result<std::vector<uint64_t>> PartitionedTensors::CountNonzeroByPartition(const TensorHandle& tensor,
                                                                           Deadline deadline) {
   constexpr Reduction kCount = Reduction::kCountNonzero;
-  const std::vector<PartitionId> asked = PartitionsToReduce(FirstRows(tensor.id.rows, book_));
-  ASSIGN_OR_RETURN(const std::vector<Tensor> parts, ReadParts(tensor, kCount, asked, deadline));
+  const std::vector<PartitionId> requested = PartitionsToReduce(FirstRows(tensor.id.rows, book_));
+  ASSIGN_OR_RETURN(const std::vector<Tensor> parts, ReadParts(tensor, kCount, requested, deadline));
   std::vector<uint64_t> counts(partitions_.size());
-  for (size_t k = 0; k < asked.size(); ++k) {
+  for (size_t k = 0; k < requested.size(); ++k) {
     RETURN_IF_ERROR(CheckReductionPart(kCount, tensor.dtype, tensor.row_shape, parts[k]));
-    for (const uint64_t count : parts[k].values<uint64_t>()) counts[asked[k].value] += count;
+    for (const uint64_t count : parts[k].values<uint64_t>()) counts[requested[k].value] += count;
   }
   return counts;
 }

@@ -101,7 +101,7 @@ class PartitionedTensors {
   void WaitForDrops(const TensorId& tensor, Deadline deadline);
   // Returns the part of each of these partitions, in their order.
   Result<std::vector<Tensor>> ReadParts(const TensorHandle& tensor, Reduction reduction,
-                                        const std::vector<PartitionId>& asked, Deadline deadline);
+                                        const std::vector<PartitionId>& requested, Deadline deadline);
   Status CheckRows(const RowSpace& space, const std::vector<uint64_t>& first, std::span<const GlobalRowId> rows) const;
 
   const graph::PartitionBook& book_;

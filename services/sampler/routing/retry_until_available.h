@@ -14,16 +14,16 @@
 
 namespace espalier::sampler {
 
-// Returns the result of ask(), which is called with increasing pauses until it is not Unavailable or the deadline is
+// Returns the result of call(), which is called with increasing pauses until it is not Unavailable or the deadline is
 // near; only once if any partition is on a server. A repeated change must have no further effect.
-template <class Ask>
+template <class Call>
 auto RetryUntilAvailable(const std::vector<std::shared_ptr<PartitionAccess>>& partitions, Deadline deadline,
-                         const Ask& ask) {
-  const bool all_answer_here = std::all_of(partitions.begin(), partitions.end(),
-                                           [](const auto& partition) { return partition->tensors().is_in_process(); });
+                         const Call& call) {
+  const bool all_in_process = std::all_of(partitions.begin(), partitions.end(),
+                                          [](const auto& partition) { return partition->tensors().is_in_process(); });
   for (int attempt = 1;; ++attempt) {
-    auto answer = ask();
-    if (!all_answer_here || answer.status().code() != StatusCode::kUnavailable) return answer;
+    auto answer = call();
+    if (!all_in_process || answer.status().code() != StatusCode::kUnavailable) return answer;
     const auto delay = DelayBefore(attempt, RetryPolicy{}, static_cast<uint32_t>(UniqueNumber()));
     if (deadline.Remaining() <= delay) return answer;
     Clock::Real().SleepFor(delay);

@@ -88,11 +88,11 @@ std::shared_ptr<GatherPlan<LocalId>> PlanGather(OwnerRouteOf<LocalId> route, siz
 // Returns the partitions that get a request: those whose list in `locals` is not empty.
 template <class LocalId>
 std::vector<PartitionId> RequestedPartitions(const std::vector<std::vector<LocalId>>& locals) {
-  std::vector<PartitionId> asked;
+  std::vector<PartitionId> requested;
   for (uint32_t p = 0; p < locals.size(); ++p) {
-    if (!locals[p].empty()) asked.push_back(PartitionId(p));
+    if (!locals[p].empty()) requested.push_back(PartitionId(p));
   }
-  return asked;
+  return requested;
 }
 
 // Splits rows by owner, in the order of each partition's ids.

@@ -9,8 +9,8 @@
 namespace espalier::server {
 namespace {
 
-Status Differs(const std::string& what, const std::string& asked, const std::string& of_job) {
-  return FailedPrecondition("a stream with " + what + " " + asked + ", this sampler's job has " + of_job);
+Status Differs(const std::string& what, const std::string& requested, const std::string& of_job) {
+  return FailedPrecondition("a stream with " + what + " " + requested + ", this sampler's job has " + of_job);
 }
 
 std::string DescribeSeeds(const sampler::EpochPlan& plan) {
@@ -60,8 +60,8 @@ Status CheckSeedsAreOfJob(const sampler::EpochPlan& plan, const job::Task& task)
   return Status();
 }
 
-Status CheckDrawsAreOfJob(const sampler::DrawSpec& asked, const sampler::DrawSpec& of_job) {
-  const auto difference = sampler::FirstDifference(asked, of_job);
+Status CheckDrawsAreOfJob(const sampler::DrawSpec& requested, const sampler::DrawSpec& of_job) {
+  const auto difference = sampler::FirstDifference(requested, of_job);
   return difference ? Differs(difference->option, difference->first, difference->second) : Status();
 }
 

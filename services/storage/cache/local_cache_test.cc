@@ -278,8 +278,8 @@ TEST_F(LocalCacheTest, AWaitForAnotherProcessEndsWhereAStopIsRequested) {
   const auto maker = FileLock::TryAcquire(path() + "/e/.espalier-partial-f", LockMode::kExclusive);
   ASSERT_TRUE(maker.ok()) << maker.status().ToString();
   CachedFileRequest request = Request("f", 'x');
-  int asked = 0;
-  request.stop_requested = [&] { return ++asked > 2; };
+  int requested = 0;
+  request.stop_requested = [&] { return ++requested > 2; };
   const Status stopped = entry->GetOrMake(request, Soon()).status();
   EXPECT_EQ(stopped.code(), StatusCode::kCancelled);
   EXPECT_THAT(stopped.message(), HasSubstr(".espalier-partial-f"));
@@ -324,11 +324,11 @@ TEST_F(LocalCacheTest, AProcessThatHangsInItsLookIsWaitedForNoLongerThanALookTak
   EXPECT_EQ(looks, 1);
 
   good = false;  // only who has the lock makes it anew
-  int asked = 0;
-  request.stop_requested = [&] { return looks > 1 && ++asked > 2; };
+  int requested = 0;
+  request.stop_requested = [&] { return looks > 1 && ++requested > 2; };
   EXPECT_EQ(entry->GetOrMake(request, Soon()).status().code(), StatusCode::kCancelled);
   EXPECT_EQ(looks, 2);
-  request.stop_requested = [&] { return ++asked > 8; };
+  request.stop_requested = [&] { return ++requested > 8; };
   request.name = "in-the-making";
   const auto maker = FileLock::TryAcquire(path() + "/e/.espalier-partial-in-the-making", LockMode::kExclusive);
   EXPECT_EQ(entry->GetOrMake(request, Soon()).status().code(), StatusCode::kCancelled);
