@@ -54,7 +54,7 @@ Result<std::string> LocalAddressFacing(const std::string& host) {
   hints.ai_socktype = SOCK_DGRAM;
   addrinfo* found = nullptr;
   if (const int error = getaddrinfo(host.c_str(), "9", &hints, &found); error != 0) {
-    return Unavailable("looking up '" + host + "': " + gai_strerror(error));
+    return Unavailable("resolving '" + host + "': " + gai_strerror(error));
   }
   const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(found, freeaddrinfo);
   for (const addrinfo* candidate = found; candidate != nullptr; candidate = candidate->ai_next) {

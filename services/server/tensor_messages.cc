@@ -75,7 +75,7 @@ Result<sampler::TensorSpec> ParseTensorSpec(const tensor::v1::CreateRequest& req
   spec.row_shape.assign(request.row_shape().begin(), request.row_shape().end());
   ASSIGN_OR_RETURN(spec.initializer, ParseInitializer(request.initializer()));
   RETURN_IF_ERROR(CheckSpec(spec));
-  RETURN_IF_ERROR(sampler::CheckIsNoState(spec.id.name));
+  RETURN_IF_ERROR(sampler::CheckIsNotState(spec.id.name));
   return spec;
 }
 

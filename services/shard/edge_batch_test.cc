@@ -129,7 +129,7 @@ TEST(EdgeRowsTest, NamesWhatHasNoRow) {
     train.destinations.push_back(destination);
   });
   EXPECT_EQ(no_edge.code(), StatusCode::kInvalidArgument);
-  EXPECT_THAT(no_edge.message(), HasSubstr("is no edge of the graph"));
+  EXPECT_THAT(no_edge.message(), HasSubstr("is not an edge of the graph"));
   EXPECT_THAT(no_edge.message(), HasSubstr("column 'rating' of the edges of split 'rated'"));
   const Status several = refusal([](graph::SourceGraph& source, auto&) {
     // The first edge once more, with another label.

@@ -78,7 +78,7 @@ Result<std::vector<uint64_t>> FindPositions(const graph::InEdges& in_edges, cons
     first = last;
   }
   for (size_t i = 0; i < position.size(); ++i) {
-    if (position[i] == kNoEdge) return InvalidArgument(name(i) + " is no edge of the graph and has no row");
+    if (position[i] == kNoEdge) return InvalidArgument(name(i) + " is not an edge of the graph and has no row");
   }
   return position;
 }

@@ -47,7 +47,8 @@ class OpenFile {
     OpenFile file(Descriptor(open(path.c_str(), O_RDONLY | O_CLOEXEC)), path.string());
     if (!file.descriptor_.is_open()) return FromErrno(errno, "opening " + path.string());
     struct stat about {};
-    if (fstat(file.descriptor_.get(), &about) != 0) return FromErrno(errno, "looking at " + path.string());
+    if (fstat(file.descriptor_.get(), &about) != 0)
+      return FromErrno(errno, "reading the attributes of " + path.string());
     if (!S_ISREG(about.st_mode)) return NotFound(path.string() + " is not a file");
     file.size_bytes_ = static_cast<uint64_t>(about.st_size);
     return file;

@@ -76,7 +76,7 @@ Result<uint64_t> MakeLocalFile(storage::ObjectStore& store, const std::string& k
   ASSIGN_OR_RETURN(const storage::FileLock lock,
                    storage::FileLock::TryAcquire(partial.string(), storage::LockMode::kExclusive));
   const int descriptor = lock.descriptor();
-  if (fstat(descriptor, &about) != 0) return FromErrno(errno, "looking at " + partial.string());
+  if (fstat(descriptor, &about) != 0) return FromErrno(errno, "reading the attributes of " + partial.string());
   const bool is_of_another = static_cast<uint64_t>(about.st_size) > file.size_bytes;
   if (is_of_another && ftruncate(descriptor, 0) != 0) return FromErrno(errno, "emptying " + partial.string());
   RETURN_IF_ERROR(MakeRoom(descriptor, partial, file.size_bytes));

@@ -49,7 +49,7 @@ Result<Descriptor> ConnectToAny(const std::string& address, const RingWait& wait
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
   if (const int error = getaddrinfo(to.host.c_str(), std::to_string(to.port).c_str(), &hints, &found); error != 0) {
-    return Unavailable("looking up '" + to.host + "': " + gai_strerror(error));
+    return Unavailable("resolving '" + to.host + "': " + gai_strerror(error));
   }
   const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(found, freeaddrinfo);
   Status last = Unavailable("'" + to.host + "' has no address");

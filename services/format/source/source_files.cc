@@ -24,7 +24,7 @@ int64_t Nanoseconds(const timespec& time) { return int64_t{time.tv_sec} * 1'000'
 
 Result<SourceFile> Describe(const std::string& name, const std::string& path, const SourceAccess& access) {
   struct stat about = {};
-  if (stat(path.c_str(), &about) != 0) return FromErrno(errno, "looking at " + path);
+  if (stat(path.c_str(), &about) != 0) return FromErrno(errno, "reading the attributes of " + path);
   SourceFile file{.name = name, .size_bytes = static_cast<uint64_t>(about.st_size), .tag = ""};
   // Without the inode, which may change for an unchanged file in a mounted bucket.
   file.state = std::to_string(about.st_size) + "." + std::to_string(Nanoseconds(about.st_mtim));

@@ -63,7 +63,7 @@ Status SendFile(HostSession& session, const FileToSend& file, const telemetry::S
   ASSIGN_OR_RETURN(const Message received,
                    session.Await("received", stop, Deadline::After(kAnswerPatience), heartbeat));
   ++report->files;
-  report->files_there += received.Flag("wasThere") ? 1 : 0;
+  report->files_unchanged += received.Flag("wasThere") ? 1 : 0;
   report->bytes += file.entry.size_bytes;
   on_block();
   return Status();
@@ -71,13 +71,13 @@ Status SendFile(HostSession& session, const FileToSend& file, const telemetry::S
 
 }  // namespace
 
-Result<format::FileEntry> DescribeFile(const std::string& path, const Meanwhile& meanwhile) {
+Result<format::FileEntry> DescribeFile(const std::string& path, const ProgressCallback& on_progress) {
   std::ifstream file(path, std::ios::binary);
   if (!file) return FromErrno(errno, "opening " + path);
   format::HashingWriter hashing(std::make_unique<DiscardingWriter>());
   std::string bytes(size_t{1} << 20, '\0');
   while (file) {
-    RETURN_IF_ERROR(meanwhile());
+    RETURN_IF_ERROR(on_progress());
     file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
     const auto count = static_cast<size_t>(std::max<std::streamsize>(file.gcount(), 0));
     RETURN_IF_ERROR(hashing.Write(std::as_bytes(std::span(bytes.data(), count))));

@@ -17,14 +17,14 @@ struct FileToSend {
 };
 
 // Called repeatedly during a long operation. The operation returns its error.
-using Meanwhile = std::function<Status()>;
+using ProgressCallback = std::function<Status()>;
 
-// Returns the size and block hashes of a file. Reads the whole file and calls `meanwhile` for every MiB.
-Result<format::FileEntry> DescribeFile(const std::string& path, const Meanwhile& meanwhile);
+// Returns the size and block hashes of a file. Reads the whole file and calls `on_progress` for every MiB.
+Result<format::FileEntry> DescribeFile(const std::string& path, const ProgressCallback& on_progress);
 
 // Totals of a copy, for messages.
 struct CopyReport {
-  uint64_t files = 0, files_there = 0;  // files_there: existed on the host with the same content
+  uint64_t files = 0, files_unchanged = 0;  // files_unchanged: existed on the host with the same content
   uint64_t bytes = 0, bytes_sent = 0;
 };
 

@@ -194,7 +194,7 @@ class HostAgent {
     RETURN_IF_ERROR(folder_->RemoveResults(/*keep_logs=*/false));
     const json files = message.head.value("files", json::object());
     for (const auto& [name, text] : files.items()) {
-      if (!text.is_string()) return InvalidArgument("the contents of " + name + " are no text");
+      if (!text.is_string()) return InvalidArgument("the contents of " + name + " are not text");
       RETURN_IF_ERROR(WriteBelow(folder_->path(), name, text.get<std::string>()));
     }
     const bool sees = TextOrNone(message.Text("output") + "/run/token", kMaxTokenBytes) == message.Text("token");

@@ -1,5 +1,5 @@
-// Builds the list of files for each host (Plan), then sends the plans one host after the other (Carry). The manifest is
-// the last file of a plan, so a host gets it only after all partitions that it serves.
+// Builds the list of files for each host (Plan), then sends the plans one host after the other (SendPlans). The
+// manifest is the last file of a plan, so a host gets it only after all partitions that it serves.
 #include "services/runner/launch/partition_copy.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ struct Plan {
 };
 
 // Sends the files of all plans, one host after the other, and shows the progress. `what` names them in messages.
-Status Carry(const std::string& what, const std::vector<Plan>& plans, const CopyTarget& to) {
+Status SendPlans(const std::string& what, const std::vector<Plan>& plans, const CopyTarget& to) {
   const Timer timer;
   uint64_t total = 0;
   for (const Plan& plan : plans) {
@@ -41,18 +41,18 @@ Status Carry(const std::string& what, const std::vector<Plan>& plans, const Copy
     RETURN_IF_ERROR(SendFiles(*plan.session, plan.files, to.stop, to.heartbeat, &report, show)
                         .While("copying " + what + " to " + plan.session->host().name));
     done.files += report.files;
-    done.files_there += report.files_there;
+    done.files_unchanged += report.files_unchanged;
     done.bytes += report.bytes;
     done.bytes_sent += report.bytes_sent;
   }
   to.progress.End("copied " + what + " to " + std::to_string(plans.size()) +
                   (plans.size() == 1 ? " host in " : " hosts in ") + terminal::DurationText(timer.Seconds()) + ": " +
-                  std::to_string(done.files) + " files, " + std::to_string(done.files_there) +
+                  std::to_string(done.files) + " files, " + std::to_string(done.files_unchanged) +
                   " of them already there, " + terminal::CountText(static_cast<double>(done.bytes_sent)) + "B sent");
   return Status();
 }
 
-Meanwhile BeatingUntilStopped(const CopyTarget& to) {
+ProgressCallback HeartbeatUntilStopped(const CopyTarget& to) {
   return [&to] { return to.stop.requested() ? Cancelled("stopped while reading files to copy") : to.heartbeat.Beat(); };
 }
 
@@ -78,7 +78,7 @@ Result<std::string> CopyPartitions(const std::string& folder, uint32_t replicas,
   ASSIGN_OR_RETURN(const format::Manifest manifest, format::ReadManifest(store, ""));
   const std::string destination = to.workspace + "/partitions/" + manifest.partition_key;
   const std::string manifest_path = folder + "/" + format::kManifestKey;
-  ASSIGN_OR_RETURN(const format::FileEntry manifest_entry, DescribeFile(manifest_path, BeatingUntilStopped(to)));
+  ASSIGN_OR_RETURN(const format::FileEntry manifest_entry, DescribeFile(manifest_path, HeartbeatUntilStopped(to)));
   std::vector<Plan> plans;
   for (size_t host = 0; host < to.hosts.size(); ++host) {
     Plan plan{to.hosts[host], {}};
@@ -92,7 +92,7 @@ Result<std::string> CopyPartitions(const std::string& folder, uint32_t replicas,
     plan.files.push_back({manifest_path, destination + "/" + format::kManifestKey, manifest_entry});
     plans.push_back(std::move(plan));
   }
-  RETURN_IF_ERROR(Carry("partitions", plans, to));
+  RETURN_IF_ERROR(SendPlans("partitions", plans, to));
   return destination;
 }
 
@@ -100,7 +100,7 @@ Status CopyFolder(const std::string& folder, const CopyTarget& to) {
   std::error_code error;
   fs::path root = fs::absolute(folder, error).lexically_normal();
   if (root.filename().empty()) root = root.parent_path();  // "scripts/"
-  if (!fs::is_directory(root, error)) return InvalidArgument(folder + " is no folder");
+  if (!fs::is_directory(root, error)) return InvalidArgument(folder + " is not a folder");
   std::vector<FileToSend> files;
   for (fs::recursive_directory_iterator at(root, error), end; !error && at != end; at.increment(error)) {
     if (at->is_symlink(error) && at->is_directory(error)) {
@@ -113,14 +113,14 @@ Status CopyFolder(const std::string& folder, const CopyTarget& to) {
       return InvalidArgument("a file in " + at->path().parent_path().string() +
                              " has a name that is not UTF-8: such files are not copied");
     }
-    ASSIGN_OR_RETURN(const format::FileEntry entry, DescribeFile(at->path(), BeatingUntilStopped(to)));
+    ASSIGN_OR_RETURN(const format::FileEntry entry, DescribeFile(at->path(), HeartbeatUntilStopped(to)));
     files.push_back({at->path(), to.workspace + "/" + root.filename().string() + "/" + below, entry});
   }
-  if (error) return FromErrno(error.value(), "looking through " + folder);
+  if (error) return FromErrno(error.value(), "listing " + folder);
   std::sort(files.begin(), files.end(), [](const auto& a, const auto& b) { return a.source < b.source; });
   std::vector<Plan> plans;
   for (HostSession* host : to.hosts) plans.push_back({host, files});
-  return Carry(root.filename(), plans, to);
+  return SendPlans(root.filename(), plans, to);
 }
 
 }  // namespace espalier::launch

@@ -79,7 +79,7 @@ Status RunFolder::RemoveRunFiles() const {
   for (fs::directory_iterator entry(run, error), end; !error && entry != end; entry.increment(error)) {
     if (entry->path() != fs::path(StateFile())) RETURN_IF_ERROR(Remove(entry->path()));
   }
-  return error ? FromErrno(error.value(), "looking through " + run.string()) : Status();
+  return error ? FromErrno(error.value(), "listing " + run.string()) : Status();
 }
 
 Status RunFolder::RemoveResults(bool keep_logs) const {

@@ -21,7 +21,7 @@ Status CheckEmbedding(const EmbeddingSpec& spec) {
     return InvalidArgument("learnable rows of version " + std::to_string(spec.first_version));
   }
   RETURN_IF_ERROR(CheckSparseOptimizer(spec.optimizer));
-  RETURN_IF_ERROR(CheckIsNoState(spec.id.name));
+  RETURN_IF_ERROR(CheckIsNotState(spec.id.name));
   return CheckSpec(RowsOfEmbedding(spec));
 }
 

@@ -4,7 +4,7 @@
 
 namespace espalier::sampler {
 
-Status CheckIsNoState(std::string_view name) {
+Status CheckIsNotState(std::string_view name) {
   if (!name.ends_with(kStateSuffix)) return Status();
   return InvalidArgument("tensor '" + std::string(name) + "': names that end with '" + std::string(kStateSuffix) +
                          "' are reserved for the state of learnable rows");

@@ -11,6 +11,6 @@ namespace espalier::sampler {
 inline constexpr std::string_view kStateSuffix = ".state";  // after the name of the rows
 
 // Returns InvalidArgument if `name` is that of a state.
-Status CheckIsNoState(std::string_view name);
+Status CheckIsNotState(std::string_view name);
 
 }  // namespace espalier::sampler

@@ -140,7 +140,7 @@ Result<TensorHandle> PartitionedTensors::FoundComplete(const TensorId& name, con
 
 Result<TensorHandle> PartitionedTensors::Create(const TensorSpec& wanted, Deadline deadline) {
   RETURN_IF_ERROR(CheckSpec(wanted));
-  RETURN_IF_ERROR(CheckIsNoState(wanted.id.name));
+  RETURN_IF_ERROR(CheckIsNotState(wanted.id.name));
   RETURN_IF_ERROR(CheckRowSpace(wanted.id.rows, book_));
   WaitForDrops(wanted.id, deadline);
   TensorSpec spec = wanted;

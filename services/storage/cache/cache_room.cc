@@ -140,7 +140,7 @@ Status MakeRoom(const std::string& cache_folder, uint64_t max_bytes, int descrip
   ASSIGN_OR_RETURN(const FileLock room,
                    FileLock::Acquire(cache_folder + "/.espalier-lock", LockMode::kExclusive, deadline));
   struct stat about = {};
-  if (fstat(descriptor, &about) != 0) return FromErrno(errno, "looking at " + path);
+  if (fstat(descriptor, &about) != 0) return FromErrno(errno, "reading the attributes of " + path);
   const auto present_bytes = static_cast<uint64_t>(about.st_size);
   const uint64_t missing_bytes = size_bytes > present_bytes ? size_bytes - present_bytes : 0;
   // Without a limit, the cache is only listed once the disk is full.

@@ -154,7 +154,7 @@ Status CacheEntry::Make(const CachedFileRequest& request, const FileLock& lock, 
   if (request.stop_requested && request.stop_requested()) return Cancelled("asked to stop before making " + path);
   const int descriptor = lock.descriptor();
   struct stat about = {};
-  if (fstat(descriptor, &about) != 0) return FromErrno(errno, "looking at " + partial);
+  if (fstat(descriptor, &about) != 0) return FromErrno(errno, "reading the attributes of " + partial);
   unlink(path.c_str());  // not good; existing mappings stay valid
   const uint64_t size_bytes = request.size_bytes + request.journal_bytes;
   bool resumed = about.st_size > 0;

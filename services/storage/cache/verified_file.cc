@@ -19,7 +19,7 @@ std::string SecondsText(const timespec& time) {
 // Returns the path of the mark for the current file at `path`. Does not create the mark.
 Result<std::string> FormatMarkPath(const std::string& path) {
   struct stat about = {};
-  if (stat(path.c_str(), &about) != 0) return FromErrno(errno, "looking at " + path);
+  if (stat(path.c_str(), &about) != 0) return FromErrno(errno, "reading the attributes of " + path);
   const std::filesystem::path file(path);
   const std::string which = std::to_string(about.st_ino) + "-" + std::to_string(about.st_size) + "-" +
                             SecondsText(about.st_mtim) + "-" + SecondsText(about.st_ctim);

@@ -153,7 +153,7 @@ class S3Writer final : public ObjectWriter {
   }
 
   bool IsOurs() {
-    const S3Call call{.request = HeadObjectRequest(key_), .doing = "looking at " + uri_};
+    const S3Call call{.request = HeadObjectRequest(key_), .doing = "requesting the attributes of " + uri_};
     const Result<http::Response> response = client_->Send(bucket_, call);
     const std::string* const writer = response.ok() ? response->Header(kWriterHeader) : nullptr;
     return writer != nullptr && *writer == writer_name_;

@@ -76,7 +76,9 @@ Result<std::string> S3Store::ToBucketKey(const std::string& key) const {
 }
 
 Result<http::Response> S3Store::SendHead(const std::string& bucket_key, const std::string& uri) {
-  const S3Call call{.request = HeadObjectRequest(bucket_key), .doing = "looking at " + uri, .known_statuses = {404}};
+  const S3Call call{.request = HeadObjectRequest(bucket_key),
+                    .doing = "requesting the attributes of " + uri,
+                    .known_statuses = {404}};
   ASSIGN_OR_RETURN(http::Response response, client_->Send(bucket_, call));
   if (response.status == 404) return NotFound("there is no object " + uri);
   return response;
