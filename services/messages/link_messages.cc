@@ -184,7 +184,7 @@ Result<sampler::LinkSeeds> DecodeLinkSeeds(const minibatch::v1::LinkSeeds& heade
       std::adjacent_find(links.set_ends.begin(), links.set_ends.end(), std::greater_equal<>()) == links.set_ends.end();
   const bool are_sets =
       links.set_ends.empty() ? pairs == 0 : links.set_ends.front() > 0 && links.set_ends.back() == pairs;
-  if (!ascend || !are_sets) return InvalidArgument("sets of edges do not ascend to the number of edges");
+  if (!ascend || !are_sets) return InvalidArgument("ends of sets are not ascending up to the number of edges");
   ASSIGN_OR_RETURN(links.negative_destinations, ToNumbers(tensors[4], sets * k, num_seeds, "negatives' destinations"));
   const uint64_t own_sources = Count(tensors[5]) == 0 ? 0 : pairs * k;
   if (own_sources > 0 && sets != pairs) return InvalidArgument("negatives with their own sources cannot be shared");

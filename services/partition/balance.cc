@@ -12,7 +12,7 @@
 namespace espalier::partition {
 namespace {
 
-// A heavier vertex, with more in-edges, weighs as much: no partition can balance it.
+// Limit of a vertex's weight. No partitioning can balance a vertex that is heavier.
 constexpr uint32_t kLargestWeight = std::numeric_limits<int32_t>::max();
 
 // One constraint, before the weights of all constraints are interleaved.
@@ -21,7 +21,7 @@ struct Constraint {
   std::vector<uint32_t> weight_of_vertex;
 };
 
-bool Asks(const PartitionOptions& options, BalanceConstraint constraint) {
+bool IsRequested(const PartitionOptions& options, BalanceConstraint constraint) {
   return std::find(options.balance.begin(), options.balance.end(), constraint) != options.balance.end();
 }
 
@@ -101,16 +101,16 @@ Status ForTrainingNodes(const graph::SourceGraph& graph, const std::string& trai
 
 Result<VertexWeights> MakeVertexWeights(const graph::SourceGraph& graph, const PartitionOptions& options) {
   const std::vector<uint64_t> vertex_first = VertexFirst(graph);
-  const bool by_type = Asks(options, BalanceConstraint::kNodeTypes) && graph.nodes.size() > 1;
+  const bool by_type = IsRequested(options, BalanceConstraint::kNodeTypes) && graph.nodes.size() > 1;
   std::vector<Constraint> constraints = NodeConstraints(graph, vertex_first, by_type);
-  if (Asks(options, BalanceConstraint::kTrainNodes)) {
+  if (IsRequested(options, BalanceConstraint::kTrainNodes)) {
     Constraint train{"train-nodes", std::vector<uint32_t>(vertex_first.back(), 0)};
     RETURN_IF_ERROR(ForTrainingNodes(graph, options.train_split, [&](NodeTypeId type, uint64_t node) {
       train.weight_of_vertex[vertex_first[type.value] + node] = 1;
     }));
     constraints.push_back(std::move(train));
   }
-  if (Asks(options, BalanceConstraint::kEdges)) {
+  if (IsRequested(options, BalanceConstraint::kEdges)) {
     constraints.push_back({"edges", InDegrees(graph, options.threads)});
   }
   return SideBySide(constraints, vertex_first.back());

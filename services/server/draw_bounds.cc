@@ -7,14 +7,15 @@
 namespace espalier::server {
 namespace {
 
-constexpr uint64_t kMost = uint64_t{1} << 40;  // larger bounds are capped, so that the products below do not overflow
+constexpr uint64_t kMaxBound = uint64_t{1}
+                               << 40;  // larger bounds are capped, so that the products below do not overflow
 
 // Returns the seeds of one rank: nodes, or the ends of its edges and, for links, of their negatives.
 uint64_t MaxSeeds(const sampler::EpochPlan& plan, const graph::PartitionBook& book) {
-  const uint64_t share = std::min(kMost, plan.batch_size / plan.num_trainers + 1);
+  const uint64_t share = std::min(kMaxBound, plan.batch_size / plan.num_trainers + 1);
   if (plan.links() == nullptr && plan.edges() == nullptr) return share;
   const uint64_t ends = 2 + (plan.links() != nullptr ? 2 * uint64_t{plan.links()->negatives.count} : 0);
-  return std::min(book.num_nodes(), share > kMost / ends ? kMost : share * ends);
+  return std::min(book.num_nodes(), share > kMaxBound / ends ? kMaxBound : share * ends);
 }
 
 }  // namespace
@@ -30,19 +31,19 @@ uint64_t MaxDraws(const messages::StreamPlan& stream, const graph::PartitionBook
     uint64_t found = 0, held = 0;
     for (size_t type = 0; type < fanouts.size() && type < drawn.size(); ++type) {
       if (fanouts[type] <= 0) continue;
-      uint64_t edges = std::min(kMost, expands_once ? new_nodes : nodes) *
+      uint64_t edges = std::min(kMaxBound, expands_once ? new_nodes : nodes) *
                        std::min<uint64_t>(static_cast<uint64_t>(fanouts[type]), 1 << 20);
       // (Temporal sampling expands a node once per time.)
       if (!stream.spec.draw.replace && stream.spec.draw.time_column.empty()) {
         edges = std::min(edges, book.num_edges(EdgeTypeId(static_cast<uint16_t>(type))));
       }
-      edges = std::min(kMost, edges);
-      found = std::min(kMost, found + edges);
-      drawn[type] = std::min(kMost, drawn[type] + edges);
-      held = std::min(kMost, held + (expands_once ? drawn[type] : edges));
+      edges = std::min(kMaxBound, edges);
+      found = std::min(kMaxBound, found + edges);
+      drawn[type] = std::min(kMaxBound, drawn[type] + edges);
+      held = std::min(kMaxBound, held + (expands_once ? drawn[type] : edges));
     }
-    draws = std::min(kMost, draws + held);
-    nodes = std::min(kMost, nodes + found);
+    draws = std::min(kMaxBound, draws + held);
+    nodes = std::min(kMaxBound, nodes + found);
     new_nodes = found;
   }
   return draws;

@@ -204,7 +204,7 @@ Result<bool> HostFleet::CanReadFile(HostSession& session, const std::string& pat
   return seen.Flag("there");
 }
 
-Status HostFleet::BringPartitions(const std::string& uri, std::optional<Deadline> deadline) {
+Status HostFleet::ProvidePartitions(const std::string& uri, std::optional<Deadline> deadline) {
   partitions_uri_ = uri;
   if (!IsOnThisMachineOnly(uri)) return Status();
   ASSIGN_OR_RETURN(const std::string folder, storage::ToLocalPath(uri));
@@ -330,7 +330,7 @@ Status HostFleet::HandleLog(size_t host, ChildId child, const std::string& text)
   std::ofstream log(path, std::ios::binary | std::ios::app);
   log << text << std::flush;
   if (!log) return Unavailable("writing " + path + " failed");
-  std::string& begun = lines_begun_[child];
+  std::string& begun = partial_lines_[child];
   for (const char c : text) {
     if (c != '\n' && begun.size() < kMaxLineBytes) begun += c;
     if (c != '\n') continue;

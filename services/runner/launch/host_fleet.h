@@ -56,7 +56,7 @@ class HostFleet final : public run::Fleet {
   Status Begin(const run::TlsFiles* tls);
 
   run::Site GetSite(run::ChildId child) const override;
-  Status BringPartitions(const std::string& uri, std::optional<Deadline> deadline) override;
+  Status ProvidePartitions(const std::string& uri, std::optional<Deadline> deadline) override;
   Status Start(run::ChildId child, const process::ChildSpec& spec, const std::string& ready_path) override;
   run::FleetEvents Poll() override;
   void WaitForEvent(std::chrono::milliseconds longest) override;
@@ -109,7 +109,7 @@ class HostFleet final : public run::Fleet {
   const telemetry::StopSignal& stop_;
   std::string partitions_uri_;
   std::map<run::ChildId, Member> members_;
-  std::map<run::ChildId, std::string> lines_begun_;  // incomplete last line of each log
+  std::map<run::ChildId, std::string> partial_lines_;  // incomplete last line of each log
   std::string rank0_status_;
   run::FleetEvents events_;  // returned by the next Poll
   SteadyTime pinged_;

@@ -43,7 +43,7 @@ class Fleet {
   // Makes the partitioning at `uri` readable on the machines of the graph servers; a path in `uri` is one of this
   // machine. Blocks for as long as a copy takes. Cancelled if a stop is requested; DeadlineExceeded after the run's
   // deadline.
-  virtual Status BringPartitions(const std::string& uri, std::optional<Deadline> deadline) = 0;
+  virtual Status ProvidePartitions(const std::string& uri, std::optional<Deadline> deadline) = 0;
 
   // Starts the child. An earlier process of the same child must have ended; its ready file at `ready_path` is removed.
   // An empty `ready_path` means that the child writes no ready file and counts as ready at once. Paths in `spec` are

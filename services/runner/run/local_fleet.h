@@ -21,7 +21,7 @@ class LocalFleet final : public Fleet {
     site.local_rank = child.index;
     return site;
   }
-  Status BringPartitions(const std::string& uri, std::optional<Deadline>) override {
+  Status ProvidePartitions(const std::string& uri, std::optional<Deadline>) override {
     site_.partitions_uri = uri;
     return Status();
   }

@@ -128,7 +128,7 @@ std::optional<Stop> RunInProgress::Report(const FleetEvents& events) {
     partitioners_.NoteEnd(event.child.index, event.exit.ok());
     if (!partitioners_.all_done()) continue;
     if (auto failed = ReadPartitionerAnswer()) return failed;
-    if (auto failed = BringPartitions()) return failed;
+    if (auto failed = ProvidePartitions()) return failed;
   }
   if (events.broken.ok()) return std::nullopt;
   // The error does not name the child. Hosts report a failed start a moment after the request, so the child's role is
@@ -331,8 +331,8 @@ std::optional<Stop> RunInProgress::ReadPartitionerAnswer() {
   return std::nullopt;
 }
 
-std::optional<Stop> RunInProgress::BringPartitions() {
-  const Status brought = context_.fleet.BringPartitions(facts_.partition_uri, deadline_);
+std::optional<Stop> RunInProgress::ProvidePartitions() {
+  const Status brought = context_.fleet.ProvidePartitions(facts_.partition_uri, deadline_);
   if (brought.ok()) return std::nullopt;
   if (brought.code() == StatusCode::kDeadlineExceeded && deadline_.has_value() && deadline_->HasPassed()) {
     return Stop{ExitCode::kUnavailable, "spec.runPolicy.activeDeadlineSeconds passed: " + brought.message()};

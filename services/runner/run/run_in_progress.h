@@ -83,7 +83,7 @@ class RunInProgress {
   std::optional<Stop> WriteStateAhead() const;
   std::optional<Stop> CheckDeadlines() const;
   std::optional<Stop> ReadPartitionerAnswer();
-  std::optional<Stop> BringPartitions();
+  std::optional<Stop> ProvidePartitions();
   process::ChildSpec MakeCommand(ChildId child, const Site& site) const;
   Life FindLife(ChildId child) const;
   void BeginPhase(ChildId child);
