@@ -20,11 +20,11 @@ constexpr int kMaxRepeats = 10;
 constexpr nanoseconds kStopInterval = std::chrono::milliseconds(100);  // longest delay until Stop is noticed
 
 // Returns the call for messages: "GET pods default/x".
-std::string Doing(const char* verb, const Resource& resource, const ObjectKey& key) {
+std::string DescribeCall(const char* verb, const Resource& resource, const ObjectKey& key) {
   return std::string(verb) + " " + std::string(resource.plural) + " " + kube::ToString(key);
 }
 
-std::string Doing(const char* verb, const Resource& resource, const std::string& name_space) {
+std::string DescribeCall(const char* verb, const Resource& resource, const std::string& name_space) {
   return std::string(verb) + " " + std::string(resource.plural) + (name_space.empty() ? "" : " in " + name_space);
 }
 
@@ -155,7 +155,7 @@ Result<ObjectList> ApiClient::List(const Resource& resource, const kube::ListOpt
 Result<std::string> ApiClient::ListPages(const Resource& resource, const kube::ListOptions& options,
                                          const std::function<bool(std::vector<Json>)>& page,
                                          const std::function<void()>& restart, const std::stop_token& stop) {
-  const std::string doing = Doing("LIST", resource, options.name_space);
+  const std::string doing = DescribeCall("LIST", resource, options.name_space);
   const EitherStop either(stop_.get_token(), stop);
   kube::ListOptions next = options;
   bool has_restarted = false;
@@ -196,7 +196,7 @@ Result<std::string> ApiClient::ListPages(const Resource& resource, const kube::L
 
 Result<std::unique_ptr<LineStream>> ApiClient::Watch(const Resource& resource, const kube::WatchOptions& options,
                                                      const std::stop_token& stop) {
-  const std::string doing = Doing("WATCH", resource, options.name_space);
+  const std::string doing = DescribeCall("WATCH", resource, options.name_space);
   const kube::HttpRequest request = kube::WatchRequest(resource, options);
   const Deadline deadline = CallDeadline();
   const EitherStop either(stop_.get_token(), stop);
@@ -248,7 +248,7 @@ Result<Json> ApiClient::MergePatchStatus(const Resource& resource, const ObjectK
 }
 
 Status ApiClient::Delete(const Resource& resource, const ObjectKey& key, const kube::DeleteOptions& options) {
-  const std::string doing = Doing("DELETE", resource, key);
+  const std::string doing = DescribeCall("DELETE", resource, key);
   RETURN_IF_ERROR(kube::CheckKey(resource, key).While(doing));
   const Result<HttpResponse> response = Call(kube::DeleteRequest(resource, key, options), stop_.get_token());
   if (!response.ok()) return response.status().While(doing);
@@ -261,7 +261,7 @@ Status ApiClient::Delete(const Resource& resource, const ObjectKey& key, const k
 
 Result<Json> ApiClient::CallForObject(const char* verb, const Resource& resource, const ObjectKey& key,
                                       const kube::HttpRequest& request, kube::ManagedFields managed_fields) {
-  const std::string doing = Doing(verb, resource, key);
+  const std::string doing = DescribeCall(verb, resource, key);
   RETURN_IF_ERROR(kube::CheckKey(resource, key).While(doing));
   const Result<HttpResponse> response = Call(request, stop_.get_token());
   if (!response.ok()) return response.status().While(doing);

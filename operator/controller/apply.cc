@@ -54,7 +54,7 @@ bool HasTrained(const kube::Json& object) {
 
 // Returns the labels that watches (managed-by) and caches (job) need to find a child and that it lacks, with the right
 // values.
-kube::Json LostLabels(const kube::ObjectMeta& child, const api::DistTraining& training) {
+kube::Json MissingLabels(const kube::ObjectMeta& child, const api::DistTraining& training) {
   const resources::Labels wanted = resources::MakeSelector(training);
   kube::Json lost = kube::Json::object();
   for (const char* label : {resources::kManagedByLabel, resources::kJobLabel}) {
@@ -98,7 +98,7 @@ Result<Applied> Applier::Apply(const api::DistTraining& training, const plan::Pl
   }
   for (const runtime::EventNote& event : plan.events) events_.Record(kube::kDistTrainings, training.meta, event);
 
-  const Status status = DoAll(round);
+  const Status status = RunActions(round);
   const std::string reason = RefusalReason(status);
   if (!status.ok() && reason.empty()) return status;
   std::optional<plan::Observed::Refusal> refusal;
@@ -115,7 +115,7 @@ Result<Applied> Applier::Apply(const api::DistTraining& training, const plan::Pl
   return round.applied;
 }
 
-Status Applier::DoAll(Round& round) {
+Status Applier::RunActions(Round& round) {
   Status refusal;
   std::string refused;
   for (const plan::Action& action : round.plan.actions) {
@@ -158,7 +158,7 @@ Status Applier::Do(Round& round, const plan::ApplyChild& action) {
   const bool names_template =
       done.code() == StatusCode::kInvalidArgument && done.message().find("spec.template") != std::string::npos;
   if (!names_template) return done;
-  return Status(done.code(), InTermsOfDocument(action.object, round.training, done.message()));
+  return Status(done.code(), TranslateToDocument(action.object, round.training, done.message()));
 }
 
 Status Applier::CreateOrUpdate(Round& round, const plan::ApplyChild& action) {
@@ -206,7 +206,7 @@ Status Applier::TakeNote(Round& round, const kube::Resource& resource, const kub
 // patch based on the version that lacks them: most other fields of a Job cannot be changed.
 Status Applier::NoteLabeled(Round& round, const kube::Resource& resource, const kube::Json& there) {
   ASSIGN_OR_RETURN(const kube::ObjectMeta meta, kube::ParseObjectMeta(there));
-  const kube::Json lost = LostLabels(meta, round.training);
+  const kube::Json lost = MissingLabels(meta, round.training);
   if (lost.empty()) {
     Note(round, resource, there);
     return Status();
@@ -214,7 +214,7 @@ Status Applier::NoteLabeled(Round& round, const kube::Resource& resource, const 
   const kube::Json patch = {{"metadata", {{"resourceVersion", meta.resource_version}, {"labels", lost}}}};
   ASSIGN_OR_RETURN(const kube::Json labeled, client_.MergePatch(resource, meta.key, patch));
   ASSIGN_OR_RETURN(const kube::ObjectMeta meta_now, kube::ParseObjectMeta(labeled));
-  const kube::Json still_lost = LostLabels(meta_now, round.training);
+  const kube::Json still_lost = MissingLabels(meta_now, round.training);
   if (!still_lost.empty()) {
     return Status(StatusCode::kPermissionDenied,
                   "its label " + still_lost.begin().key() + " is removed by another client of the cluster");

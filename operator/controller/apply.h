@@ -42,7 +42,7 @@ class Applier {
  private:
   struct Round;  // one plan and the results so far
   Status WriteStatus(const Round& round);
-  Status DoAll(Round& round);
+  Status RunActions(Round& round);
   Status Do(Round& round, const plan::ApplyChild& action);
   Status Do(Round& round, const plan::MakeAuthority& action);
   Status Do(Round& round, const plan::MakeLeaf& action);

@@ -97,7 +97,7 @@ std::string NameOfItem(const kube::Json& list, const std::string& selector) {
   return index < list.size() ? kube::StringAt(list[index], {"name"}) : "";
 }
 
-const kube::Json* ItemNamed(const kube::Json& list, const std::string& name) {
+const kube::Json* FindItemByName(const kube::Json& list, const std::string& name) {
   for (const kube::Json& item : list) {
     if (kube::StringAt(item, {"name"}) == name) return &item;
   }
@@ -133,12 +133,12 @@ bool IsOfField(const std::string& path, const std::string& field) {
 std::optional<std::string> FieldOfContainer(const kube::Json& container, const api::RoleSpec& role,
                                             const std::string& path) {
   const kube::Json* const of_template =
-      ItemNamed(kube::ListAt(role.pod_template, {"spec", "containers"}), kube::StringAt(container, {"name"}));
+      FindItemByName(kube::ListAt(role.pod_template, {"spec", "containers"}), kube::StringAt(container, {"name"}));
   const auto is_in_template = [&](const char* field) { return of_template != nullptr && of_template->contains(field); };
   if (IsOfField(path, "resources") && !role.resources.empty() && !is_in_template("resources")) return path;
   if (IsOfField(path, "image") && !role.image.empty()) return path;
   const auto variable = ItemIn(path, "env", kube::ListAt(container, {"env"}));
-  if (variable && ItemNamed(role.env, variable->name) != nullptr && !is_in_template("env")) {
+  if (variable && FindItemByName(role.env, variable->name) != nullptr && !is_in_template("env")) {
     return Named("env", *variable);
   }
   return std::nullopt;
@@ -163,7 +163,7 @@ std::string PathInDocument(const kube::Json& child, const api::DistTraining& tra
   const std::string of_pod = path.substr(kSpec.size());
   const kube::Json& containers = kube::ListAt(child, {"spec", "template", "spec", "containers"});
   if (const auto container = ItemIn(of_pod, "containers", containers)) {
-    const kube::Json* const found = ItemNamed(containers, container->name);
+    const kube::Json* const found = FindItemByName(containers, container->name);
     if (training.spec && found != nullptr && container->name == api::ToString(role)) {
       if (const auto below = FieldOfContainer(*found, training.spec->role(role), container->rest))
         return field + *below;
@@ -213,7 +213,7 @@ class Attempt {
     if (kube::IsWebhookUnreachable(status)) return Answer(Refusal::kWebhook, status.message());
     if (status.code() != StatusCode::kInvalidArgument) return status.While("trying the templates");
     if (status.message().find(kNoDryRun) != std::string::npos) return Answer(Refusal::kNone, status.message());
-    return Answer(Refusal::kTemplate, InTermsOfDocument(child.object, training_, status.message()));
+    return Answer(Refusal::kTemplate, TranslateToDocument(child.object, training_, status.message()));
   }
 
   client::ApiClient& client_;
@@ -223,7 +223,8 @@ class Attempt {
 
 }  // namespace
 
-std::string InTermsOfDocument(const kube::Json& child, const api::DistTraining& training, const std::string& message) {
+std::string TranslateToDocument(const kube::Json& child, const api::DistTraining& training,
+                                const std::string& message) {
   const std::optional<api::Role> role = RoleOfChild(child);
   if (!role) return message;
   const size_t at = message.find(kTemplate);

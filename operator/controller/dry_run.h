@@ -25,6 +25,6 @@ Result<plan::Observed::DryRun> DryRun(client::ApiClient& client, const plan::Dry
 // "...: spec.template.spec.containers[0].resources.requests: Invalid value: ..."
 //   -> "spec.trainers.resources.requests: Invalid value: ..."
 // Containers are given by name: their index in the Pod template differs from that in the document.
-std::string InTermsOfDocument(const kube::Json& child, const api::DistTraining& training, const std::string& message);
+std::string TranslateToDocument(const kube::Json& child, const api::DistTraining& training, const std::string& message);
 
 }  // namespace espalier::ctl::controller

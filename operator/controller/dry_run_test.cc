@@ -12,32 +12,32 @@ kube::Json ChildOf(const std::string& component) {
   return {{"metadata", {{"name", "x"}, {"labels", {{"app.kubernetes.io/component", component}}}}}};
 }
 
-std::string InTermsOfDocument(const kube::Json& child, const std::string& message) {
-  return controller::InTermsOfDocument(child, plan::testing::ATraining(), message);
+std::string TranslateToDocument(const kube::Json& child, const std::string& message) {
+  return controller::TranslateToDocument(child, plan::testing::ATraining(), message);
 }
 
 TEST(DryRunTest, NamesThePathInTheDocument) {
-  EXPECT_EQ(InTermsOfDocument(ChildOf("trainer"),
-                              "PATCH jobs ml/x: failed to create typed patch object (ml/x; batch/v1, Kind=Job): "
-                              ".spec.template.spec.foo: field not declared in schema"),
+  EXPECT_EQ(TranslateToDocument(ChildOf("trainer"),
+                                "PATCH jobs ml/x: failed to create typed patch object (ml/x; batch/v1, Kind=Job): "
+                                ".spec.template.spec.foo: field not declared in schema"),
             "spec.trainers.template.spec.foo: field not declared in schema");
 }
 
 TEST(DryRunTest, ReadsStrictDecodingErrors) {
-  EXPECT_EQ(InTermsOfDocument(ChildOf("server"), "strict decoding error: unknown field \"spec.template.spec.foo\""),
+  EXPECT_EQ(TranslateToDocument(ChildOf("server"), "strict decoding error: unknown field \"spec.template.spec.foo\""),
             "spec.servers.template.spec.foo: unknown field");
 }
 
 TEST(DryRunTest, KeysOfListsMayHoldAnything) {
-  EXPECT_EQ(InTermsOfDocument(ChildOf("sampler"),
-                              ".spec.template.spec.containers[name=\"a:b c\"].foo: field not declared in schema"),
+  EXPECT_EQ(TranslateToDocument(ChildOf("sampler"),
+                                ".spec.template.spec.containers[name=\"a:b c\"].foo: field not declared in schema"),
             "spec.samplers.template.spec.containers[name=\"a:b c\"].foo: field not declared in schema");
 }
 
 TEST(DryRunTest, KeepsWordsThatNameNoPath) {
-  EXPECT_EQ(InTermsOfDocument(ChildOf("partitioner"), "denied by a webhook"),
+  EXPECT_EQ(TranslateToDocument(ChildOf("partitioner"), "denied by a webhook"),
             "spec.partitioner.template: denied by a webhook");
-  EXPECT_EQ(InTermsOfDocument(ChildOf("job"), "spec.template.x: y"), "spec.template.x: y");
+  EXPECT_EQ(TranslateToDocument(ChildOf("job"), "spec.template.x: y"), "spec.template.x: y");
 }
 
 // A pod template as it is applied: variables of the operator and of the user, and a container of the template.
@@ -51,7 +51,7 @@ class FieldsOfTheRoleTest : public ::testing::Test {
     const api::DistTraining training = plan::testing::ATraining({{"trainers", trainers}});
     const std::string message =
         "Job.batch \"x\" is invalid: spec.template.spec." + path + ": Invalid value: 1: must be 2";
-    const std::string said = controller::InTermsOfDocument(child, training, message);
+    const std::string said = controller::TranslateToDocument(child, training, message);
     constexpr const char* kWords = ": Invalid value: 1: must be 2";
     EXPECT_THAT(said, ::testing::EndsWith(kWords));
     return said.substr(0, said.find(kWords));

@@ -17,7 +17,7 @@ kube::ObjectKey ToKey(const resources::Context& context, const std::string& name
 }
 
 // Returns the metadata of the Secret, or AlreadyExists if it is not this job's.
-Result<kube::ObjectMeta> MetaOfOurs(const kube::Json& secret, const resources::Context& context) {
+Result<kube::ObjectMeta> ParseOwnedMeta(const kube::Json& secret, const resources::Context& context) {
   ASSIGN_OR_RETURN(kube::ObjectMeta meta, kube::ParseObjectMeta(secret));
   if (plan::IsOurs(meta, context.training)) return meta;
   return AlreadyExists("the Secret " + meta.key.name + " exists and is not this job's");
@@ -51,7 +51,7 @@ Result<kube::Json> MakeAuthority(client::ApiClient& client, const resources::Con
   ASSIGN_OR_RETURN(kube::Json secret, resources::MakeAuthoritySecret(context));
   ASSIGN_OR_RETURN(std::optional<kube::Json> there, CreateOrGet(client, key, secret));
   if (!there) return secret;
-  ASSIGN_OR_RETURN(const kube::ObjectMeta meta, MetaOfOurs(*there, context));
+  ASSIGN_OR_RETURN(const kube::ObjectMeta meta, ParseOwnedMeta(*there, context));
   // A usable authority is never replaced: leaves of two authorities do not trust each other.
   if (resources::ParseCertificateFacts(*there)) return *std::move(there);
   RETURN_IF_ERROR(ReplaceSecret(client, meta, secret));
@@ -61,7 +61,7 @@ Result<kube::Json> MakeAuthority(client::ApiClient& client, const resources::Con
 Result<kube::Json> ReadAuthority(client::ApiClient& client, const resources::Context& context) {
   const kube::ObjectKey key = ToKey(context, resources::AuthoritySecretName(context.training.meta.key.name));
   ASSIGN_OR_RETURN(kube::Json authority, client.Get(kube::kSecrets, key));
-  RETURN_IF_ERROR(MetaOfOurs(authority, context).status());
+  RETURN_IF_ERROR(ParseOwnedMeta(authority, context).status());
   return authority;
 }
 
@@ -71,7 +71,7 @@ Result<resources::CertificateFacts> MakeLeaf(client::ApiClient& client, const re
   ASSIGN_OR_RETURN(resources::TlsSecret leaf, resources::MakeTlsSecret(context, role, authority));
   ASSIGN_OR_RETURN(const std::optional<kube::Json> there, CreateOrGet(client, key, leaf.secret));
   if (there) {
-    ASSIGN_OR_RETURN(const kube::ObjectMeta meta, MetaOfOurs(*there, context));
+    ASSIGN_OR_RETURN(const kube::ObjectMeta meta, ParseOwnedMeta(*there, context));
     RETURN_IF_ERROR(ReplaceSecret(client, meta, std::move(leaf.secret)));
   }
   return std::move(leaf.facts);

@@ -115,7 +115,7 @@ Result<std::vector<std::string>> ReadEventMessages(client::ApiClient& client, Jo
 }
 
 // Returns why an object of Kueue cannot be used, or "" for errors that may be temporary.
-std::string LastingError(const Status& status) {
+std::string PermanentErrorText(const Status& status) {
   const bool lasts = status.code() == StatusCode::kNotFound || status.code() == StatusCode::kPermissionDenied;
   return lasts ? status.message() : std::string();
 }
@@ -127,7 +127,7 @@ Result<plan::Observed::Queue::Flavor> ReadFlavor(client::ApiClient& client, JobM
   const Result<kube::Json> object = client.Get(kube::kResourceFlavors, {"", name});
   plan::Observed::Queue::Flavor flavor;
   if (!object.ok()) {
-    flavor.error = LastingError(object.status());
+    flavor.error = PermanentErrorText(object.status());
     if (flavor.error.empty()) return object.status();
     return flavor;
   }
@@ -142,7 +142,7 @@ Result<plan::Observed::Queue::Flavor> ReadFlavor(client::ApiClient& client, JobM
 Status ReadPriority(client::ApiClient& client, const std::string& name, plan::Observed::Queue* queue) {
   const Result<kube::Json> object = client.Get(kube::kWorkloadPriorityClasses, {"", name});
   if (!object.ok()) {
-    queue->priority_error = LastingError(object.status());
+    queue->priority_error = PermanentErrorText(object.status());
     return queue->priority_error.empty() ? object.status() : Status();
   }
   queue->priority = kube::IntegerAt(*object, {"value"}).value_or(0);

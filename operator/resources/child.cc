@@ -51,7 +51,7 @@ Json MakeChild(const Context& context, const kube::Resource& resource, const std
   meta["name"] = name;
   meta["namespace"] = training.meta.key.name_space;
   Labels labels = MakeLabels(training, component);
-  labels.merge(PassedOnLabels(training));
+  labels.merge(InheritedLabels(training));
   meta["labels"] = std::move(labels);
   meta["annotations"][kInputsAnnotation] = inputs.Hash(training);
   meta["ownerReferences"] = Json::array({kube::ControllerReference(kube::kDistTrainings, training.meta)});

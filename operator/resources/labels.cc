@@ -38,7 +38,7 @@ Labels MakeSelector(const api::DistTraining& training, api::Role role) {
   return MakeLabels(training, api::ToString(role));
 }
 
-Labels PassedOnLabels(const api::DistTraining& training) {
+Labels InheritedLabels(const api::DistTraining& training) {
   Labels labels;
   for (const auto& [label, value] : training.meta.labels) {
     const size_t slash = label.find('/');

@@ -29,7 +29,7 @@ constexpr char kJobFolder[] = "/etc/espalier/job";  // job.json
 constexpr char kTlsFolder[] = "/etc/espalier/tls";  // ca.crt, tls.crt, tls.key
 constexpr char kCacheFolder[] = "/var/cache/espalier";
 
-Json ToleratingLostNodes() {
+Json LostNodeTolerations() {
   Json tolerations = Json::array();
   for (const char* const taint : {"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"}) {
     tolerations.push_back(
@@ -49,7 +49,7 @@ Json ContainerSecurity() {
 
 // Delay of the first probe. Trainers load large libraries before they listen; only the job's phase depends on their
 // probe.
-int SecondsBeforeAProbe(api::Role role) { return role == api::Role::kTrainer ? 5 : 2; }
+int InitialProbeDelaySeconds(api::Role role) { return role == api::Role::kTrainer ? 5 : 2; }
 
 // The container is ready once its startup probe succeeds; there is no readiness probe. Every failed probe would be a
 // Warning event, also during start and after the program's end. The process answers "/readyz?wait" when it is ready
@@ -59,7 +59,7 @@ int SecondsBeforeAProbe(api::Role role) { return role == api::Role::kTrainer ? 5
 constexpr int kStartupFailures = 150;
 Json StartupProbe(api::Role role, const std::string& port) {
   return {{"httpGet", {{"path", "/readyz?wait"}, {"port", port}}},
-          {"initialDelaySeconds", SecondsBeforeAProbe(role)},
+          {"initialDelaySeconds", InitialProbeDelaySeconds(role)},
           {"periodSeconds", 2},
           {"timeoutSeconds", 630},
           {"failureThreshold", kStartupFailures}};
@@ -94,7 +94,7 @@ void SetVariable(const std::string& name, const std::string& value, Json* contai
 
 // Applies the template's entry for the role's container to all program containers. Entries for one of them by its own
 // name are merged after it.
-Json OfEachContainer(const Json& partial, const std::vector<std::string>& names) {
+Json RepeatForContainers(const Json& partial, const std::vector<std::string>& names) {
   const Json* const containers = kube::Find(partial, {"spec", "containers"});
   if (names.size() == 1 || containers == nullptr || !containers->is_array()) return partial;
   const auto is_of_all = [&](const Json& item) { return kube::StringAt(item, {"name"}) == names.front(); };
@@ -158,7 +158,7 @@ RolePod::RolePod(const Context& context, api::Role role, const job::Program& pro
 RolePod::RolePod(const Context& context, api::Role role, const std::string& program) : context_(context), role_(role) {
   Labels labels = MakeLabels(context.training, api::ToString(role));
   // Labels in the role's template take precedence over inherited ones.
-  for (const auto& [label, value] : PassedOnLabels(context.training)) {
+  for (const auto& [label, value] : InheritedLabels(context.training)) {
     const Json& own = context.training.spec->role(role).pod_template;
     if (kube::Find(own, {"metadata", "labels", label}) == nullptr) labels.emplace(label, value);
   }
@@ -173,7 +173,7 @@ RolePod::RolePod(const Context& context, api::Role role, const std::string& prog
                   {"shareProcessNamespace", true},
                   // The architecture of the images; the document's nodeSelector may override it.
                   {"nodeSelector", {{"kubernetes.io/arch", "amd64"}}},
-                  {"tolerations", ToleratingLostNodes()},
+                  {"tolerations", LostNodeTolerations()},
                   {"securityContext", PodSecurity()}};
   Json main = {{"name", api::ToString(role)},
                {"imagePullPolicy", context.image_pull.policy},
@@ -407,7 +407,7 @@ Json RolePod::Template() const {
     // Inserted before the sidecars of defaults.
     containers.insert(containers.begin() + number, Twin(containers[0], number));
   }
-  pod = MergePodTemplate(pod, OfEachContainer(role.pod_template, names), names.size());
+  pod = MergePodTemplate(pod, RepeatForContainers(role.pod_template, names), names.size());
   if (const auto placement = context_.placements.find(role_); placement != context_.placements.end()) {
     pod = MergePodTemplate(pod, placement->second, names.size());
   }

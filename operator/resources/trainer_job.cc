@@ -29,7 +29,7 @@ void AddThreadsAndSamplers(const Context& context, RolePod* pod) {
   if (!samplers.empty()) pod->Variable("ESPALIER_SAMPLERS", samplers);
 }
 
-RolePod EspaliersTrainer(const Context& context) {
+RolePod EspalierTrainerPod(const Context& context) {
   const std::string run = RunPrefix(context.training);
   RolePod pod(context, kTrainerRole, "espalier-trainer");
   pod.Document(MakeConfig(context))
@@ -52,7 +52,7 @@ RolePod EspaliersTrainer(const Context& context) {
 
 // Sets the same variables as `espalier run -- PROGRAM` (services/runner/run/commands.cc, docs/programs.md). Its ports
 // are unknown, so it has no probes and is ready when it runs.
-RolePod UsersProgram(const Context& context, const job::Program& program) {
+RolePod UserProgramPod(const Context& context, const job::Program& program) {
   const api::Status& status = context.status;
   RolePod pod(context, kTrainerRole, program);
   pod.Document(MakeConfig(context))
@@ -87,7 +87,7 @@ Json TrainerJob(const Context& context) {
   const std::string incarnation = std::to_string(context.status.incarnation);
   const int64_t trainers = CountTrainers(context);
   const std::optional<job::Program>& program = context.training.spec->job.program;
-  RolePod pod = program ? UsersProgram(context, *program) : EspaliersTrainer(context);
+  RolePod pod = program ? UserProgramPod(context, *program) : EspalierTrainerPod(context);
   pod.Label(kIncarnationLabel, incarnation)
       .Field("subdomain", ServiceName(name))
       .Field("restartPolicy", "Never")

@@ -133,18 +133,18 @@ Status LeaderElector::Create() {
   const kube::Json object = {{"apiVersion", kube::kLeases.api_version()},
                              {"kind", "Lease"},
                              {"metadata", {{"name", options_.lease.name}, {"namespace", options_.lease.name_space}}}};
-  const SteadyTime asked_at = clock_.Now();
+  const SteadyTime sent_at = clock_.Now();
   Result<kube::Json> created = client_.Create(kube::kLeases, WithRecord(object, record));
   if (created.status().code() == StatusCode::kAlreadyExists) return Status();  // another process has created it first
   if (!created.ok()) return std::move(created).status();
-  Adopt(*std::move(created), record, asked_at);
+  Adopt(*std::move(created), record, sent_at);
   return Status();
 }
 
 Status LeaderElector::Write(LeaseRecord record) {
-  const SteadyTime asked_at = clock_.Now();
+  const SteadyTime sent_at = clock_.Now();
   ASSIGN_OR_RETURN(kube::Json written, client_.Replace(kube::kLeases, WithRecord(object_, record)));
-  Adopt(std::move(written), record, asked_at);
+  Adopt(std::move(written), record, sent_at);
   return Status();
 }
 
@@ -155,8 +155,8 @@ void LeaderElector::Observe(const LeaseRecord& record) {
   observed_at_ = clock_.Now();
 }
 
-// Records that this process holds the Lease. Its term starts at `asked_at`, before the request was sent.
-void LeaderElector::Adopt(kube::Json object, const LeaseRecord& record, SteadyTime asked_at) {
+// Records that this process holds the Lease. Its term starts at `sent_at`, before the request was sent.
+void LeaderElector::Adopt(kube::Json object, const LeaseRecord& record, SteadyTime sent_at) {
   const Result<LeaseRecord> stored = ParseLease(object);
   object_ = std::move(object);
   {
@@ -164,9 +164,9 @@ void LeaderElector::Adopt(kube::Json object, const LeaseRecord& record, SteadyTi
     observed_ = stored.ok() ? *stored : record;
     observed_at_ = clock_.Now();
     if (role_ != Role::kFollower && role_ != Role::kLeader) return;
-    renewed_at_ = asked_at;
+    renewed_at_ = sent_at;
     // If the response comes so late that the term is over, the next try renews it.
-    if (role_ == Role::kLeader || clock_.Now() - asked_at >= options_.renew_deadline) return;
+    if (role_ == Role::kLeader || clock_.Now() - sent_at >= options_.renew_deadline) return;
     role_ = Role::kLeader;
     leads_.Set(1);
   }

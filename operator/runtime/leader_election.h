@@ -6,11 +6,12 @@
 //   others     measure from after they saw the Lease change; take it lease_duration later
 //
 // Guarantees:
-// - At least lease_duration - renew_deadline lies between the end of one leadership and the start of the next.
+// - The time from the end of one leadership to the start of the next is at least lease_duration - renew_deadline.
 // - `lost` is called once, also while a request hangs, and immediately when another holder is seen. It is called before
 //   anything that may block, such as logging. It should end the process (_exit), because writes may be in progress.
 // - A single renewal that hangs does not end the leadership: another one fits before renew_deadline (LeaseCallTimeout).
-// - All this holds too if the Lease is deleted, except for a process that has never seen it, which takes it at once.
+// - All this also holds if the Lease is deleted, except that a process that has never seen it creates and holds it
+//   immediately.
 // There is no fencing: late writes of an old leader are possible. For that reason names of objects are deterministic.
 #pragma once
 
@@ -85,10 +86,10 @@ class LeaderElector {
   Status Create();
   Status Write(LeaseRecord record);
   void Observe(const LeaseRecord& record);
-  void Adopt(kube::Json object, const LeaseRecord& record, SteadyTime asked_at);
+  void Adopt(kube::Json object, const LeaseRecord& record, SteadyTime sent_at);
   bool IsAvailable(const LeaseRecord& record) const;
   LeaseRecord OwnRecord(const LeaseRecord& before) const;
-  void Lose(const char* why);
+  void Lose(const char* reason);
   void Release();
   void RunTries();
   void RunDeadlines();

@@ -233,7 +233,7 @@ TEST(FailuresTest, AChildThatAnotherWriterSuspendsShowsTheWriter) {
   ASSERT_TRUE(world.RunUntil([&] { return ReasonOfPartitioned(world) == "JobSuspended"; }, std::chrono::seconds(10)));
   EXPECT_EQ(api::FindCondition(world.StatusOf("cora"), api::kPartitioned)->message,
             "spec.suspend of Job cora-partition-1 is true since 2026-01-02T03:05:00Z, set by field manager kueue");
-  world.cluster.LetGo("partitioner");
+  world.cluster.Release("partitioner");
   ASSERT_TRUE(suspend(false).ok());
   EXPECT_TRUE(world.RunUntilPhase("cora", "Training"));
   EXPECT_FALSE(world.StatusOf("cora").last_error.has_value());
@@ -259,7 +259,7 @@ TEST(FailuresTest, AVolumeThatCannotBeMountedShowsAndItsArrivalIsNoticed) {
                   .ok());
   ASSERT_TRUE(world.RunUntil([&] { return ReasonOfPartitioned(world) == "FailedMount"; }, std::chrono::seconds(10)));
   EXPECT_THAT(world.StatusOf("cora").last_error->message, HasSubstr("configmap \"absent\" not found"));
-  world.cluster.LetGo("partitioner");
+  world.cluster.Release("partitioner");
   ASSERT_TRUE(world.RunUntilPhase("cora", "Training"));
   EXPECT_FALSE(world.StatusOf("cora").last_error.has_value());
   EXPECT_EQ(world.StatusOf("cora").attempts_counted, 0);

@@ -120,14 +120,14 @@ TEST(JobLifeTest, StartsInOrder) {
   EXPECT_EQ(world.PhaseOf("cora"), "Partitioning");
   EXPECT_THAT(PodsOfRole(world, "trainer"), IsEmpty());
 
-  world.cluster.LetGo("partitioner");
+  world.cluster.Release("partitioner");
   world.cluster.HoldBack("server");
   world.RunFor(std::chrono::seconds(60));
   EXPECT_EQ(world.PhaseOf("cora"), "Starting");
   EXPECT_THAT(world.Names(kube::kStatefulSets), ElementsAre("cora-server-0"));
   EXPECT_THAT(world.Names(kube::kJobs), Not(Contains("cora-trainer-1")));  // before the servers are ready
 
-  world.cluster.LetGo("server");
+  world.cluster.Release("server");
   EXPECT_TRUE(world.RunUntilPhase("cora", "Training"));
 }
 

@@ -28,7 +28,7 @@ Rule Fixed(const std::string& field) {
           "is immutable once the job is accepted: create another job", "spec." + field, "FieldValueForbidden"};
 }
 
-Rule FixedUnlessSuspended(const std::string& field, const std::string& unchanged, const std::string& what) {
+Rule ImmutableUnlessSuspended(const std::string& field, const std::string& unchanged, const std::string& what) {
   return {"", "!" + std::string(kAccepted) + " || " + kSuspended + " || " + unchanged,
           (what.empty() ? "" : what + " ") + "may change only while the job is suspended", "spec." + field,
           "FieldValueForbidden"};
@@ -41,7 +41,7 @@ Rule FixedTrainers() {
        {"featureCache", "image", "resources", "env", "nodeSelector", "tolerations", "serviceAccountName", "template"}) {
     unchanged += (unchanged.empty() ? "(" : " && ") + Unchanged("trainers." + std::string(field));
   }
-  return FixedUnlessSuspended("trainers", unchanged + ")", "everything but replicas, minReplicas and maxReplicas");
+  return ImmutableUnlessSuspended("trainers", unchanged + ")", "everything but replicas, minReplicas and maxReplicas");
 }
 
 // has() checks only the last name of a path. If the role is absent, as in objects stored by a version without defaults
@@ -54,7 +54,7 @@ std::string HasImage(const std::string& object, const std::string& role) {
 
 // An image must not be removed from a document: the operator's current default would replace it, although the job has
 // checkpoints of another version. A default image that the operator has resolved once stays.
-Rule KeepsAnImage(const std::string& role) {
+Rule ImageNotRemovable(const std::string& role) {
   return {"", "!" + std::string(kAccepted) + " || !" + HasImage("oldSelf", role) + " || " + HasImage("self", role),
           "cannot be removed: name the image with which the job is to resume", "spec." + role + ".image",
           "FieldValueForbidden"};
@@ -69,11 +69,11 @@ std::vector<Rule> ImmutabilityRules() {
         "servers.containersPerPod", "servers.cacheMedium", "trainers.threads", "trainers.program"}) {
     rules.push_back(Fixed(field));
   }
-  rules.push_back(FixedUnlessSuspended("partitioner", Unchanged("partitioner"), ""));
-  rules.push_back(FixedUnlessSuspended("servers", Unchanged("servers"), ""));
-  rules.push_back(FixedUnlessSuspended("samplers", Unchanged("samplers"), ""));
+  rules.push_back(ImmutableUnlessSuspended("partitioner", Unchanged("partitioner"), ""));
+  rules.push_back(ImmutableUnlessSuspended("servers", Unchanged("servers"), ""));
+  rules.push_back(ImmutableUnlessSuspended("samplers", Unchanged("samplers"), ""));
   rules.push_back(FixedTrainers());
-  for (const char* role : {"partitioner", "servers", "samplers", "trainers"}) rules.push_back(KeepsAnImage(role));
+  for (const char* role : {"partitioner", "servers", "samplers", "trainers"}) rules.push_back(ImageNotRemovable(role));
   // Immutable from the creation on: two controllers must never manage the same job.
   rules.push_back(
       {"", Unchanged("runPolicy.managedBy"), "is immutable", "spec.runPolicy.managedBy", "FieldValueForbidden"});

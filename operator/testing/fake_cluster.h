@@ -62,9 +62,9 @@ class FakeCluster {
   void RefusePods(std::string message) { pod_refusal_ = std::move(message); }
   // Adds a container that never ends before the program's container in new pods, like an admission webhook.
   void InjectSidecar(std::string name) { sidecar_ = std::move(name); }
-  // Pods of this role are created but do not start until LetGo.
+  // Pods of this role are created but do not start until Release.
   void HoldBack(const std::string& role) { held_back_.insert(role); }
-  void LetGo(const std::string& role) { held_back_.erase(role); }
+  void Release(const std::string& role) { held_back_.erase(role); }
 
   // Stops the kubelet of the node: its pods do not change any more.
   void FailNode(const std::string& node);

@@ -419,7 +419,7 @@ void BiasReluDropoutGradient(const Input& gradient, const Input& passes, double 
   Compute(threads, [&] {
     const auto size = static_cast<size_t>(width);
     std::vector<float> by_chunk(sums == nullptr ? 0 : static_cast<size_t>(kernels::NumChunks(num_rows)) * size);
-    kernels::BiasReluDropoutGradient(kernels::KeptScale(probability), num_rows, width, g, pass, out,
+    kernels::BiasReluDropoutGradient(kernels::DropoutScale(probability), num_rows, width, g, pass, out,
                                      sums == nullptr ? nullptr : by_chunk.data());
     if (sums == nullptr) return;
     std::vector<double> totals(size, 0.0);

@@ -48,9 +48,9 @@ class OneRemotePartition final : public sampler::RowSource {
 };
 
 struct Outcome {
-  double fetched_rows = 0;  // a step, of the second half of the steps
-  double seconds = 0;       // a step, of gathering and of the cache's work
-  double most_held_bytes = 0;
+  double fetched_rows = 0;  // per step, of the second half of the steps
+  double seconds = 0;       // per step, of gathering and of the cache's work
+  double max_held_bytes = 0;
 };
 
 Deadline InAnHour() { return Deadline::After(std::chrono::hours(1)); }
@@ -95,7 +95,7 @@ Outcome Run(const BenchGraph& bench, const Options& options, uint64_t memory_byt
     ESPALIER_CHECK(gathered.ok()) << gathered.status().ToString();
     cache.EndStep();
     outcome.seconds += watch.Seconds();
-    outcome.most_held_bytes = std::max(outcome.most_held_bytes, static_cast<double>(cache.held_bytes()));
+    outcome.max_held_bytes = std::max(outcome.max_held_bytes, static_cast<double>(cache.held_bytes()));
     waiting.pop_front();
   }
   outcome.seconds /= options.batches;
@@ -115,7 +115,7 @@ int Main(int argc, char** argv) {
   app.add_option("--batches", options.batches, "steps, at most an epoch; rows are counted in the second half")
       ->check(CLI::Range(2, 60000))
       ->capture_default_str();
-  app.add_option("--steps", options.steps, "known beyond the current one")->capture_default_str();
+  app.add_option("--steps", options.steps, "number of known steps after the current one")->capture_default_str();
   app.add_option("--share", options.share, "memory as a share of the bytes of all rows")->capture_default_str();
   const std::map<std::string, ClockKind> clocks = {{"wall", ClockKind::kWall}, {"cpu", ClockKind::kThreadCpu}};
   app.add_option("--clock", options.clock, "wall, or cpu on a machine that others use too")
@@ -134,10 +134,10 @@ int Main(int argc, char** argv) {
   const Outcome with = Run(bench, options, memory_bytes, options.steps);
   const Outcome floor = Run(bench, options, memory_bytes, options.batches);
   const double ratio = without.fetched_rows / with.fetched_rows;
-  std::printf("without a cache: %.0f remote rows a step, %.1f MB, gathered in %.1f ms\n", without.fetched_rows,
+  std::printf("without a cache: %.0f remote rows per step, %.1f MB, gathered in %.1f ms\n", without.fetched_rows,
               without.fetched_rows * row_bytes / 1e6, 1e3 * without.seconds);
-  std::printf("cache of %.0f %% of the rows' bytes, %u steps: %.2f x fewer rows, %.1f ms a step, %.0f MB held %s\n",
-              100 * options.share, options.steps, ratio, 1e3 * with.seconds, with.most_held_bytes / 1e6,
+  std::printf("cache of %.0f %% of the rows' bytes, %u steps: %.2f x fewer rows, %.1f ms per step, %.0f MB held %s\n",
+              100 * options.share, options.steps, ratio, 1e3 * with.seconds, with.max_held_bytes / 1e6,
               AtLeast(2.5, ratio, " x").c_str());
   std::printf("... as many steps as its index has room for: %.2f x fewer rows\n",
               without.fetched_rows / floor.fetched_rows);

@@ -56,24 +56,24 @@ std::string AsText(const Json& json, const std::string& indent) {
 
 }  // namespace
 
-Result<std::string> ReportNode(const PartitionPlace& place, const NodeLookup& question) {
+Result<std::string> ReportNode(const PartitionPlace& place, const NodeLookup& lookup) {
   const graph::PartitionBook& book = place.manifest.book;
-  ASSIGN_OR_RETURN(const NodeTypeId type, FindType(book.schema(), question.node_type));
+  ASSIGN_OR_RETURN(const NodeTypeId type, FindType(book.schema(), lookup.node_type));
   const std::string& type_name = book.schema().NodeTypeName(type);
-  if (question.original_id >= book.num_nodes(type)) {
-    return OutOfRange("node " + std::to_string(question.original_id) + " of type " + type_name + ": there are " +
+  if (lookup.original_id >= book.num_nodes(type)) {
+    return OutOfRange("node " + std::to_string(lookup.original_id) + " of type " + type_name + ": there are " +
                       std::to_string(book.num_nodes(type)));
   }
-  const PartitionId directory = DirectoryOwner(question.original_id, book.num_nodes(type), book.num_partitions());
-  ASSIGN_OR_RETURN(const graph::Partition known, Load(place, directory, question.load, /*columns=*/false));
+  const PartitionId directory = DirectoryOwner(lookup.original_id, book.num_nodes(type), book.num_partitions());
+  ASSIGN_OR_RETURN(const graph::Partition known, Load(place, directory, lookup.load, /*columns=*/false));
   const graph::DirectorySlice& slice = known.directory[type.value];
   const auto global =
-      static_cast<uint64_t>(slice.global_ids.ValueAsInt(static_cast<int64_t>(question.original_id - slice.first)));
+      static_cast<uint64_t>(slice.global_ids.ValueAsInt(static_cast<int64_t>(lookup.original_id - slice.first)));
   const graph::NodeLocation location = book.Locate(type, GlobalNodeId(global));
-  ASSIGN_OR_RETURN(const graph::Partition owner, Load(place, location.partition, question.load, /*columns=*/true));
+  ASSIGN_OR_RETURN(const graph::Partition owner, Load(place, location.partition, lookup.load, /*columns=*/true));
 
   Json json = {{"type", type_name},
-               {"originalId", question.original_id},
+               {"originalId", lookup.original_id},
                {"globalId", global},
                {"partition", location.partition.value},
                {"localId", location.local.value}};
@@ -86,7 +86,7 @@ Result<std::string> ReportNode(const PartitionPlace& place, const NodeLookup& qu
   json["columns"] = Json::object();
   for (const auto& [name, column] : owner.nodes[type.value].columns)
     json["columns"][name] = ReadRow(column, location.local);
-  return question.json ? json.dump() + "\n" : AsText(json, "");
+  return lookup.json ? json.dump() + "\n" : AsText(json, "");
 }
 
 }  // namespace espalier::cli

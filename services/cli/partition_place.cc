@@ -54,7 +54,7 @@ Status None(storage::ObjectStore& store, const std::string& prefix, const std::s
 }
 
 // Returns InvalidArgument with the URIs of all partitionings.
-Status Several(const std::string& uri, const std::vector<std::string>& keys) {
+Status SeveralPartitioningsError(const std::string& uri, const std::vector<std::string>& keys) {
   std::string message = uri + " holds " + std::to_string(keys.size()) + " partitionings; name one of:";
   for (const std::string& key : keys) message += "\n  " + uri + "/" + key;
   return InvalidArgument(message);
@@ -69,7 +69,7 @@ Result<PartitionPlace> OpenPartitioning(const std::string& uri, const storage::S
   if (!here.ok() && here.status().code() == StatusCode::kNotFound) {
     ASSIGN_OR_RETURN(const std::vector<std::string> keys, KeysBelow(*place.store, place.prefix));
     if (keys.empty()) return None(*place.store, place.prefix, uri);
-    if (keys.size() > 1) return Several(uri, keys);
+    if (keys.size() > 1) return SeveralPartitioningsError(uri, keys);
     place.prefix = storage::JoinKey(place.prefix, keys[0]);
     place.uri += "/" + keys[0];
   }

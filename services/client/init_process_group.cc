@@ -35,7 +35,7 @@ class RendezvousTensor {
   RendezvousTensor(const RendezvousTensor&) = delete;
   RendezvousTensor& operator=(const RendezvousTensor&) = delete;
 
-  Status Say(const std::string& address, Deadline deadline) {
+  Status PublishAddress(const std::string& address, Deadline deadline) {
     Tensor row = Tensor::Zeros(DType::kU8, {1, kAddressBytes});
     std::memcpy(row.mutable_bytes(), address.data(), address.size());
     const GlobalRowId first(0);
@@ -63,7 +63,7 @@ Result<std::unique_ptr<RendezvousTensor>> Announce(const DistGraph& graph, const
   spec.row_shape = {kAddressBytes};
   ASSIGN_OR_RETURN(sampler::TensorHandle row, NotFoundToUnavailable(tensors.Create(spec, deadline)));
   auto place = std::make_unique<RendezvousTensor>(tensors, std::move(row));
-  RETURN_IF_ERROR(place->Say(address, deadline));
+  RETURN_IF_ERROR(place->PublishAddress(address, deadline));
   return place;
 }
 

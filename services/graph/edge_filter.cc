@@ -71,7 +71,8 @@ std::vector<uint64_t> BlockStarts(const std::vector<uint8_t>& keep) {
 
 // Calls body(position, candidate) for each kept candidate, in parallel over blocks.
 template <class Body>
-void ForEachKept(const std::vector<uint8_t>& keep, const std::vector<uint64_t>& starts, int threads, const Body& body) {
+void ForEachRemaining(const std::vector<uint8_t>& keep, const std::vector<uint64_t>& starts, int threads,
+                      const Body& body) {
   ParallelFor(threads, static_cast<int64_t>(starts.size()) - 1, 1, [&](int64_t first_block, int64_t last_block) {
     uint64_t position = starts[static_cast<size_t>(first_block)];
     const size_t end = std::min(keep.size(), static_cast<size_t>(last_block * kCheapGrain));
@@ -137,7 +138,7 @@ EdgeSet EdgeFilter::Apply(EdgeSet edges) const {
   VisitCandidates(sources_, destinations_, [&]<class T>(const Candidates<T>& candidates) {
     const auto new_sources = kept.sources.mutable_values<T>();
     const auto new_destinations = kept.destinations.mutable_values<T>();
-    ForEachKept(keep_, starts, threads_, [&](size_t position, size_t c) {
+    ForEachRemaining(keep_, starts, threads_, [&](size_t position, size_t c) {
       new_sources[position] = candidates.source(c);
       new_destinations[position] = candidates.destination(c);
     });
@@ -145,7 +146,7 @@ EdgeSet EdgeFilter::Apply(EdgeSet edges) const {
   if (starts.back() != keep_.size()) {  // otherwise each edge's original ID is its position
     kept.original_ids = Tensor::Zeros(DType::kU64, {num_kept});
     const auto ids = kept.original_ids.mutable_values<uint64_t>();
-    ForEachKept(keep_, starts, threads_, [&](size_t position, size_t c) { ids[position] = c; });
+    ForEachRemaining(keep_, starts, threads_, [&](size_t position, size_t c) { ids[position] = c; });
   }
   while (!edges.columns.empty()) {
     auto column = edges.columns.extract(edges.columns.begin());
@@ -155,7 +156,7 @@ EdgeSet EdgeFilter::Apply(EdgeSet edges) const {
     Tensor gathered = Tensor::Zeros(rows.dtype(), std::move(shape));
     std::byte* to = gathered.mutable_bytes();
     const size_t row_bytes = rows.row_bytes();
-    ForEachKept(keep_, starts, threads_, [&](size_t position, size_t c) {
+    ForEachRemaining(keep_, starts, threads_, [&](size_t position, size_t c) {
       const size_t edge = c < num_edges_ ? c : c - num_edges_;
       if (row_bytes != 0) std::memcpy(to + position * row_bytes, rows.bytes() + edge * row_bytes, row_bytes);
     });

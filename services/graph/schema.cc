@@ -23,7 +23,7 @@ Status NoSuchType(const std::string& kind, size_t type, size_t num_types) {
 }
 
 // "expected a node type, because the graph has 2: author, paper"
-Status NotTheOnlyOne(const std::string& one, const std::vector<std::string>& names) {
+Status NotUniqueError(const std::string& one, const std::vector<std::string>& names) {
   return InvalidArgument("expected " + one + ", because the graph has " + std::to_string(names.size()) + ": " +
                          JoinNames(names));
 }
@@ -153,12 +153,12 @@ std::string GraphSchema::EdgeTypeList() const { return JoinNames(ListNames(edge_
 
 Result<NodeTypeId> GraphSchema::OnlyNodeType() const {
   if (node_types_.size() == 1) return NodeTypeId(0);
-  return NotTheOnlyOne("a node type", node_types_);
+  return NotUniqueError("a node type", node_types_);
 }
 
 Result<EdgeTypeId> GraphSchema::OnlyEdgeType() const {
   if (edge_types_.size() == 1) return EdgeTypeId(0);
-  return NotTheOnlyOne("an edge type", ListNames(edge_types_));
+  return NotUniqueError("an edge type", ListNames(edge_types_));
 }
 
 std::vector<EdgeTypeId> GraphSchema::EdgeTypesInto(NodeTypeId destination) const {

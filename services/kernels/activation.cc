@@ -44,7 +44,7 @@ void RowHalfWords(const DropoutMasks& masks, int64_t row, int64_t width, uint16_
 void BiasReluDropoutRows(const DropoutMasks& masks, int64_t num_rows, int64_t width, const float* bias, float* x,
                          uint8_t* passes) {
   const int32_t threshold = DropThreshold(masks.probability);
-  const float scale = KeptScale(masks.probability);
+  const float scale = DropoutScale(masks.probability);
   ForRowChunks(num_rows, [&](int64_t, int64_t begin, int64_t end) {
     std::vector<uint16_t> half_words = HalfWordBuffer(width);
     for (int64_t i = begin; i < end; ++i) {
@@ -77,7 +77,7 @@ void BiasReluDropoutGradient(float scale, int64_t num_rows, int64_t width, const
 
 void DropoutFactors(const DropoutMasks& masks, int64_t num_rows, int64_t width, float* factors) {
   const int32_t threshold = DropThreshold(masks.probability);
-  const float scale = KeptScale(masks.probability);
+  const float scale = DropoutScale(masks.probability);
   ForRowChunks(num_rows, [&](int64_t, int64_t begin, int64_t end) {
     std::vector<uint16_t> half_words = HalfWordBuffer(width);
     for (int64_t i = begin; i < end; ++i) {

@@ -33,7 +33,7 @@ void BiasReluDropoutRows(const DropoutMasks& masks, int64_t num_rows, int64_t wi
 void BiasReluDropoutGradient(float scale, int64_t num_rows, int64_t width, const float* gradient, const uint8_t* passes,
                              float* of_x, float* of_bias_by_chunk);
 
-// Sets factors, f32 [num_rows, width]: 0 for dropped elements, KeptScale(probability) for the others.
+// Sets factors, f32 [num_rows, width]: 0 for dropped elements, DropoutScale(probability) for the others.
 void DropoutFactors(const DropoutMasks& masks, int64_t num_rows, int64_t width, float* factors);
 
 }  // namespace espalier::kernels

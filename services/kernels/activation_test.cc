@@ -28,7 +28,7 @@ TEST(ActivationTest, ElementsAreDroppedByKeyIdAndColumn) {
   const std::vector<MaskRange> ranges{{0, 100, 7, first.data()}, {100, kRowCount, 8, second.data()}};
   std::vector<float> factors(kRowCount * kRowWidth, -1);
   DropoutFactors({kProbability, ranges}, kRowCount, kRowWidth, factors.data());
-  const float kept = KeptScale(kProbability);
+  const float kept = DropoutScale(kProbability);
   std::vector<uint16_t> words(kDropoutColumnsAtOnce);
   for (int64_t i = 0; i < kRowCount; ++i) {
     const bool in_first = i < 100;
@@ -67,7 +67,7 @@ TEST(ActivationTest, GradientsPassWhereElementsDid) {
   BiasReluDropoutRows({kProbability, ranges}, kRowCount, kRowWidth, bias.data(), x.data(), passes.data());
   ASSERT_EQ(NumChunks(kRowCount), 2);
   std::vector<float> by_chunk(2 * kRowWidth, -1);
-  const float scale = KeptScale(kProbability);
+  const float scale = DropoutScale(kProbability);
   BiasReluDropoutGradient(scale, kRowCount, kRowWidth, gradient.data(), passes.data(), of_x.data(), by_chunk.data());
   std::vector<double> sums(kRowWidth, 0);
   for (size_t i = 0; i < x.size(); ++i) {

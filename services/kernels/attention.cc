@@ -210,7 +210,7 @@ void WeightedSumGradients(const EdgeView& edges, HeadShape shape, const float* w
 
 void EdgeDropoutFactors(const Segments& segments, int64_t heads, const EdgeMasks& masks, float* factors) {
   const int32_t threshold = DropThreshold(masks.probability);
-  const float scale = KeptScale(masks.probability);
+  const float scale = DropoutScale(masks.probability);
   ForEdges(segments, [&](int64_t d, uint32_t e, uint32_t s) {
     const auto source = static_cast<uint64_t>(masks.source_ids[s]);
     const auto destination = static_cast<uint64_t>(masks.destination_ids[d]);

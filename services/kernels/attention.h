@@ -75,7 +75,7 @@ struct EdgeMasks {
   const int64_t* source_ids = nullptr;       // [N]
   const int64_t* destination_ids = nullptr;  // [D]
 };
-// Sets factors[e, h]: 0 for dropped weights, KeptScale(probability) for the others.
+// Sets factors[e, h]: 0 for dropped weights, DropoutScale(probability) for the others.
 void EdgeDropoutFactors(const Segments& segments, int64_t heads, const EdgeMasks& masks, float* factors);
 
 }  // namespace espalier::kernels

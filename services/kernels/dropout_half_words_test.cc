@@ -26,9 +26,9 @@ TEST(DropoutHalfWordsTest, AreThoseOfPhilox) {
 
 TEST(DropoutHalfWordsTest, ThresholdAndScaleBelongTogether) {
   EXPECT_EQ(DropThreshold(0), 0);
-  EXPECT_EQ(KeptScale(0), 1);
+  EXPECT_EQ(DropoutScale(0), 1);
   EXPECT_EQ(DropThreshold(0.5), 32768);
-  EXPECT_EQ(KeptScale(0.5), 2);
+  EXPECT_EQ(DropoutScale(0.5), 2);
   EXPECT_EQ(DropThreshold(1), 65535);  // some elements are always kept
 }
 

@@ -12,12 +12,12 @@
 namespace espalier::pki {
 namespace {
 
-Status CannotSign(const std::string& doing) { return OpenSslError(StatusCode::kInternal, doing); }
+Status SigningError(const std::string& doing) { return OpenSslError(StatusCode::kInternal, doing); }
 
 Result<std::string> ToText(BIO* bio) {
   char* data = nullptr;
   const long size = BIO_get_mem_data(bio, &data);
-  if (size <= 0) return CannotSign("writing PEM");
+  if (size <= 0) return SigningError("writing PEM");
   return std::string(data, static_cast<size_t>(size));
 }
 
@@ -26,7 +26,7 @@ Result<KeyAndCertificate> ToPem(EVP_PKEY* key, X509* certificate) {
   const BioHandle certificate_bio(BIO_new(BIO_s_mem()));
   if (PEM_write_bio_PrivateKey(key_bio.get(), key, nullptr, nullptr, 0, nullptr, nullptr) != 1 ||
       PEM_write_bio_X509(certificate_bio.get(), certificate) != 1) {
-    return CannotSign("writing PEM");
+    return SigningError("writing PEM");
   }
   ASSIGN_OR_RETURN(std::string key_pem, ToText(key_bio.get()));
   ASSIGN_OR_RETURN(std::string certificate_pem, ToText(certificate_bio.get()));
@@ -92,7 +92,7 @@ Result<std::string> AlternativeNames(const LeafOptions& options) {
 
 Result<KeyAndCertificate> MakeCertificateAuthority(const std::string& common_name, std::chrono::seconds validity) {
   const KeyHandle key(EVP_EC_gen("P-256"));
-  if (key == nullptr) return CannotSign("making the authority's key");
+  if (key == nullptr) return SigningError("making the authority's key");
   const CertificateHandle certificate = Blank(key.get(), common_name, std::chrono::hours(1), validity);
   const bool made =
       certificate != nullptr &&
@@ -101,7 +101,7 @@ Result<KeyAndCertificate> MakeCertificateAuthority(const std::string& common_nam
       AddExtension(certificate.get(), certificate.get(), NID_key_usage, "critical,keyCertSign") &&
       AddExtension(certificate.get(), certificate.get(), NID_subject_key_identifier, "hash") &&
       X509_sign(certificate.get(), key.get(), EVP_sha256()) > 0;
-  if (!made) return CannotSign("making the authority's certificate");
+  if (!made) return SigningError("making the authority's certificate");
   return ToPem(key.get(), certificate.get());
 }
 
@@ -142,7 +142,7 @@ Result<IssuedLeaf> LeafIssuer::Issue(const LeafOptions& options) const {
   X509* issuer = state_->certificate.get();
   ASSIGN_OR_RETURN(const std::string names, AlternativeNames(options));
   const KeyHandle key(EVP_EC_gen("P-256"));
-  if (key == nullptr) return CannotSign("making a key");
+  if (key == nullptr) return SigningError("making a key");
   const CertificateHandle leaf =
       Blank(key.get(), ToString(options.identity.role), options.valid_since, options.valid_for);
   const bool made = leaf != nullptr && X509_set_issuer_name(leaf.get(), X509_get_subject_name(issuer)) == 1 &&
@@ -153,7 +153,7 @@ Result<IssuedLeaf> LeafIssuer::Issue(const LeafOptions& options) const {
                     AddExtension(leaf.get(), issuer, NID_authority_key_identifier, "keyid") &&
                     AddExtension(leaf.get(), issuer, NID_subject_alt_name, names) &&
                     X509_sign(leaf.get(), state_->key.get(), EVP_sha256()) > 0;
-  if (!made) return CannotSign("making a certificate of " + ToSpiffeUri(options.identity));
+  if (!made) return SigningError("making a certificate of " + ToSpiffeUri(options.identity));
   IssuedLeaf issued;
   ASSIGN_OR_RETURN(issued.pair, ToPem(key.get(), leaf.get()));
   ASSIGN_OR_RETURN(issued.expires_at, GetExpiry(leaf.get()));

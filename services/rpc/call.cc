@@ -101,7 +101,7 @@ class RetriedCall : public std::enable_shared_from_this<RetriedCall> {
     }
     if (StopRequested()) return End(Stopped());
     last_unavailable_ = status;
-    if (replicas_ != nullptr && replicas_->choice.AnyIsAwake() && !deadline_.HasPassed()) return Attempt();
+    if (replicas_ != nullptr && replicas_->choice.HasAvailableServer() && !deadline_.HasPassed()) return Attempt();
     ++backoffs_;
     const std::chrono::milliseconds delay = DelayBefore(backoffs_, peer_->retry, JitterWord());
     if (attempts_ >= max_attempts_ || deadline_.Remaining() <= delay) return End(Described(status));
@@ -111,10 +111,10 @@ class RetriedCall : public std::enable_shared_from_this<RetriedCall> {
   // A server that did not respond before the deadline counts as unreachable: other replicas are preferred from now on.
   void ReportToReplicas(StatusCode code) {
     if (replicas_ == nullptr) return;
-    if (code == StatusCode::kCancelled && StopRequested()) return replicas_->choice.GivenUp(picked_);
+    if (code == StatusCode::kCancelled && StopRequested()) return replicas_->choice.RecordCancelled(picked_);
     const bool was_reached =
         code != StatusCode::kUnavailable && code != StatusCode::kCancelled && code != StatusCode::kDeadlineExceeded;
-    if (was_reached) return replicas_->choice.Answered(picked_);
+    if (was_reached) return replicas_->choice.RecordResponse(picked_);
     replicas_->choice.Unreachable(picked_);
   }
 

@@ -273,7 +273,7 @@ TEST_F(ReplicatedCallTest, WhatAServerAnswersIsTheAnswer) {
   const Status status =
       CallAndWait(replicas, "/no.such.Service/Method", Empty(), Deadline::After(seconds(60))).status();
   EXPECT_EQ(status.code(), StatusCode::kUnimplemented) << status.ToString();
-  EXPECT_TRUE(replicas->choice.AnyIsAwake());
+  EXPECT_TRUE(replicas->choice.HasAvailableServer());
 }
 
 // The backoff holds a reference to the call; after the response nothing does.

@@ -14,14 +14,14 @@ ReplicaChoice::ReplicaChoice(std::vector<bool> near, ReplicaBackoff rest, Clock&
 
 // While the probing call of a failed server is in flight, the server rests without a limit: the call may take long if
 // the machine is down.
-SteadyTime ReplicaChoice::RestsUntil(const Server& server) {
+SteadyTime ReplicaChoice::BackoffEnd(const Server& server) {
   return server.failures > 0 && server.calls_in_flight > 0 ? SteadyTime::max() : server.rests_until;
 }
 
 bool ReplicaChoice::IsBetter(const Server& one, const Server& other, SteadyTime now) {
-  const bool rests = RestsUntil(one) > now, other_rests = RestsUntil(other) > now;
+  const bool rests = BackoffEnd(one) > now, other_rests = BackoffEnd(other) > now;
   if (rests != other_rests) return other_rests;
-  if (rests) return RestsUntil(one) < RestsUntil(other);
+  if (rests) return BackoffEnd(one) < BackoffEnd(other);
   if (one.is_near != other.is_near) return one.is_near;
   return one.calls_in_flight < other.calls_in_flight;
 }
@@ -41,7 +41,7 @@ size_t ReplicaChoice::Pick() {
   return best;
 }
 
-void ReplicaChoice::Answered(size_t server) {
+void ReplicaChoice::RecordResponse(size_t server) {
   MutexLock lock(&mutex_);
   Server& called = servers_[server];
   --called.calls_in_flight;
@@ -57,16 +57,16 @@ void ReplicaChoice::Unreachable(size_t server) {
   if (called.rests_until <= now) Rest(called, now);  // calls that fail together count once
 }
 
-void ReplicaChoice::GivenUp(size_t server) {
+void ReplicaChoice::RecordCancelled(size_t server) {
   MutexLock lock(&mutex_);
   --servers_[server].calls_in_flight;
 }
 
-bool ReplicaChoice::AnyIsAwake() const {
+bool ReplicaChoice::HasAvailableServer() const {
   const SteadyTime now = clock_.Now();
   MutexLock lock(&mutex_);
   return std::any_of(servers_.begin(), servers_.end(),
-                     [now](const Server& server) { return RestsUntil(server) <= now; });
+                     [now](const Server& server) { return BackoffEnd(server) <= now; });
 }
 
 // If all servers rest, calls go to resting servers: each call renews the rest, so that the servers take turns, without

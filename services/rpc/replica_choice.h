@@ -25,14 +25,16 @@ class ReplicaChoice {
   // near[i]: whether server i runs on this machine; at least one server. The clock must outlive this object.
   explicit ReplicaChoice(std::vector<bool> near, ReplicaBackoff rest = {}, Clock& clock = Clock::Real());
 
-  // Returns the index of a server. The caller must call Answered, Unreachable or GivenUp once with this index.
+  // Returns the index of a server. The caller must call RecordResponse, Unreachable or RecordCancelled once with this
+  // index.
   size_t Pick() ABSL_LOCKS_EXCLUDED(mutex_);
-  void Answered(size_t server) ABSL_LOCKS_EXCLUDED(mutex_);  // also with an error
+  void RecordResponse(size_t server) ABSL_LOCKS_EXCLUDED(mutex_);  // also with an error
   void Unreachable(size_t server) ABSL_LOCKS_EXCLUDED(mutex_);
-  void GivenUp(size_t server) ABSL_LOCKS_EXCLUDED(mutex_);  // cancelled on this side: says nothing about the server
+  void RecordCancelled(size_t server)
+      ABSL_LOCKS_EXCLUDED(mutex_);  // cancelled on this side: says nothing about the server
 
   // Returns whether Pick would return a server that does not rest.
-  bool AnyIsAwake() const ABSL_LOCKS_EXCLUDED(mutex_);
+  bool HasAvailableServer() const ABSL_LOCKS_EXCLUDED(mutex_);
   size_t size() const { return num_servers_; }
 
  private:
@@ -43,7 +45,7 @@ class ReplicaChoice {
     SteadyTime rests_until = SteadyTime::min();
     SteadyTime counts_from = SteadyTime::min();  // earlier failures are not counted
   };
-  static SteadyTime RestsUntil(const Server& server);
+  static SteadyTime BackoffEnd(const Server& server);
   static bool IsBetter(const Server& one, const Server& other, SteadyTime now);
   void Rest(Server& server, SteadyTime now) const;
 

@@ -21,7 +21,7 @@ class ReplicaChoiceTest : public ::testing::Test {
     std::vector<size_t> picked;
     for (size_t i = 0; i < count; ++i) {
       picked.push_back(choice.Pick());
-      choice.Answered(picked.back());
+      choice.RecordResponse(picked.back());
     }
     return picked;
   }
@@ -45,10 +45,10 @@ TEST_F(ReplicaChoiceTest, AsksWhoHasTheFewestCallsUnderWay) {
   EXPECT_EQ(choice.Pick(), 0u);
   EXPECT_EQ(choice.Pick(), 1u);
   EXPECT_EQ(choice.Pick(), 2u);
-  choice.Answered(1);
+  choice.RecordResponse(1);
   EXPECT_EQ(choice.Pick(), 1u);
-  choice.Answered(2);
-  choice.Answered(0);
+  choice.RecordResponse(2);
+  choice.RecordResponse(0);
   EXPECT_EQ(choice.Pick(), 2u);  // round robin, because 0 has as few calls
 }
 
@@ -63,7 +63,7 @@ TEST_F(ReplicaChoiceTest, NearOnesComeFirstHoweverBusy) {
 TEST_F(ReplicaChoiceTest, FarOnesAnswerWhileNearOnesRest) {
   ReplicaChoice choice({true, false}, kRest, clock_);
   EXPECT_EQ(CallUnreachable(choice), 0u);
-  EXPECT_TRUE(choice.AnyIsAwake());
+  EXPECT_TRUE(choice.HasAvailableServer());
   EXPECT_THAT(Picks(choice, 3), ElementsAre(1, 1, 1));
   clock_.Advance(kRest.first);
   EXPECT_THAT(Picks(choice, 3), ElementsAre(0, 0, 0));
@@ -77,18 +77,18 @@ TEST_F(ReplicaChoiceTest, OneCallFindsOutWhetherAServerIsBack) {
   EXPECT_EQ(choice.Pick(), 1u);  // while the probe is in flight
   clock_.Advance(10 * kRest.longest);
   EXPECT_EQ(choice.Pick(), 1u);  // for any duration of the probe
-  choice.Answered(0);
+  choice.RecordResponse(0);
   EXPECT_EQ(choice.Pick(), 0u);
 }
 
 TEST_F(ReplicaChoiceTest, ACallThatIsGivenUpChangesNothing) {
   ReplicaChoice choice({true, false}, kRest, clock_);
   const size_t picked = choice.Pick();
-  choice.GivenUp(picked);
+  choice.RecordCancelled(picked);
   EXPECT_THAT(Picks(choice, 2), ElementsAre(0, 0));
   EXPECT_EQ(CallUnreachable(choice), 0u);
   clock_.Advance(kRest.first);
-  choice.GivenUp(choice.Pick());  // it was to find out for all
+  choice.RecordCancelled(choice.Pick());  // it was to find out for all
   EXPECT_THAT(Picks(choice, 1), ElementsAre(1));
 }
 
@@ -119,12 +119,12 @@ TEST_F(ReplicaChoiceTest, WhereAllRestEachIsAskedInItsTurn) {
   EXPECT_EQ(CallUnreachable(choice), 1u);
   clock_.Advance(milliseconds(1));
   EXPECT_EQ(CallUnreachable(choice), 0u);
-  EXPECT_FALSE(choice.AnyIsAwake());
+  EXPECT_FALSE(choice.HasAvailableServer());
   EXPECT_EQ(CallUnreachable(choice), 1u);
   EXPECT_EQ(CallUnreachable(choice), 0u);
-  EXPECT_FALSE(choice.AnyIsAwake());
+  EXPECT_FALSE(choice.HasAvailableServer());
   EXPECT_THAT(Picks(choice, 1), ElementsAre(1));
-  EXPECT_TRUE(choice.AnyIsAwake());
+  EXPECT_TRUE(choice.HasAvailableServer());
 }
 
 // A recovered server is used again soon, regardless of the number of calls.
@@ -132,7 +132,7 @@ TEST_F(ReplicaChoiceTest, CallsWhileAllRestMakeNoRestLonger) {
   ReplicaChoice choice({true, false}, kRest, clock_);
   for (int i = 0; i < 21; ++i) CallUnreachable(choice);
   EXPECT_THAT(Picks(choice, 1), ElementsAre(1));
-  EXPECT_TRUE(choice.AnyIsAwake());
+  EXPECT_TRUE(choice.HasAvailableServer());
   clock_.Advance(kRest.first - milliseconds(1));
   EXPECT_THAT(Picks(choice, 2), ElementsAre(1, 1));
   clock_.Advance(milliseconds(1));
@@ -148,15 +148,15 @@ TEST_F(ReplicaChoiceTest, AServerThatStaysAwayRestsLongerUnderLoadToo) {
   }
   EXPECT_EQ(CallUnreachable(choice), 0u);
   clock_.Advance(kRest.first);
-  EXPECT_FALSE(choice.AnyIsAwake());
+  EXPECT_FALSE(choice.HasAvailableServer());
   clock_.Advance(kRest.first);
-  EXPECT_TRUE(choice.AnyIsAwake());
+  EXPECT_TRUE(choice.HasAvailableServer());
 }
 
 TEST_F(ReplicaChoiceTest, OneServerIsAlwaysAsked) {
   ReplicaChoice choice({false}, kRest, clock_);
   EXPECT_EQ(CallUnreachable(choice), 0u);
-  EXPECT_FALSE(choice.AnyIsAwake());
+  EXPECT_FALSE(choice.HasAvailableServer());
   EXPECT_EQ(CallUnreachable(choice), 0u);
   EXPECT_THAT(Picks(choice, 2), ElementsAre(0, 0));
 }

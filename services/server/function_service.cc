@@ -34,7 +34,7 @@ Result<Tensor> ReadRequest(const rpc::Frame<function::v1::CallFunctionRequest>& 
 
 // Bounded by what a response message can hold, so that a function whose response cannot be sent fails before its
 // changes are made.
-size_t MostResponseBytes(const ServiceLimits& limits) {
+size_t MaxResponseBytes(const ServiceLimits& limits) {
   const uint64_t room = limits.max_reply_bytes - std::min(limits.max_reply_bytes, kReplyFrameBytes);
   return static_cast<size_t>(std::min<uint64_t>(limits.max_function_bytes, room));
 }
@@ -97,7 +97,7 @@ Result<Tensor> FunctionService::Run(const PluginLibrary::Function& function,
                         call.limits());
   const PluginCallOptions options{.deadline = call.deadline(),
                                   .is_cancelled = [&call] { return call.IsCancelled(); },
-                                  .max_response_bytes = MostResponseBytes(call.limits()),
+                                  .max_response_bytes = MaxResponseBytes(call.limits()),
                                   .tensors = &tensors};
   return CallPlugin(function, partition_, request.byte_span(), options);
 }

@@ -11,8 +11,8 @@ constexpr size_t kMaxNameBytesShown = 260;  // of the requested name: two names 
 
 // Returns Unimplemented with the existing names. `what` is the kind of entry in `existing`.
 template <class Entry>
-Status NoneOfThatName(const std::string& what, const std::string& name, const std::map<std::string, Entry>& existing,
-                      bool has_plugins) {
+Status NameNotFound(const std::string& what, const std::string& name, const std::map<std::string, Entry>& existing,
+                    bool has_plugins) {
   const std::string message = "no " + what + " '" + name.substr(0, kMaxNameBytesShown) + "'; ";
   if (!has_plugins) return Unimplemented(message + "this server has no plugins (spec.servers.plugins)");
   if (existing.empty()) return Unimplemented(message + "this server's plugins have none");
@@ -48,13 +48,13 @@ Result<std::shared_ptr<const PluginFunctions>> PluginFunctions::Load(const std::
 Result<const PluginLibrary::Function*> PluginFunctions::Find(const std::string& name) const {
   const auto found = by_name_.find(name);
   if (found != by_name_.end()) return &found->second.function;
-  return NoneOfThatName("function", name, by_name_, !empty());
+  return NameNotFound("function", name, by_name_, !empty());
 }
 
 Result<const PluginLibrary::Initializer*> PluginFunctions::FindInitializer(const std::string& name) const {
   const auto found = initializers_.find(name);
   if (found != initializers_.end()) return &found->second;
-  return NoneOfThatName("initializer", name, initializers_, !empty());
+  return NameNotFound("initializer", name, initializers_, !empty());
 }
 
 }  // namespace espalier::server

@@ -36,7 +36,7 @@ Status CheckIsFile(const std::string& path) {
 
 // The table that the plugin's exported function returns. In every version its first field is the version.
 template <class Plugin>
-Result<const Plugin*> ReturnedBy(void* function, const std::string& symbol, uint32_t version) {
+Result<const Plugin*> CallEntryPoint(void* function, const std::string& symbol, uint32_t version) {
   const Plugin* const plugin = reinterpret_cast<const Plugin* (*)()>(function)();
   if (plugin == nullptr) return FailedPrecondition(symbol + " returns nothing");
   if (plugin->interface_version == version) return plugin;
@@ -59,17 +59,17 @@ Result<EspalierPlugin> Open(const std::string& path) {
   }
   if (void* const entry = dlsym(library, ESPALIER_PLUGIN_SYMBOL); entry != nullptr) {
     ASSIGN_OR_RETURN(const EspalierPlugin* const plugin,
-                     ReturnedBy<EspalierPlugin>(entry, ESPALIER_PLUGIN_SYMBOL, ESPALIER_PLUGIN_VERSION));
+                     CallEntryPoint<EspalierPlugin>(entry, ESPALIER_PLUGIN_SYMBOL, ESPALIER_PLUGIN_VERSION));
     return *plugin;
   }
   if (void* const entry = dlsym(library, kSymbolOfVersion2); entry != nullptr) {
     ASSIGN_OR_RETURN(const EspalierPlugin* const plugin,
-                     ReturnedBy<EspalierPlugin>(entry, kSymbolOfVersion2, /*version=*/2));
+                     CallEntryPoint<EspalierPlugin>(entry, kSymbolOfVersion2, /*version=*/2));
     return *plugin;
   }
   if (void* const entry = dlsym(library, kSymbolOfVersion1); entry != nullptr) {
     ASSIGN_OR_RETURN(const PluginOfVersion1* const plugin,
-                     ReturnedBy<PluginOfVersion1>(entry, kSymbolOfVersion1, /*version=*/1));
+                     CallEntryPoint<PluginOfVersion1>(entry, kSymbolOfVersion1, /*version=*/1));
     return EspalierPlugin{.interface_version = 1,
                           .num_functions = plugin->num_functions,
                           .functions = plugin->functions,

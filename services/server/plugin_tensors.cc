@@ -34,7 +34,7 @@ Result<T> AnswerTo(Ask ask) {
   return answer->get_future().get();
 }
 template <class Ask>
-Status StatusOfAnswer(Ask ask) {
+Status WaitForStatus(Ask ask) {
   const auto answer = std::make_shared<std::promise<Status>>();
   ask([answer](Status status) { answer->set_value(std::move(status)); });
   return answer->get_future().get();
@@ -169,7 +169,7 @@ Status PluginTensors::Read(uint32_t tensor, const EspalierTensorRows& rows) {
   std::vector<uint32_t> positions(requested.size());
   std::iota(positions.begin(), positions.end(), uint32_t{0});
   const sampler::RowSink sink{static_cast<std::byte*>(rows.values), known->row_bytes, positions};
-  return StatusOfAnswer(
+  return WaitForStatus(
       [&](auto done) { tensors_.Read(known->id, requested, sink, caller_.deadline, std::move(done)); });
 }
 
@@ -206,7 +206,7 @@ Status PluginTensors::Apply() {
   }
   for (RowChange& change : std::exchange(changes_, {})) {
     const Known& known = known_[change.tensor];
-    const Status made = StatusOfAnswer([&](auto done) {
+    const Status made = WaitForStatus([&](auto done) {
       tensors_.Write(known.id, change.write, std::move(change.rows), std::move(change.values), caller_.deadline,
                      std::move(done));
     });

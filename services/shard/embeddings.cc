@@ -1,7 +1,7 @@
 // Creating and dropping an embedding takes several calls to MutableTensors, so these operations are serialized by name:
-// InTurn queues an operation behind the running one of the same name, and the thread that finishes one runs the next.
-// No lock is held meanwhile. rows_ holds the embeddings that can be found; destroying an EmbeddingRows ends its waiting
-// requests, so it is released outside mutex_.
+// RunInTurn queues an operation behind the running one of the same name, and the thread that finishes one runs the
+// next. No lock is held meanwhile. rows_ holds the embeddings that can be found; destroying an EmbeddingRows ends its
+// waiting requests, so it is released outside mutex_.
 #include "services/shard/embeddings.h"
 
 #include <algorithm>
@@ -43,11 +43,12 @@ Result<std::shared_ptr<EmbeddingRows>> Embeddings::Find(const sampler::TensorId&
 
 void Embeddings::Create(const sampler::EmbeddingSpec& spec, Deadline deadline, sampler::DoneStatus done) {
   if (const Status valid = sampler::CheckEmbedding(spec); !valid.ok()) return done(valid);
-  const bool is_taken_on = InTurn(ToKey(spec.id), [this, spec, deadline, done] { done(CreateAlone(spec, deadline)); });
+  const bool is_taken_on =
+      RunInTurn(ToKey(spec.id), [this, spec, deadline, done] { done(CreateAlone(spec, deadline)); });
   if (!is_taken_on) done(TooManyWaiters(spec.id));
 }
 
-bool Embeddings::InTurn(const Key& key, std::function<void()> work) {
+bool Embeddings::RunInTurn(const Key& key, std::function<void()> work) {
   {
     MutexLock lock(&mutex_);
     const auto [turn, is_free] = turns_.try_emplace(key);
@@ -182,7 +183,7 @@ void Embeddings::Push(const sampler::TensorId& embedding, sampler::GradientPiece
 }
 
 void Embeddings::Drop(const sampler::TensorId& embedding, Deadline, sampler::DoneStatus done) {
-  const bool is_taken_on = InTurn(ToKey(embedding), [this, embedding, done] {
+  const bool is_taken_on = RunInTurn(ToKey(embedding), [this, embedding, done] {
     DropAlone(embedding);
     done(Status());
   });

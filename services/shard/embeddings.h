@@ -49,7 +49,7 @@ class Embeddings final : public sampler::PartitionEmbeddings {
 
   // Runs `work`, one operation per name at a time: before this returns, or later on the thread that runs the operation
   // before it. Returns false, without running it, if too many operations wait.
-  bool InTurn(const Key& key, std::function<void()> work) ABSL_LOCKS_EXCLUDED(mutex_);
+  bool RunInTurn(const Key& key, std::function<void()> work) ABSL_LOCKS_EXCLUDED(mutex_);
   static constexpr size_t kMaxWaiting = 4096;  // for one name
   Status CreateAlone(const sampler::EmbeddingSpec& spec, Deadline deadline) ABSL_LOCKS_EXCLUDED(mutex_);
   void DropAlone(const sampler::TensorId& embedding) ABSL_LOCKS_EXCLUDED(mutex_);

@@ -276,7 +276,7 @@ void MutableTensors::Complete(const sampler::TensorId& tensor, Deadline, sampler
   if (completed.ok()) {
     MutexLock lock(&mutex_);
     const auto found = entries_.find(ToKey(tensor));
-    completed = found == entries_.end() ? NoTensor(tensor) : CheckIsMeant(tensor, found->second);
+    completed = found == entries_.end() ? TensorNotFound(tensor) : CheckMatches(tensor, found->second);
     if (completed.ok()) found->second.is_complete = true;
   }
   done(std::move(completed));
@@ -289,7 +289,7 @@ void MutableTensors::Drop(const sampler::TensorId& tensor, Deadline, sampler::Do
     MutexLock lock(&mutex_);
     RememberDropped(tensor.creation);
     const auto found = entries_.find(ToKey(tensor));
-    if (found != entries_.end() && CheckIsMeant(tensor, found->second).ok()) Erase(found, freed);
+    if (found != entries_.end() && CheckMatches(tensor, found->second).ok()) Erase(found, freed);
   }
   freed.clear();
   done(Status());
@@ -332,12 +332,12 @@ Result<MutableTensors::Entry> MutableTensors::FindEntry(const sampler::TensorId&
   RETURN_IF_ERROR(CheckRowSpace(tensor.rows, book_));
   MutexLock lock(&mutex_);
   const auto found = entries_.find(ToKey(tensor));
-  if (found == entries_.end() || found->second.incarnation != tensor.incarnation) return NoTensor(tensor);
-  RETURN_IF_ERROR(CheckIsMeant(tensor, found->second));
+  if (found == entries_.end() || found->second.incarnation != tensor.incarnation) return TensorNotFound(tensor);
+  RETURN_IF_ERROR(CheckMatches(tensor, found->second));
   return found->second;
 }
 
-Status MutableTensors::CheckIsMeant(const sampler::TensorId& tensor, const Entry& entry) const {
+Status MutableTensors::CheckMatches(const sampler::TensorId& tensor, const Entry& entry) const {
   const std::string what = "tensor '" + tensor.name + "' of " + ToString(tensor.rows, book_);
   if (entry.incarnation != tensor.incarnation) return NotFound(what + " belongs to another incarnation of the job");
   if (tensor.rows.num_own_rows != 0 && tensor.rows.num_own_rows != entry.num_own_rows) {
@@ -348,7 +348,7 @@ Status MutableTensors::CheckIsMeant(const sampler::TensorId& tensor, const Entry
   return NotFound(what + " has been dropped and recreated");
 }
 
-Status MutableTensors::NoTensor(const sampler::TensorId& tensor) const {
+Status MutableTensors::TensorNotFound(const sampler::TensorId& tensor) const {
   constexpr int kNamesInMessage = 16;
   std::string others;
   int count = 0;

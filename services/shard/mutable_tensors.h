@@ -99,8 +99,8 @@ class MutableTensors final : public sampler::PartitionTensors {
   uint64_t NextCreation() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // NotFound gives the reason: no tensor of the name, another number of rows, or another creation.
   Result<Entry> FindEntry(const sampler::TensorId& tensor) const ABSL_LOCKS_EXCLUDED(mutex_);
-  Status CheckIsMeant(const sampler::TensorId& tensor, const Entry& entry) const;
-  Status NoTensor(const sampler::TensorId& tensor) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Status CheckMatches(const sampler::TensorId& tensor, const Entry& entry) const;
+  Status TensorNotFound(const sampler::TensorId& tensor) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Status CheckNoColumnHasTheName(const sampler::TensorId& tensor) const;
   Status CheckCount(size_t count) const;
 

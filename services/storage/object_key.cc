@@ -13,7 +13,7 @@ const char* FindFault(std::string_view part) {
 }
 
 // Returns what is wrong with a key, or null.
-const char* FaultOfKey(std::string_view key) {
+const char* FindKeyProblem(std::string_view key) {
   if (key.size() > kMaxKeyBytes) return "is longer than 1024 bytes";
   if (key.find('\0') != std::string_view::npos || key.find('\\') != std::string_view::npos) {
     return "has a NUL byte or a backslash";
@@ -29,14 +29,14 @@ const char* FaultOfKey(std::string_view key) {
 }  // namespace
 
 Status CheckKey(const std::string& key) {
-  const char* const fault = FaultOfKey(key);
+  const char* const fault = FindKeyProblem(key);
   if (fault == nullptr) return Status();
   return InvalidArgument("object key '" + key.substr(0, kMaxKeyBytes) + "' " + fault);
 }
 
 Status CheckPrefix(const std::string& prefix) {
   // A prefix is valid if it can be extended to a valid key.
-  const char* const fault = FaultOfKey(prefix + "x");
+  const char* const fault = FindKeyProblem(prefix + "x");
   if (fault == nullptr) return Status();
   return InvalidArgument("prefix of object keys '" + prefix.substr(0, kMaxKeyBytes) + "' " + fault);
 }

@@ -10,8 +10,8 @@ std::shared_ptr<Exchange> Exchange::Start(std::shared_ptr<PooledClient> client, 
   try {
     request.set_response_stream(Concurrency::streams::streambuf<uint8_t>(exchange->sink_).create_ostream());
     // A response is complete shortly before its connection can be reused. At that moment the library releases the
-    // request and with it this handler, whose `held` calls LetGo.
-    const std::shared_ptr<void> held(nullptr, [exchange](void*) { exchange->LetGo(); });
+    // request and with it this handler, whose `held` calls ReleaseRequest.
+    const std::shared_ptr<void> held(nullptr, [exchange](void*) { exchange->ReleaseRequest(); });
     request.set_progress_handler(
         [exchange, held, body_bytes](web::http::message_direction::direction direction, utility::size64_t bytes) {
           const bool is_upload = direction == web::http::message_direction::upload;
@@ -75,7 +75,7 @@ void Exchange::Finish(Status status) {
   sink_->buffer().End(std::move(status));
 }
 
-void Exchange::LetGo() {
+void Exchange::ReleaseRequest() {
   {
     MutexLock lock(&mutex_);
     is_let_go_ = true;

@@ -35,7 +35,7 @@ class Exchange {
   explicit Exchange(LineBuffer::Limits limits) : sink_(std::make_shared<LineSink>(limits)) {}
   void SetHead(const web::http::http_response& response);
   void Finish(Status status);
-  void LetGo();  // called when the library has released the request
+  void ReleaseRequest();  // called when the library has released the request
 
   const std::shared_ptr<LineSink> sink_;
   pplx::cancellation_token_source cancellation_;

@@ -30,7 +30,7 @@ ProcessState& State() {
 
 // Sets the environment variable to /dev/null, for OpenSSL and child processes, and returns its old value, or
 // `otherwise`.
-std::string TakeAway(const char* variable, const char* otherwise) {
+std::string TakeVariable(const char* variable, const char* otherwise) {
   const char* value = std::getenv(variable);
   const std::string before = value == nullptr ? otherwise : value;
   setenv(variable, "/dev/null", 1);
@@ -72,8 +72,8 @@ Status InitializeCpprest(int num_threads) {
   }
   if (::on_exit(ExitWithoutDestructors, nullptr) != 0) return Internal("on_exit: cannot register another function");
   state.num_threads = num_threads;
-  state.system.file = TakeAway(X509_get_default_cert_file_env(), X509_get_default_cert_file());
-  state.system.folder = TakeAway(X509_get_default_cert_dir_env(), X509_get_default_cert_dir());
+  state.system.file = TakeVariable(X509_get_default_cert_file_env(), X509_get_default_cert_file());
+  state.system.folder = TakeVariable(X509_get_default_cert_dir_env(), X509_get_default_cert_dir());
   return {};
 }
 

@@ -132,7 +132,7 @@ const ServerDescription& ServerGroup::description() const {
                         [](const auto& description) { return description.has_value(); });
 }
 
-std::shared_ptr<rpc::Replicas> ServerGroup::ReplicasSeenFrom(const std::string& machine) const {
+std::shared_ptr<rpc::Replicas> ServerGroup::ReplicasForMachine(const std::string& machine) const {
   std::vector<bool> near;
   for (const std::optional<ServerDescription>& description : descriptions) {
     near.push_back(description.has_value() && !machine.empty() && description->machine == machine);

@@ -20,7 +20,7 @@ struct ServerGroup {
   const ServerDescription& description() const;  // of the first peer that has responded; there must be one
   // Returns the peers as replicas. Those that run on `machine` are marked as near; peers that have not responded are
   // not.
-  std::shared_ptr<rpc::Replicas> ReplicasSeenFrom(const std::string& machine) const;
+  std::shared_ptr<rpc::Replicas> ReplicasForMachine(const std::string& machine) const;
 };
 
 // Returns the server groups in partition order. Queries the descriptions of all servers until at least one server of

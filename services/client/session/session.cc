@@ -74,7 +74,7 @@ Result<Session> Connect(const SessionOptions& options) {
     remote.incarnation = session.incarnation;
     remote.reply_bytes_per_call = std::max<size_t>(1, options.reply_bytes_per_call);
     remote.calls_in_flight = std::max<size_t>(1, options.calls_in_flight);
-    if (group.peers.size() > 1) remote.replicas = group.ReplicasSeenFrom(machine);
+    if (group.peers.size() > 1) remote.replicas = group.ReplicasForMachine(machine);
     std::shared_ptr<sampler::PartitionAccess> asks_server =
         std::make_shared<RemotePartition>(group.peers.front(), first.graph.book, remote);
     ASSIGN_OR_RETURN(std::shared_ptr<sampler::PartitionAccess> mapped, MapIfPossible(group, options.access));

@@ -12,12 +12,12 @@ sampler::PositionRange EvenRange(uint64_t total, uint32_t num_ranks, uint32_t ra
   return {first, first + size + (rank < remainder ? 1 : 0)};
 }
 
-uint64_t TurnsByOwner::NumTakers(PartitionId owner) const {
+uint64_t TurnsByOwner::NumRanksOf(PartitionId owner) const {
   return sizes_.size() > seen_.size() ? (sizes_.size() - 1 - owner.value) / seen_.size() + 1 : 1;
 }
 
 uint32_t TurnsByOwner::RankAt(PartitionId owner, uint64_t item) const {
-  return static_cast<uint32_t>(owner.value % sizes_.size() + item % NumTakers(owner) * seen_.size());
+  return static_cast<uint32_t>(owner.value % sizes_.size() + item % NumRanksOf(owner) * seen_.size());
 }
 
 uint32_t TurnsByOwner::RankFor(PartitionId owner) {
@@ -27,7 +27,7 @@ uint32_t TurnsByOwner::RankFor(PartitionId owner) {
 }
 
 void TurnsByOwner::PassOver(PartitionId owner, uint64_t num_items) {
-  const uint64_t num_takers = NumTakers(owner);
+  const uint64_t num_takers = NumRanksOf(owner);
   for (uint64_t k = 0; k < num_takers; ++k) {
     sizes_[RankAt(owner, seen_[owner.value] + k)] += num_items / num_takers + (k < num_items % num_takers ? 1 : 0);
   }

@@ -35,7 +35,7 @@ class TurnsByOwner {
   uint64_t largest() const;  // number of items of the rank with the most
 
  private:
-  uint64_t NumTakers(PartitionId owner) const;  // number of ranks that share the items of an owner
+  uint64_t NumRanksOf(PartitionId owner) const;  // number of ranks that share the items of an owner
   // Returns the rank that gets the owner's item number `item`.
   uint32_t RankAt(PartitionId owner, uint64_t item) const;
 

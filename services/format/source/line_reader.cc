@@ -26,7 +26,7 @@ struct LineReader::State {
   bool at_end = false;
 
   // Counts the line and returns it without a trailing '\r'.
-  std::string_view Took(std::string_view text) {
+  std::string_view ConsumeLine(std::string_view text) {
     ++line;
     if (text.ends_with('\r')) text.remove_suffix(1);
     return text;
@@ -66,12 +66,12 @@ Result<std::optional<std::string_view>> LineReader::Next() {
     if (const void* at = length == searched ? nullptr : std::memchr(from + searched, '\n', length - searched)) {
       const size_t line_length = static_cast<size_t>(static_cast<const char*>(at) - from);
       s.begin += line_length + 1;
-      return std::optional(s.Took(std::string_view(from, line_length)));
+      return std::optional(s.ConsumeLine(std::string_view(from, line_length)));
     }
     if (s.at_end) {
       if (length == 0) return std::optional<std::string_view>();
       s.begin = s.end;
-      return std::optional(s.Took(std::string_view(from, length)));
+      return std::optional(s.ConsumeLine(std::string_view(from, length)));
     }
     searched = length;
     RETURN_IF_ERROR(s.Fill());

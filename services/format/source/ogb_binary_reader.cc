@@ -63,7 +63,7 @@ bool AreWholeLabels(const Tensor& labels) {
 }
 
 // Converts labels that are class numbers to I64, with -1 for missing labels. Returns other labels unchanged.
-Result<Tensor> WholeLabels(Tensor labels, const std::string& scratch_folder) {
+Result<Tensor> ToIntegerLabels(Tensor labels, const std::string& scratch_folder) {
   if (!AreWholeLabels(labels)) return labels;
   const int64_t count = labels.num_elements();
   GrowingColumn<int64_t> whole(scratch_folder);
@@ -89,7 +89,7 @@ Status AddColumn(const NpzFile& file, const std::string& array, const std::strin
   ASSIGN_OR_RETURN(Tensor values, file.Read(array, std::nullopt, scratch_folder));
   const bool feature = column == "node-feat" || column == "edge-feat";
   if (column == kLabel) {
-    ASSIGN_OR_RETURN(values, WholeLabels(std::move(values), scratch_folder));
+    ASSIGN_OR_RETURN(values, ToIntegerLabels(std::move(values), scratch_folder));
   }
   (*columns)[column] = feature ? std::move(values) : Squeezed(std::move(values));
   return Status();

@@ -227,7 +227,7 @@ std::string FindTorchFile(const std::string& directory) {
 
 // Returns true, and adds a warning, if the split `name` is ignored because it is stored by torch.save. OGB stores
 // splits of edges in this way; they are not read, because a pickle can execute arbitrary code.
-bool LeavesOut(const std::string& name, const std::string& directory, std::vector<std::string>* warnings) {
+bool IsIgnoredSplit(const std::string& name, const std::string& directory, std::vector<std::string>* warnings) {
   const std::string file = FindTorchFile(directory);
   if (file.empty()) return false;
   if (warnings != nullptr) {
@@ -241,7 +241,7 @@ bool LeavesOut(const std::string& name, const std::string& directory, std::vecto
 Status ReadSplits(const std::string& directory, SourceGraph& graph, std::vector<std::string>* warnings) {
   for (const std::string& name : ListEntries(directory)) {
     const std::string split_directory = directory + "/" + name;
-    if (!IsFolder(split_directory) || LeavesOut(name, split_directory, warnings)) continue;
+    if (!IsFolder(split_directory) || IsIgnoredSplit(name, split_directory, warnings)) continue;
     ASSIGN_OR_RETURN(graph.splits[name][0], ReadSplit(split_directory, graph.nodes[0].count));
   }
   return {};
@@ -251,10 +251,10 @@ Status ReadSplits(const std::string& directory, SourceGraph& graph, std::vector<
 Status ReadTypedSplits(const std::string& directory, SourceGraph& graph, std::vector<std::string>* warnings) {
   for (const std::string& name : ListEntries(directory)) {
     const std::string split_directory = directory + "/" + name;
-    if (!IsFolder(split_directory) || LeavesOut(name, split_directory, warnings)) continue;
+    if (!IsFolder(split_directory) || IsIgnoredSplit(name, split_directory, warnings)) continue;
     for (const std::string& type_name : ListEntries(split_directory)) {
       const std::string type_directory = split_directory + "/" + type_name;
-      if (!IsFolder(type_directory) || LeavesOut(name + "/" + type_name, type_directory, warnings)) continue;
+      if (!IsFolder(type_directory) || IsIgnoredSplit(name + "/" + type_name, type_directory, warnings)) continue;
       ASSIGN_OR_RETURN(const NodeTypeId type,
                        graph.schema.FindNodeType(type_name).While("reading the split " + split_directory));
       ASSIGN_OR_RETURN(graph.splits[name][type.value], ReadSplit(type_directory, graph.nodes_of(type).count));

@@ -81,8 +81,8 @@ Names NamesIn(const ChunkedMetadata& graph) {
 }
 
 template <class Parse>
-Result<FileFilter> FilesNamedBy(const std::string& description, Parse parse, const std::string& uri,
-                                const SourceAccess& access) {
+Result<FileFilter> FilesOfDescription(const std::string& description, Parse parse, const std::string& uri,
+                                      const SourceAccess& access) {
   ASSIGN_OR_RETURN(const std::optional<std::string> text, DescriptionIn(uri, description, access));
   auto names = std::make_shared<Names>();
   if (text) {
@@ -98,8 +98,9 @@ Result<FileFilter> FilesNamedBy(const std::string& description, Parse parse, con
 }  // namespace
 
 Result<FileFilter> FilesOfGraph(SourceFormat format, const std::string& uri, const SourceAccess& access) {
-  if (format == SourceFormat::kNpy) return FilesNamedBy(kDescriptionFile, ParseGraphDescription, uri, access);
-  if (format == SourceFormat::kDglChunked) return FilesNamedBy(kChunkedMetadataFile, ParseChunkedMetadata, uri, access);
+  if (format == SourceFormat::kNpy) return FilesOfDescription(kDescriptionFile, ParseGraphDescription, uri, access);
+  if (format == SourceFormat::kDglChunked)
+    return FilesOfDescription(kChunkedMetadataFile, ParseChunkedMetadata, uri, access);
   return FileFilter([format](const std::string& name) { return BelongsToSource(format, name); });
 }
 

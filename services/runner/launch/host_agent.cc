@@ -1,4 +1,4 @@
-// One thread with one loop (Converse): read and execute the launcher's messages, report events of the processes,
+// One thread with one loop (HandleCommands): read and execute the launcher's messages, report events of the processes,
 // forward new lines of their logs and the status of trainer 0, then wait for the next input or event. A request that
 // fails is answered with `failed`; only errors of the connection end the loop. When it ends for any reason, all
 // processes are stopped.
@@ -81,7 +81,7 @@ class HostAgent {
         fleet_(stop_, run::Site{.paths = run::RunPaths(""), .program_folder = options.program_folder}) {}
 
   int Run() {
-    const Status ended = Converse();
+    const Status ended = HandleCommands();
     fleet_.Watch({});
     // The launcher may be lost, so nothing is reported any more.
     (void)fleet_.StopAll(grace_);
@@ -99,9 +99,9 @@ class HostAgent {
     LogFollower log;
   };
 
-  Status Converse() {
+  Status HandleCommands() {
     RETURN_IF_ERROR(pipe_.SendBytes(kGreeting, Soon()));
-    RETURN_IF_ERROR(SayHello());
+    RETURN_IF_ERROR(SendHello());
     SilenceTimer silence;
     while (!stop_.requested()) {
       const Result<std::vector<Message>> messages = pipe_.Receive();
@@ -121,7 +121,7 @@ class HostAgent {
   static Deadline Soon() { return Deadline::After(kTellPatience); }
   Status Send(json head, std::string body = {}) { return pipe_.Send({std::move(head), std::move(body)}, Soon()); }
 
-  Status SayHello() {
+  Status SendHello() {
     json missing = json::array();
     for (const char* program : kRolePrograms) {
       if (access((options_.program_folder + "/" + program).c_str(), X_OK) != 0) missing.push_back(program);

@@ -47,7 +47,7 @@ Address FromHex(const std::string& hex) {
 }
 
 // Returns whether a socket bound to `bound` prevents another one from binding `wanted`.
-bool Takes(const Address& bound, const Address& wanted) {
+bool Conflicts(const Address& bound, const Address& wanted) {
   if (std::all_of(bound.begin(), bound.end(), [](unsigned char c) { return c == 0; })) return true;
   if (bound == wanted) return true;
   // IPv4-mapped address, ::ffff:a.b.c.d
@@ -70,7 +70,7 @@ std::optional<Listener> FindListener(const char* table, const Address& wanted, u
     const size_t colon = local.find(':');
     if (state != kListening || colon == std::string::npos) continue;
     if (std::strtoul(local.c_str() + colon + 1, nullptr, 16) != port) continue;
-    if (Takes(FromHex(local.substr(0, colon)), wanted)) return Listener{inode, uid};
+    if (Conflicts(FromHex(local.substr(0, colon)), wanted)) return Listener{inode, uid};
   }
   return std::nullopt;
 }

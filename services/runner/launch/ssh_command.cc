@@ -18,7 +18,7 @@ constexpr int kNotExecutable = 126;
 // Exit code of an Espalier version without the subcommand `host`.
 constexpr int kUnknownCommand = static_cast<int>(ExitCode::kBadDocument);
 
-bool Says(const std::string& text, const char* words) { return text.find(words) != std::string::npos; }
+bool Contains(const std::string& text, const char* words) { return text.find(words) != std::string::npos; }
 
 }  // namespace
 
@@ -57,8 +57,8 @@ std::vector<std::string> SshArguments(const SshOptions& options, const std::stri
 }
 
 Status SshFailure(const std::string& host, const std::string& program, const process::ExitState& exit,
-                  const std::string& said) {
-  const std::string words = OneLine(said);
+                  const std::string& ssh_output) {
+  const std::string words = OneLine(ssh_output);
   const std::string reason = words.empty() ? "" : ": " + words;
   if (exit.code == kNoSuchProgram || exit.code == kNotExecutable) {
     return NotFound(host + " has no " + program + " that can be run: install Espalier there, or name its folder with " +
@@ -67,8 +67,9 @@ Status SshFailure(const std::string& host, const std::string& program, const pro
   if (exit.code == kUnknownCommand) {
     return FailedPrecondition(host + " has another version of " + program + ", which has no command `host`" + reason);
   }
-  if (exit.code == kSshFailed && (Says(said, "Permission denied") || Says(said, "Host key verification failed") ||
-                                  Says(said, "REMOTE HOST IDENTIFICATION"))) {
+  if (exit.code == kSshFailed &&
+      (Contains(ssh_output, "Permission denied") || Contains(ssh_output, "Host key verification failed") ||
+       Contains(ssh_output, "REMOTE HOST IDENTIFICATION"))) {
     return Status(StatusCode::kPermissionDenied, "ssh to " + host + " was refused" + reason);
   }
   if (exit.code == kSshFailed) return Unavailable("ssh to " + host + " failed" + reason);

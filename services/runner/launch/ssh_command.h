@@ -30,11 +30,11 @@ std::string ProgramPath(const std::string& program, const EnvironmentMap& enviro
 std::vector<std::string> SshArguments(const SshOptions& options, const std::string& host,
                                       const std::vector<std::string>& command);
 
-// Returns why a connection ended. `program` is the program that ssh was to run on the host; `said` is the end of what
-// ssh and that program wrote to standard error. PermissionDenied: a key or a host key was rejected. NotFound: the
+// Returns why a connection ended. `program` is the program that ssh was to run on the host; `ssh_output` is the end of
+// what ssh and that program wrote to standard error. PermissionDenied: a key or a host key was rejected. NotFound: the
 // program does not exist or cannot be executed. FailedPrecondition: the program has another version. Otherwise
 // Unavailable.
 Status SshFailure(const std::string& host, const std::string& program, const process::ExitState& exit,
-                  const std::string& said);
+                  const std::string& ssh_output);
 
 }  // namespace espalier::launch

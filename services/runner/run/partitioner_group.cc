@@ -8,7 +8,7 @@
 namespace espalier::run {
 namespace {
 
-std::string NameOfThisRun() {
+std::string MakeRunName() {
   constexpr char kDigits[] = "0123456789abcdef";
   std::random_device random;
   std::string name = "run-";
@@ -18,7 +18,7 @@ std::string NameOfThisRun() {
 
 }  // namespace
 
-PartitionerGroup::PartitionerGroup(uint32_t size) : size_(size), name_(NameOfThisRun()) {}
+PartitionerGroup::PartitionerGroup(uint32_t size) : size_(size), name_(MakeRunName()) {}
 
 void PartitionerGroup::NoteStart(uint32_t rank) { running_.insert(rank); }
 

@@ -146,7 +146,7 @@ Result<Beginning> DecideBeginning(const RunOptions& options, const RunJob& job, 
 
 // Executes `work` on another thread and polls the fleet meanwhile: work on a slow store may take longer than hosts wait
 // for a message. Returns the error of the work, otherwise that of the fleet.
-Status WhileWatching(Fleet& fleet, const std::function<Status()>& work) {
+Status RunWhileWatching(Fleet& fleet, const std::function<Status()>& work) {
   std::future<Status> done = std::async(std::launch::async, work);
   Status broken;
   while (done.wait_for(std::chrono::milliseconds(100)) != std::future_status::ready) {
@@ -171,7 +171,7 @@ Status RemoveEarlierRun(const RunOptions& options, const RunJob& job, const RunF
     RETURN_IF_ERROR(DeleteEarlierRun(stores.prefix, earlier));
     return folder.RemoveResults(keep_logs);
   };
-  RETURN_IF_ERROR(WhileWatching(fleet, remove));
+  RETURN_IF_ERROR(RunWhileWatching(fleet, remove));
   const std::string named = NamedStartText(job, stores.open_for_words);
   if (!named.empty()) progress.Note("going on from " + named);
   return Status();

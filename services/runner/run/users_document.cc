@@ -29,7 +29,7 @@ void PassStatusCode(std::string_view* rest) {
 }
 
 // Returns the line with the position of the user's document.
-std::string LineOfUsers(std::string_view line, const std::string& job_file, const job::DocumentPlaces& places) {
+std::string TranslateLine(std::string_view line, const std::string& job_file, const job::DocumentPlaces& places) {
   std::string_view rest = line;
   PassStatusCode(&rest);
   const bool has_place = TakeText(job_file, &rest) && TakeText(":", &rest) && TakeNumber(&rest) &&
@@ -46,7 +46,8 @@ std::string TranslatePositions(const std::string& text, const std::string& job_f
   std::string said;
   for (size_t begin = 0; begin <= text.size();) {
     const size_t end = std::min(text.find('\n', begin), text.size());
-    said += (begin == 0 ? "" : "\n") + LineOfUsers(std::string_view(text).substr(begin, end - begin), job_file, places);
+    said +=
+        (begin == 0 ? "" : "\n") + TranslateLine(std::string_view(text).substr(begin, end - begin), job_file, places);
     begin = end + 1;
   }
   return said;

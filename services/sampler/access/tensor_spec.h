@@ -102,9 +102,9 @@ struct Initializer {
 struct TensorSpec {
   TensorId id;
   DType dtype = DType::kF32;
-  std::vector<int64_t> row_shape;  // without the first dimension; none: one value a row
+  std::vector<int64_t> row_shape;  // without the first dimension; empty: one value per row
   Initializer initializer;
-  uint64_t maker = 0;  // identifies the act of creation; not 0
+  uint64_t maker = 0;  // identifies the creator of the tensor; not 0
 };
 
 // Limits of one partition's tensors; ShardLimits limits their bytes.

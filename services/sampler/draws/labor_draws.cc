@@ -37,14 +37,14 @@ uint64_t LaborVariate(uint64_t key, uint64_t source_id) {
 }
 
 // Compares variate / weight without a division.
-bool LaborDraws::ComesBefore(const Candidate& a, const Candidate& b) {
+bool LaborDraws::IsBefore(const Candidate& a, const Candidate& b) {
   const Wide left = Wide{a.variate} * b.weight, right = Wide{b.variate} * a.weight;
   return left != right ? left < right : a.position < b.position;
 }
 
 void LaborDraws::KeepSmallest(uint32_t count) {
   if (candidates_.size() <= count) return;
-  std::nth_element(candidates_.begin(), candidates_.begin() + (count - 1), candidates_.end(), ComesBefore);
+  std::nth_element(candidates_.begin(), candidates_.begin() + (count - 1), candidates_.end(), IsBefore);
   candidates_.resize(count);
 }
 

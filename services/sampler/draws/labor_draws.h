@@ -33,7 +33,7 @@ class LaborDraws {
     uint32_t position;
   };
 
-  static bool ComesBefore(const Candidate& a, const Candidate& b);
+  static bool IsBefore(const Candidate& a, const Candidate& b);
   void Collect(uint32_t degree, const FillSourceIds& fill_source_ids, std::span<const uint32_t> prefix_sums,
                uint32_t count, uint64_t bound);
   void KeepSmallest(uint32_t count);

@@ -121,12 +121,12 @@ class PositionFinder {
         positions_per_weight_(PositionsPerWeight(degree_, prefix_sums.back())) {}
 
   uint32_t operator()(uint32_t target) const {
-    if (degree_ <= kWindow) return InShortRow(target);
-    uint32_t first = WindowAround(static_cast<float>(target) * positions_per_weight_);
+    if (degree_ <= kWindow) return FindInShortRow(target);
+    uint32_t first = WindowStart(static_cast<float>(target) * positions_per_weight_);
     if (Holds(first, target)) return first + CountInWindow(first, target);
     const uint32_t middle = first + kWindow / 2;
     const float distance = static_cast<float>(target) - static_cast<float>(sums_[middle]);
-    first = WindowAround(static_cast<float>(middle) + distance * positions_per_weight_);
+    first = WindowStart(static_cast<float>(middle) + distance * positions_per_weight_);
     if (Holds(first, target)) return first + CountInWindow(first, target);
     return static_cast<uint32_t>(std::upper_bound(sums_, sums_ + degree_, target) - sums_);
   }
@@ -135,7 +135,7 @@ class PositionFinder {
   static constexpr uint32_t kWindow = kSearchWindow;
   static_assert(kWindow == 2 * kSumsAtOnce);
 
-  uint32_t WindowAround(float position) const {
+  uint32_t WindowStart(float position) const {
     const auto rounded = static_cast<int64_t>(position) - kWindow / 2;
     return static_cast<uint32_t>(std::clamp<int64_t>(rounded, 0, degree_ - kWindow));
   }
@@ -146,7 +146,7 @@ class PositionFinder {
   uint32_t CountInWindow(uint32_t first, uint32_t target) const {
     return CountOfEight(sums_ + first, target) + CountOfEight(sums_ + first + kSumsAtOnce, target);
   }
-  uint32_t InShortRow(uint32_t target) const {
+  uint32_t FindInShortRow(uint32_t target) const {
     if (degree_ < kSumsAtOnce) {
       uint32_t count = 0;
       for (uint32_t k = 0; k < degree_; ++k) count += static_cast<uint32_t>(sums_[k] <= target);

@@ -29,7 +29,7 @@ bool IsUncertain(const Status& status) {
 }
 
 // Returns the key of a name: tensors of own rows are found by their name, whatever their number of rows.
-std::pair<RowSpace, std::string> NameAlone(const TensorId& tensor) {
+std::pair<RowSpace, std::string> NameKey(const TensorId& tensor) {
   RowSpace rows = tensor.rows;
   rows.num_own_rows = 0;
   return {rows, tensor.name};
@@ -56,7 +56,7 @@ PartitionedTensors::~PartitionedTensors() {
   });
 }
 
-uint64_t PartitionedTensors::NewAct() {
+uint64_t PartitionedTensors::NewMaker() {
   const uint64_t act = HashCombine(client_, next_act_.fetch_add(1));
   return act == 0 ? 1 : act;  // 0 means no act
 }
@@ -71,7 +71,7 @@ std::vector<PartitionId> PartitionedTensors::Others() const {
   return others;
 }
 
-Result<TensorDescription> PartitionedTensors::DescribedByFirst(const TensorId& tensor, Deadline deadline) {
+Result<TensorDescription> PartitionedTensors::DescribeAtFirstPartition(const TensorId& tensor, Deadline deadline) {
   const auto requested = std::make_shared<PartitionFanOut<TensorDescription>>(std::vector{PartitionId(0)}, nullptr);
   partitions_[0]->tensors().Describe(tensor, deadline, requested->Slot(0));
   ASSIGN_OR_RETURN(std::vector<TensorDescription> found, requested->Wait(deadline));
@@ -80,7 +80,7 @@ Result<TensorDescription> PartitionedTensors::DescribedByFirst(const TensorId& t
 
 // Lets partition 0 reserve the name for this call or return the tensor that has it, after any creation by another
 // client has ended.
-Result<TensorDescription> PartitionedTensors::DecidedByFirst(const TensorSpec& spec, Deadline deadline) {
+Result<TensorDescription> PartitionedTensors::CreateAtFirstPartition(const TensorSpec& spec, Deadline deadline) {
   Result<std::vector<TensorDescription>> decided = RetryUntilAvailable(partitions_, deadline, [&] {
     const auto requested = std::make_shared<PartitionFanOut<TensorDescription>>(std::vector{PartitionId(0)}, nullptr);
     partitions_[0]->tensors().Create(spec, /*creation=*/0, deadline, requested->Slot(0));
@@ -123,15 +123,15 @@ Status PartitionedTensors::CheckOthersHave(const TensorId& tensor, Deadline dead
 
 // The tensor is complete, so a server that does not have its part has lost it: creating the part again would hide that
 // loss.
-Result<TensorHandle> PartitionedTensors::FoundComplete(const TensorId& name, const TensorDescription& found,
-                                                       Deadline deadline) {
+Result<TensorHandle> PartitionedTensors::ToCompleteHandle(const TensorId& name, const TensorDescription& found,
+                                                          Deadline deadline) {
   TensorHandle handle{name, found.dtype, found.row_shape, /*made_by_this=*/false};
   handle.id.creation = found.creation;
   if (name.rows.of == RowsOf::kOwn) handle.id.rows.num_own_rows = found.num_own_rows;
   Status had = CheckOthersHave(handle.id, deadline);
   if (had.ok()) return handle;
   if (had.code() != StatusCode::kNotFound) return had;
-  const Result<TensorDescription> now = DescribedByFirst(handle.id, deadline);
+  const Result<TensorDescription> now = DescribeAtFirstPartition(handle.id, deadline);
   if (!now.ok())
     return now.status().code() == StatusCode::kNotFound ? Aborted("it was dropped during the call") : now.status();
   return NotFound("tensor '" + name.name + "' has lost rows (" + had.message() +
@@ -146,15 +146,15 @@ Result<TensorHandle> PartitionedTensors::Create(const TensorSpec& wanted, Deadli
   TensorSpec spec = wanted;
   Status last;
   for (int round = 0; round < kRounds; ++round) {
-    spec.maker = NewAct();
-    const Result<TensorDescription> decided = DecidedByFirst(spec, deadline);
+    spec.maker = NewMaker();
+    const Result<TensorDescription> decided = CreateAtFirstPartition(spec, deadline);
     if (!decided.ok()) {
       if (IsUncertain(decided.status())) AbandonLater(spec, /*creation=*/0);
       return decided.status();
     }
     RETURN_IF_ERROR(CheckFits(spec, *decided));
     if (decided->maker != spec.maker) {
-      Result<TensorHandle> found = FoundComplete(spec.id, *decided, deadline);
+      Result<TensorHandle> found = ToCompleteHandle(spec.id, *decided, deadline);
       if (found.ok() || found.status().code() != StatusCode::kAborted) return found;
       last = found.status();
       continue;  // another client has dropped it: try to create it again
@@ -173,9 +173,9 @@ Result<TensorHandle> PartitionedTensors::Create(const TensorSpec& wanted, Deadli
 
 Result<TensorHandle> PartitionedTensors::Find(const TensorId& tensor, Deadline deadline) {
   RETURN_IF_ERROR(CheckRowSpace(tensor.rows, book_));
-  ASSIGN_OR_RETURN(const TensorDescription found, DescribedByFirst(tensor, deadline));
+  ASSIGN_OR_RETURN(const TensorDescription found, DescribeAtFirstPartition(tensor, deadline));
   if (!found.is_complete) return NotFound("tensor '" + tensor.name + "' is being created by another client");
-  Result<TensorHandle> complete = FoundComplete(tensor, found, deadline);
+  Result<TensorHandle> complete = ToCompleteHandle(tensor, found, deadline);
   if (complete.status().code() != StatusCode::kAborted) return complete;
   return NotFound("tensor '" + tensor.name + "' was dropped by another client");
 }
@@ -211,7 +211,7 @@ Status PartitionedTensors::DropUnlessOnFirst(const TensorId& name, Deadline dead
         });
   }
   ASSIGN_OR_RETURN(const std::vector<TensorDescription> had, requested->Wait(deadline));
-  const Result<TensorDescription> current = DescribedByFirst(name, deadline);
+  const Result<TensorDescription> current = DescribeAtFirstPartition(name, deadline);
   if (!current.ok() && current.status().code() != StatusCode::kNotFound) return current.status();
   std::vector<PartitionId> having;
   std::vector<TensorId> dropped;
@@ -225,7 +225,7 @@ Status PartitionedTensors::DropUnlessOnFirst(const TensorId& name, Deadline dead
 }
 
 std::shared_ptr<const void> PartitionedTensors::MarkDrop(const TensorId& tensor) {
-  const auto name = NameAlone(tensor);
+  const auto name = NameKey(tensor);
   {
     MutexLock lock(&drops_->mutex);
     drops_->under_way.insert(name);
@@ -237,7 +237,7 @@ std::shared_ptr<const void> PartitionedTensors::MarkDrop(const TensorId& tensor)
 }
 
 void PartitionedTensors::WaitForDrops(const TensorId& tensor, Deadline deadline) {
-  const auto name = NameAlone(tensor);
+  const auto name = NameKey(tensor);
   MutexLock lock(&drops_->mutex);
   drops_->mutex.AwaitBefore(
       deadline, [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(drops_->mutex) { return !drops_->under_way.contains(name); });

@@ -84,14 +84,14 @@ class PartitionedTensors {
     std::multiset<std::pair<RowSpace, std::string>> under_way ABSL_GUARDED_BY(mutex);
   };
 
-  uint64_t NewAct();
+  uint64_t NewMaker();
   std::vector<PartitionId> Others() const;  // all partitions except 0
-  Result<TensorDescription> DescribedByFirst(const TensorId& tensor, Deadline deadline);
-  Result<TensorDescription> DecidedByFirst(const TensorSpec& spec, Deadline deadline);
+  Result<TensorDescription> DescribeAtFirstPartition(const TensorId& tensor, Deadline deadline);
+  Result<TensorDescription> CreateAtFirstPartition(const TensorSpec& spec, Deadline deadline);
   Status CreateOnOtherPartitions(const TensorSpec& spec, uint64_t creation, Deadline deadline);
   Status CheckOthersHave(const TensorId& tensor, Deadline deadline);
   // Returns the handle of a complete tensor. Aborted: it has been dropped since it was found.
-  Result<TensorHandle> FoundComplete(const TensorId& name, const TensorDescription& found, Deadline deadline);
+  Result<TensorHandle> ToCompleteHandle(const TensorId& name, const TensorDescription& found, Deadline deadline);
   Status DropOn(const std::vector<PartitionId>& partitions, const std::vector<TensorId>& tensors, Deadline deadline);
   Status DropUnlessOnFirst(const TensorId& name, Deadline deadline);
   // Drops in the background what a failed Create has made; `creation` is 0 if the call does not know it.

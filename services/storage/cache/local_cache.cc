@@ -1,7 +1,7 @@
 // A file is made under its partial name, which is locked exclusively, and renamed when it is complete; so a killed
 // process leaves no incomplete file under the final name. With kOncePerUse, an existing file is verified under the same
 // lock: of many processes that start at once, one verifies the file and the others find its mark. A process that
-// waits longer than longest_look verifies the file without the lock, because the holder may hang.
+// waits longer than max_verification_time verifies the file without the lock, because the holder may hang.
 #include "services/storage/cache/local_cache.h"
 
 #include <sys/stat.h>
@@ -47,9 +47,9 @@ bool IsComplete(const std::string& path, const CachedFileRequest& request) {
 
 // Returns how long another process may verify the file before this one verifies it itself. The default assumes that a
 // healthy disk reads at least 128 MiB/s.
-std::chrono::milliseconds LongestLook(const CachedFileRequest& request) {
+std::chrono::milliseconds MaxVerificationTime(const CachedFileRequest& request) {
   constexpr uint64_t kBytesPerSecond = uint64_t{128} << 20;
-  if (request.longest_look.count() > 0) return request.longest_look;
+  if (request.max_verification_time.count() > 0) return request.max_verification_time;
   return std::chrono::seconds(5 + request.size_bytes / kBytesPerSecond);
 }
 
@@ -101,13 +101,13 @@ Result<std::string> CacheEntry::GetOrMake(const CachedFileRequest& request, Dead
   return path.string();
 }
 
-// Returns the lock on the partial file. Returns nullopt if another process held the lock for longer than longest_look
-// and this process has verified the file without it.
+// Returns the lock on the partial file. Returns nullopt if another process held the lock for longer than
+// max_verification_time and this process has verified the file without it.
 Result<std::optional<FileLock>> CacheEntry::LockUnlessGood(const CachedFileRequest& request, const std::string& partial,
                                                            const std::string& path, Deadline deadline) {
   bool may_look = request.look == Look::kOncePerUse;
   while (true) {
-    const Deadline patience = may_look ? deadline.AtMost(LongestLook(request)) : deadline;
+    const Deadline patience = may_look ? deadline.AtMost(MaxVerificationTime(request)) : deadline;
     Result<FileLock> lock = LockInFolder(partial, LockMode::kExclusive, patience, request.stop_requested);
     if (lock.ok()) return std::optional<FileLock>(*std::move(lock));
     const bool is_out_of_patience = may_look && lock.status().code() == StatusCode::kDeadlineExceeded;

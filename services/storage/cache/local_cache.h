@@ -58,7 +58,7 @@ struct CachedFileRequest {
   std::function<bool()> stop_requested = nullptr;
   // With kOncePerUse: how long to wait while another process, which may hang, verifies the file, before this process
   // verifies it itself. 0: five seconds plus one second per 128 MiB of the file.
-  std::chrono::milliseconds longest_look{0};
+  std::chrono::milliseconds max_verification_time{0};
 };
 
 // A pinned entry. None of its files is evicted while this object exists. Thread-safe.

@@ -311,7 +311,7 @@ TEST_F(LocalCacheTest, AProcessThatHangsInItsLookIsWaitedForNoLongerThanALookTak
   ASSERT_TRUE(hanging.ok()) << hanging.status().ToString();
   CachedFileRequest request = Request("f", 'y');
   request.look = Look::kOncePerUse;
-  request.longest_look = std::chrono::milliseconds(1);
+  request.max_verification_time = std::chrono::milliseconds(1);
   int looks = 0;
   bool good = true;
   request.is_good = [&](const std::string&) {

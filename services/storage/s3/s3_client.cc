@@ -138,7 +138,7 @@ S3Client::Outcome S3Client::Try(const S3Bucket& bucket, const S3Call& call, Dead
   Result<http::Response> response = SendOnce(request, call.request.operation, how);
   if (response.ok()) {
     http::Response explained = ExplainRefusalOfHead(*std::move(response), located, call, *credentials, how);
-    return Judge(located, call, std::move(explained), *credentials, progress);
+    return ClassifyResponse(located, call, std::move(explained), *credentials, progress);
   }
   const bool may_pass = IsRetryable(response.status().code());
   return {may_pass ? Outcome::Next::kRetryLater : Outcome::Next::kReturn,
@@ -197,8 +197,8 @@ void S3Client::NoteAnswer(const Status& status, SteadyTime sent, seconds stall_t
   if (is_silence) silence_.Unanswered(sent, now, stall_time);
 }
 
-S3Client::Outcome S3Client::Judge(const S3Bucket& bucket, const S3Call& call, http::Response response,
-                                  const Credentials& credentials, Progress& progress) {
+S3Client::Outcome S3Client::ClassifyResponse(const S3Bucket& bucket, const S3Call& call, http::Response response,
+                                             const Credentials& credentials, Progress& progress) {
   const auto& known = call.known_statuses;
   const bool is_known = std::find(known.begin(), known.end(), response.status) != known.end();
   if (is_known) {
@@ -208,7 +208,7 @@ S3Client::Outcome S3Client::Judge(const S3Bucket& bucket, const S3Call& call, ht
     if (IsAboutTheObject(error) && !is_about_checksums) return {Outcome::Next::kReturn, std::move(response)};
   }
   if (response.status < 200 || response.status >= 300) {
-    return JudgeRefusal(bucket, call, response, credentials, progress);
+    return ClassifyRefusal(bucket, call, response, credentials, progress);
   }
   if (Status sender = CheckSender(response, call.request); !sender.ok()) {
     return {Outcome::Next::kReturn, std::move(sender).While(bucket.Origin()).While(call.doing)};
@@ -221,8 +221,8 @@ S3Client::Outcome S3Client::Judge(const S3Bucket& bucket, const S3Call& call, ht
   return {may_pass ? Outcome::Next::kRetryLater : Outcome::Next::kReturn, std::move(checked).While(call.doing)};
 }
 
-S3Client::Outcome S3Client::JudgeRefusal(const S3Bucket& bucket, const S3Call& call, const http::Response& response,
-                                         const Credentials& credentials, Progress& progress) {
+S3Client::Outcome S3Client::ClassifyRefusal(const S3Bucket& bucket, const S3Call& call, const http::Response& response,
+                                            const Credentials& credentials, Progress& progress) {
   S3Error error = ParseError(response);
   if (error.region == bucket.region) error.region.clear();  // the region is not the cause
   const Status status = ToStatus(error, call.doing);

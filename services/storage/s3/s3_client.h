@@ -75,10 +75,10 @@ class S3Client {
                                   const http::SendOptions& options);
   void NoteAnswer(const Status& status, SteadyTime sent, std::chrono::seconds stall_time);
   Status GiveUp(const Status& last, int num_requests) const;
-  Outcome Judge(const S3Bucket& bucket, const S3Call& call, http::Response response, const Credentials& credentials,
-                Progress& progress);
-  Outcome JudgeRefusal(const S3Bucket& bucket, const S3Call& call, const http::Response& response,
-                       const Credentials& credentials, Progress& progress);
+  Outcome ClassifyResponse(const S3Bucket& bucket, const S3Call& call, http::Response response,
+                           const Credentials& credentials, Progress& progress);
+  Outcome ClassifyRefusal(const S3Bucket& bucket, const S3Call& call, const http::Response& response,
+                          const Credentials& credentials, Progress& progress);
   bool FollowRegion(const S3Bucket& bucket, const S3Error& error, Progress& progress);
   bool DropChecksums(const S3Error& error, Progress& progress);
   void RememberWorkingRequest(const S3Bucket& bucket, const Progress& progress);

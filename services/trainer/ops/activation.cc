@@ -40,7 +40,7 @@ class Activation : public Function<Activation> {
                                  x.data_ptr<float>(), passes.data_ptr<uint8_t>());
     context->mark_dirty({x});
     context->save_for_backward({passes});
-    context->saved_data["scale"] = static_cast<double>(kernels::KeptScale(dropout.probability));
+    context->saved_data["scale"] = static_cast<double>(kernels::DropoutScale(dropout.probability));
     context->saved_data["bias"] = has_bias;
     return x;
   }
