@@ -1,6 +1,6 @@
 // A Workload is found by its owner, not by its name, so that a Workload of an earlier job of the same name is not used.
-// Quota counts only while the Workload is admitted, not evicted, not finished, not being deleted, and asks for what the
-// resource says now.
+// Quota counts only while the Workload is admitted, not evicted, not finished, not being deleted, and up to date with
+// the resource.
 #include "operator/plan/quota.h"
 
 #include <set>
