@@ -12,9 +12,9 @@ namespace {
 using api::ConditionStatus;
 using api::Role;
 
-// Considers every incarnation: a group that has finished stays finished, even if the next one was begun by then. A Job
-// that other containers keep from completing, or make fail, counts as well: the outputs are written when the programs
-// have ended with 0. The status is written before anything of the Job is deleted (cleanup.cc).
+// Considers every incarnation: a group that has finished stays finished, even if the next one has begun meanwhile. A
+// Job also counts if other containers prevent its completion or make it fail, because the outputs are complete when the
+// programs have ended with 0. The status is written before anything of the Job is deleted (cleanup.cc).
 bool HaveTrainersSucceeded(const World& world) {
   const auto& runs = world.trainer_runs();
   return std::any_of(runs.begin(), runs.end(), [](const auto& entry) {

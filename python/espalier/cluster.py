@@ -128,7 +128,7 @@ class Job:
                 out_since = out_since or time.monotonic()
                 if time.monotonic() - out_since > _OUTAGE_SECONDS:
                     raise
-                shown.note(f"{error}; asking again")
+                shown.note(f"{error}; retrying")
                 time.sleep(_RETRY_SECONDS)
             if deadline is not None and time.monotonic() >= deadline:
                 return

@@ -66,11 +66,11 @@ def gather_rows(output):
 
 
 def rpc_sampling_rows(output):
-    raw, = output.numbers("raw gRPC, 1 MB replies # GB/s a client")
+    raw, = output.numbers("raw gRPC, 1 MB replies # GB/s per client")
     rate, percent, _ = output.numbers(
-        "sampling through servers # M edges/s a client: # % of sampling without RPC, # % of gRPC's bytes")
+        "sampling through servers # M edges/s per client: # % of sampling without RPC, # % of gRPC's bytes")
     yield "sampling through 2 servers by 2 clients", f"{percent} % of the same without RPC", (
-        f"{float(rate):.1f} M edges/s a client; raw gRPC {raw} GB/s a client")
+        f"{float(rate):.1f} M edges/s per client; raw gRPC {raw} GB/s per client")
 
 
 def train_step_rows(output):

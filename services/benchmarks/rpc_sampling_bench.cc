@@ -243,10 +243,10 @@ int Main(int argc, char** argv) {
   const double clients = options.clients;
   const double million_edges = edges / clients / 1e6;
   std::printf("%u servers, %u clients\n", options.graph.num_partitions, options.clients);
-  std::printf("raw gRPC, 1 MB replies   %7.2f GB/s a client\n", floor_bytes / clients / 1e9);
-  std::printf("sampling without RPC     %7.2f M edges/s a client\n", local_edges / clients / 1e6);
+  std::printf("raw gRPC, 1 MB replies   %7.2f GB/s per client\n", floor_bytes / clients / 1e9);
+  std::printf("sampling without RPC     %7.2f M edges/s per client\n", local_edges / clients / 1e6);
   std::printf(
-      "sampling through servers %7.2f M edges/s a client: %.0f %% of sampling without RPC, %.1f %% of gRPC's bytes\n",
+      "sampling through servers %7.2f M edges/s per client: %.0f %% of sampling without RPC, %.1f %% of gRPC's bytes\n",
       million_edges, 100 * edges / local_edges, 100 * 4 * edges / floor_bytes);
   std::printf("a client: %.2f M edges/s %s\n", million_edges, AtLeast(20, million_edges, " M edges/s").c_str());
   return 0;

@@ -144,7 +144,7 @@ TEST(WatchTest, BearsAnOutageOfFiveMinutesAndNoLonger) {
     return true;
   };
   EXPECT_EQ(*WatchStatus("cora", world.Context()), 0);
-  EXPECT_THAT(world.notes, HasSubstr("asking again"));
+  EXPECT_THAT(world.notes, HasSubstr("retrying"));
 
   world.Put(kube::kDistTrainings, view::testing::TrainingJobJson());
   world.on_pause = [&] { return is_away = true; };

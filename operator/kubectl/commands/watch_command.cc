@@ -104,7 +104,7 @@ Result<int> WatchStatus(const std::string& name, const CommandContext& context) 
     } else {
       if (context.stop.stop_requested()) return Cancelled("asked to stop");
       if (!IsRetryable(job.status().code())) return job.status();
-      if (!silent_since) context.note(job.status().message() + "; asking again");
+      if (!silent_since) context.note(job.status().message() + "; retrying");
       silent_since = silent_since.value_or(context.wall_now());
       if (context.wall_now() - *silent_since >= kLongestOutage) return job.status();
     }

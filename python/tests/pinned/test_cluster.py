@@ -122,7 +122,7 @@ class Jobs(unittest.TestCase):
             waiter.start()
             wait_until(lambda: "Training" in shown.getvalue(), 60, "it is watched")
             plane.restart_api_server()
-            wait_until(lambda: "asking again" in shown.getvalue(), 60, "the connection is gone")
+            wait_until(lambda: "retrying" in shown.getvalue(), 60, "the connection is gone")
             deadline = {"spec": {"runPolicy": {"activeDeadlineSeconds": 1}}}
             plane.api.patch("DistTraining", NAMESPACE, "outlasts", deadline)
             waiter.join(120)

@@ -36,8 +36,8 @@ struct PlaceInList {
 };
 
 EdgeShare Renumbered(graph::EdgeSet edges, const PlaceInList& place) {
-  const bool is_as_it_was = edges.original_ids.empty() && edges.num_edges() == place.num_rows;
-  if (!is_as_it_was) {
+  const bool is_unchanged = edges.original_ids.empty() && edges.num_edges() == place.num_rows;
+  if (!is_unchanged) {
     const bool is_numbered = !edges.original_ids.empty();
     std::vector<uint64_t> ids(edges.num_edges());
     for (size_t i = 0; i < ids.size(); ++i) {
@@ -123,7 +123,7 @@ partition::Assignment RangesOfNodes(const graph::SourceGraph& graph, uint32_t si
   return ranges;
 }
 
-// Returns the row with the smallest original ID for each pair of ends.
+// Returns the row with the smallest original ID for each pair of endpoints.
 std::vector<uint64_t> FirstOfEachPair(const graph::EdgeSet& edges) {
   std::vector<uint64_t> rows(edges.num_edges());
   std::iota(rows.begin(), rows.end(), uint64_t{0});

@@ -63,12 +63,12 @@ class WebIdentitySource final : public CredentialSource {
   // If STS could not reach the token's issuer, the call may succeed later. All other errors concern the credentials,
   // not the objects that are read with them.
   Status FindRefusal(S3Error error) const {
-    const bool has_not_asked_issuer =
+    const bool is_issuer_unreachable =
         error.code == "IDPCommunicationError" ||
         (error.code == "InvalidIdentityToken" && error.message.find("retrieve verification key") != std::string::npos);
     error.message.clear();  // may quote the token
-    const Status status = ToStatus(error, "asking " + url_);
-    if (has_not_asked_issuer) return Unavailable(status.message());
+    const Status status = ToStatus(error, "sending a request to " + url_);
+    if (is_issuer_unreachable) return Unavailable(status.message());
     return IsRetryable(status.code()) ? status : Status(StatusCode::kPermissionDenied, status.message());
   }
 
