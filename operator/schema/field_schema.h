@@ -3,8 +3,8 @@
 //
 //   FieldSpec      schema
 //   required       in `required` of its object
-//   default_json   `default`; an object with defaults and without required fields has the object of its defaults as its
-//                  own default, as in the parser
+//   default_json   `default`. For an object without required fields, the default consists of the defaults of its
+//                  fields, as in the parser
 //   list_key       list-map with this key; lists of enum values are sets, other lists are atomic
 #pragma once
 

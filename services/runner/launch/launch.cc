@@ -20,7 +20,7 @@
 namespace espalier::launch {
 namespace {
 
-constexpr rlim_t kDescriptorsOfItsOwn = 256;
+constexpr rlim_t kOwnDescriptors = 256;
 constexpr rlim_t kDescriptorsPerHost = 4;  // three pipes and ssh's process
 
 using Sessions = std::vector<std::unique_ptr<HostSession>>;
@@ -59,7 +59,7 @@ std::vector<HostSession*> PointersTo(const Sessions& sessions) {
 // Raises the limit of open files, as far as the hard limit allows, for this process and its children. If that is not
 // enough, creating a pipe fails later with an error.
 void AllowDescriptors(size_t hosts) {
-  const rlim_t wanted = kDescriptorsOfItsOwn + kDescriptorsPerHost * hosts;
+  const rlim_t wanted = kOwnDescriptors + kDescriptorsPerHost * hosts;
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted) return;
   limit.rlim_cur = std::min(wanted, limit.rlim_max);
@@ -75,8 +75,8 @@ Result<Sessions> Connect(const ConnectOptions& options, terminal::Progress& prog
   Sessions sessions;
   for (const Host& host : hosts) {
     // Resolving a name may take long.
-    if (stop.requested()) return Cancelled("stopped while looking up " + host.name);
-    if (deadline.HasPassed()) return DeadlineExceeded("the time for connecting has passed before " + host.name);
+    if (stop.requested()) return Cancelled("stopped while resolving " + host.name);
+    if (deadline.HasPassed()) return DeadlineExceeded("time limit for connecting reached before " + host.name);
     ASSIGN_OR_RETURN(std::unique_ptr<HostSession> session, HostSession::Open(host, options.session));
     sessions.push_back(std::move(session));
   }
