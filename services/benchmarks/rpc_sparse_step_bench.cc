@@ -95,17 +95,17 @@ double RawRate(const SparseFlags& flags, const std::string& address, const clien
   const size_t calls_per_step = (rows.size() + rows_per_call - 1) / rows_per_call;
   const auto peer = std::make_shared<rpc::Peer>("floor", address, rpc::ChannelSettings());
   const auto run = [&](uint64_t steps) {
-    client::PiecewiseRequest question{.method = kFloorMethod, .num_pieces = calls_per_step * steps};
-    question.request_of = [&](size_t call) {
+    client::PiecewiseRequest query{.method = kFloorMethod, .num_pieces = calls_per_step * steps};
+    query.request_of = [&](size_t call) {
       const size_t first = call % calls_per_step * rows_per_call, count = std::min(rows_per_call, rows.size() - first);
       const grpc::Slice slices[] = {
           {rows.data() + first, count * sizeof(LocalRowId), grpc::Slice::STATIC_SLICE},
           {gradients.data() + first * flags.width, count * flags.width * sizeof(float), grpc::Slice::STATIC_SLICE}};
       return grpc::ByteBuffer(slices, 2);
     };
-    question.take_reply = [](size_t, const grpc::ByteBuffer&) { return Status(); };
+    query.take_reply = [](size_t, const grpc::ByteBuffer&) { return Status(); };
     const auto sent = std::make_shared<std::promise<Status>>();
-    client::RequestInPieces(peer, std::move(question), options.calls_in_flight * kStepsInFlight, InTime(),
+    client::RequestInPieces(peer, std::move(query), options.calls_in_flight * kStepsInFlight, InTime(),
                             [sent](Status status) { sent->set_value(std::move(status)); });
     const Status status = sent->get_future().get();
     ESPALIER_CHECK(status.ok()) << status.ToString();

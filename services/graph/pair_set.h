@@ -1,6 +1,6 @@
-// A set of node pairs for the question which edges of a large graph are among them. Most edges are not: one access to
-// an array of bits, which is far smaller than the pairs and mostly stays in the cache, answers for these. Only an edge
-// whose bit is set is searched for among the sorted pairs.
+// A set of node pairs, to find which edges of a large graph are among them. Most edges are not among
+// them, which one access to an array of bits shows; the array is far smaller than the pairs and mostly stays in the
+// cache. Only an edge whose bit is set is searched for among the sorted pairs.
 #pragma once
 
 #include <algorithm>

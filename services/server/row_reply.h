@@ -15,9 +15,9 @@ namespace espalier::server {
 // The rows of a response under construction: written in place, in the order of the request, and sent without a copy.
 class RowReply {
  public:
-  // Returns ResourceExhausted if the response would exceed the limit. `question` owns the memory of the requested ids
+  // Returns ResourceExhausted if the response would exceed the limit. `query` owns the memory of the requested ids
   // and is kept until the response is sent.
-  static Result<std::shared_ptr<RowReply>> Make(size_t num_rows, uint64_t row_bytes, Tensor question,
+  static Result<std::shared_ptr<RowReply>> Make(size_t num_rows, uint64_t row_bytes, Tensor query,
                                                 const ServiceLimits& limits);
 
   // Returns the sink to gather into; valid as long as this.
@@ -26,12 +26,12 @@ class RowReply {
   Tensor rows() const;
 
  private:
-  RowReply(size_t num_rows, uint64_t row_bytes, Tensor question);
+  RowReply(size_t num_rows, uint64_t row_bytes, Tensor query);
 
   std::shared_ptr<std::byte[]> bytes_;
   uint64_t row_bytes_;
   std::vector<uint32_t> positions_;  // 0, 1, 2, ...
-  Tensor question_;
+  Tensor query_;
 };
 
 // Returns a callback that finishes the call with the rows, or with the error.

@@ -18,7 +18,7 @@ struct LogOptions {
   std::optional<int64_t> limit_bytes;
 };
 
-// Returns the request. It always asks for the kubelet's timestamps.
+// Returns the request. It always requests the kubelet's timestamps.
 kube::HttpRequest LogRequest(const kube::ObjectKey& pod, const LogOptions& options);
 
 }  // namespace espalier::ctl::logs

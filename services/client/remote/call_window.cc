@@ -13,11 +13,11 @@ namespace {
 // State of one query. Each call in flight holds a reference to it.
 class CallWindow : public std::enable_shared_from_this<CallWindow> {
  public:
-  CallWindow(rpc::Callee callee, PiecewiseRequest question, Deadline deadline, sampler::DoneStatus done)
-      : callee_(std::move(callee)), question_(std::move(question)), deadline_(deadline), done_(std::move(done)) {}
+  CallWindow(rpc::Callee callee, PiecewiseRequest request, Deadline deadline, sampler::DoneStatus done)
+      : callee_(std::move(callee)), request_(std::move(request)), deadline_(deadline), done_(std::move(done)) {}
 
   void Start(size_t max_in_flight) {
-    const size_t first_pieces = std::min(max_in_flight, question_.num_pieces);
+    const size_t first_pieces = std::min(max_in_flight, request_.num_pieces);
     if (first_pieces == 0) return done_(Status());
     {
       MutexLock lock(&mutex_);
@@ -28,15 +28,15 @@ class CallWindow : public std::enable_shared_from_this<CallWindow> {
 
  private:
   void Request(size_t piece) {
-    rpc::CallWithRetries(callee_, question_.method, question_.request_of(piece), deadline_,
+    rpc::CallWithRetries(callee_, request_.method, request_.request_of(piece), deadline_,
                          [self = shared_from_this(), piece](Result<grpc::ByteBuffer> reply) {
-                           self->OnReply(reply.ok() ? self->question_.take_reply(piece, *reply)
+                           self->OnReply(reply.ok() ? self->request_.take_reply(piece, *reply)
                                                     : self->HandleError(piece, reply.status()));
                          });
   }
 
   Status HandleError(size_t piece, const Status& error) const {
-    return question_.take_error ? question_.take_error(piece, error) : error;
+    return request_.take_error ? request_.take_error(piece, error) : error;
   }
 
   void OnReply(const Status& status) ABSL_LOCKS_EXCLUDED(mutex_) {
@@ -45,17 +45,17 @@ class CallWindow : public std::enable_shared_from_this<CallWindow> {
     {
       MutexLock lock(&mutex_);
       if (first_error_.ok()) first_error_ = status;
-      const bool requests_more = first_error_.ok() && next_piece_ < question_.num_pieces;
+      const bool requests_more = first_error_.ok() && next_piece_ < request_.num_pieces;
       if (!requests_more && --in_flight_ > 0) return;
-      next = requests_more ? next_piece_++ : question_.num_pieces;
+      next = requests_more ? next_piece_++ : request_.num_pieces;
       outcome = first_error_;
     }
-    if (next < question_.num_pieces) return Request(next);
+    if (next < request_.num_pieces) return Request(next);
     done_(std::move(outcome));
   }
 
   const rpc::Callee callee_;
-  const PiecewiseRequest question_;
+  const PiecewiseRequest request_;
   const Deadline deadline_;
   const sampler::DoneStatus done_;
   Mutex mutex_;
@@ -66,9 +66,9 @@ class CallWindow : public std::enable_shared_from_this<CallWindow> {
 
 }  // namespace
 
-void RequestInPieces(rpc::Callee callee, PiecewiseRequest question, size_t max_in_flight, Deadline deadline,
+void RequestInPieces(rpc::Callee callee, PiecewiseRequest request, size_t max_in_flight, Deadline deadline,
                      sampler::DoneStatus done) {
-  std::make_shared<CallWindow>(std::move(callee), std::move(question), deadline, std::move(done))->Start(max_in_flight);
+  std::make_shared<CallWindow>(std::move(callee), std::move(request), deadline, std::move(done))->Start(max_in_flight);
 }
 
 }  // namespace espalier::client

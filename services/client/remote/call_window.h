@@ -24,7 +24,7 @@ struct PiecewiseRequest {
 // Requests all pieces, at most `max_in_flight` (positive) at a time. Calls `done` exactly once, when no call is in
 // flight any more: with OK if take_reply or take_error succeeded for every piece, otherwise with the first error. After
 // an error no further piece is requested.
-void RequestInPieces(rpc::Callee callee, PiecewiseRequest question, size_t max_in_flight, Deadline deadline,
+void RequestInPieces(rpc::Callee callee, PiecewiseRequest request, size_t max_in_flight, Deadline deadline,
                      sampler::DoneStatus done);
 
 }  // namespace espalier::client

@@ -23,7 +23,7 @@ constexpr size_t kGuessedRowBytes = size_t{16} << 10;
 
 // State shared by all calls of a query.
 struct EdgeRowsGather {
-  const EdgeRowsQuery question;
+  const EdgeRowsQuery row_query;
   std::vector<Tensor> pieces;  // in the order of the edges
 };
 
@@ -68,21 +68,21 @@ void ReadRange(const std::shared_ptr<EdgeRowsGather>& gather, const EdgeRange& r
   PiecewiseRequest requested{.method = kGatherEdgeRows, .num_pieces = range.num_pieces()};
   gather->pieces.resize(num_before + requested.num_pieces);
   requested.request_of = [gather, range](size_t piece) {
-    const Tensor ids = messages::WideIdTensor(range.Piece(gather->question.edges, piece));
-    return rpc::EncodeFrame(gather->question.header, std::span(&ids, 1));
+    const Tensor ids = messages::WideIdTensor(range.Piece(gather->row_query.edges, piece));
+    return rpc::EncodeFrame(gather->row_query.header, std::span(&ids, 1));
   };
   requested.take_reply = [gather, range, num_before](size_t piece, const grpc::ByteBuffer& reply) -> Status {
     Tensor& rows = gather->pieces[num_before + piece];
-    ASSIGN_OR_RETURN(rows, DecodeEdgeRows(reply, range.Piece(gather->question.edges, piece).size()));
+    ASSIGN_OR_RETURN(rows, DecodeEdgeRows(reply, range.Piece(gather->row_query.edges, piece).size()));
     return num_before == 0 ? Status() : CheckRowsAreAlike(gather->pieces.front(), rows);
   };
-  const EdgeRowsQuery& question = gather->question;
-  RequestInPieces(question.callee, std::move(requested), question.calls_in_flight, deadline, std::move(done));
+  const EdgeRowsQuery& row_query = gather->row_query;
+  RequestInPieces(row_query.callee, std::move(requested), row_query.calls_in_flight, deadline, std::move(done));
 }
 
 Result<Tensor> JoinRows(EdgeRowsGather& gather) {
   if (gather.pieces.size() == 1) return std::move(gather.pieces.front());
-  RowPieces rows(gather.question.edges.size());
+  RowPieces rows(gather.row_query.edges.size());
   for (Tensor& piece : gather.pieces) RETURN_IF_ERROR(rows.Add(std::exchange(piece, Tensor())));
   return rows.Take();
 }
@@ -90,13 +90,13 @@ Result<Tensor> JoinRows(EdgeRowsGather& gather) {
 // Reads the remaining edges with as many rows per call as the size of the first rows allows.
 void ReadRemaining(const std::shared_ptr<EdgeRowsGather>& gather, size_t num_first, Deadline deadline,
                    const sampler::Done<Tensor>& done) {
-  const EdgeRowsQuery& question = gather->question;
-  const size_t num_edges = question.edges.size();
+  const EdgeRowsQuery& row_query = gather->row_query;
+  const size_t num_edges = row_query.edges.size();
   if (num_first == num_edges) return done(JoinRows(*gather));
   const size_t row_bytes = std::max<size_t>(1, gather->pieces.front().row_bytes());
   const EdgeRange others{.first = num_first,
                          .last = num_edges,
-                         .rows_per_call = std::max<size_t>(1, question.reply_bytes_per_call / row_bytes)};
+                         .rows_per_call = std::max<size_t>(1, row_query.reply_bytes_per_call / row_bytes)};
   ReadRange(gather, others, deadline,
             [gather, done](const Status& status) { done(status.ok() ? JoinRows(*gather) : Result<Tensor>(status)); });
 }
@@ -115,10 +115,10 @@ void ReadFirst(const std::shared_ptr<EdgeRowsGather>& gather, size_t num_first, 
 
 }  // namespace
 
-void RequestEdgeRows(EdgeRowsQuery question, Deadline deadline, sampler::Done<Tensor> done) {
+void RequestEdgeRows(EdgeRowsQuery row_query, Deadline deadline, sampler::Done<Tensor> done) {
   const size_t num_first =
-      std::min(question.edges.size(), std::max<size_t>(1, question.reply_bytes_per_call / kGuessedRowBytes));
-  const auto gather = std::make_shared<EdgeRowsGather>(EdgeRowsGather{.question = std::move(question), .pieces = {}});
+      std::min(row_query.edges.size(), std::max<size_t>(1, row_query.reply_bytes_per_call / kGuessedRowBytes));
+  const auto gather = std::make_shared<EdgeRowsGather>(EdgeRowsGather{.row_query = std::move(row_query), .pieces = {}});
   ReadFirst(gather, num_first, deadline, std::move(done));
 }
 

@@ -70,16 +70,16 @@ void RemoteEmbeddings::Read(const sampler::TensorId& embedding, uint64_t version
   *header.mutable_embedding() = ToProto(embedding);
   header.set_version(version);
   header.set_row_bytes(sink.row_bytes);
-  PiecewiseRequest question{.method = kReadEmbedding, .num_pieces = NumPieces(rows.size(), rows_per_call)};
-  question.request_of = [header, rows, rows_per_call](size_t piece) {
+  PiecewiseRequest query{.method = kReadEmbedding, .num_pieces = NumPieces(rows.size(), rows_per_call)};
+  query.request_of = [header, rows, rows_per_call](size_t piece) {
     const Tensor ids = messages::LocalIdTensor(Piece(rows, piece, rows_per_call));
     return rpc::EncodeFrame(header, std::span(&ids, 1));
   };
-  question.take_reply = [sink, rows, rows_per_call](size_t piece, const grpc::ByteBuffer& reply) {
+  query.take_reply = [sink, rows, rows_per_call](size_t piece, const grpc::ByteBuffer& reply) {
     return PlaceRows<tensor::v1::ReadEmbeddingResponse>(
         reply, sink, sink.positions.subspan(piece * rows_per_call, Piece(rows, piece, rows_per_call).size()));
   };
-  RequestInPieces(peer_, std::move(question), options_.calls_in_flight, deadline, std::move(done));
+  RequestInPieces(peer_, std::move(query), options_.calls_in_flight, deadline, std::move(done));
 }
 
 void RemoteEmbeddings::Push(const sampler::TensorId& embedding, sampler::GradientPiece piece, Deadline deadline,
@@ -104,8 +104,8 @@ void RemoteEmbeddings::Push(const sampler::TensorId& embedding, sampler::Gradien
   header.set_num_pieces(static_cast<uint32_t>(num_pieces));
   header.set_learning_rate(piece.learning_rate);
 
-  PiecewiseRequest question{.method = kPushGradients, .num_pieces = num_pieces};
-  question.request_of = [header, whole = std::move(piece), rows_per_call](size_t number) {
+  PiecewiseRequest query{.method = kPushGradients, .num_pieces = num_pieces};
+  query.request_of = [header, whole = std::move(piece), rows_per_call](size_t number) {
     const std::span<const LocalRowId> rows = Piece(std::span<const LocalRowId>(whole.rows), number, rows_per_call);
     tensor::v1::PushGradientsRequest request = header;
     request.set_piece(static_cast<uint32_t>(number));
@@ -115,8 +115,8 @@ void RemoteEmbeddings::Push(const sampler::TensorId& embedding, sampler::Gradien
                                            bytes, std::make_shared<Tensor>(whole.gradients))};
     return rpc::EncodeFrame(std::move(request), tensors);
   };
-  question.take_reply = [](size_t, const grpc::ByteBuffer&) { return Status(); };
-  RequestInPieces(peer_, std::move(question), options_.calls_in_flight, deadline, std::move(done));
+  query.take_reply = [](size_t, const grpc::ByteBuffer&) { return Status(); };
+  RequestInPieces(peer_, std::move(query), options_.calls_in_flight, deadline, std::move(done));
 }
 
 void RemoteEmbeddings::Drop(const sampler::TensorId& embedding, Deadline deadline, sampler::DoneStatus done) {

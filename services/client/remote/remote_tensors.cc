@@ -130,16 +130,16 @@ void RemoteTensors::Read(const sampler::TensorId& tensor, std::span<const LocalR
   *header.mutable_identity() = options_.identity();
   *header.mutable_tensor() = ToProto(tensor);
   header.set_row_bytes(sink.row_bytes);
-  PiecewiseRequest question{.method = kRead, .num_pieces = NumPieces(rows.size(), rows_per_call)};
-  question.request_of = [header, rows, rows_per_call](size_t piece) {
+  PiecewiseRequest query{.method = kRead, .num_pieces = NumPieces(rows.size(), rows_per_call)};
+  query.request_of = [header, rows, rows_per_call](size_t piece) {
     const Tensor ids = messages::LocalIdTensor(Piece(rows, piece, rows_per_call));
     return rpc::EncodeFrame(header, std::span(&ids, 1));
   };
-  question.take_reply = [sink, rows, rows_per_call](size_t piece, const grpc::ByteBuffer& reply) {
+  query.take_reply = [sink, rows, rows_per_call](size_t piece, const grpc::ByteBuffer& reply) {
     return PlaceRows<tensor::v1::ReadResponse>(
         reply, sink, sink.positions.subspan(piece * rows_per_call, Piece(rows, piece, rows_per_call).size()));
   };
-  RequestInPieces(peer_, std::move(question), options_.calls_in_flight, deadline, std::move(done));
+  RequestInPieces(peer_, std::move(query), options_.calls_in_flight, deadline, std::move(done));
 }
 
 void RemoteTensors::Write(const sampler::TensorId& tensor, sampler::RowWrite write, std::vector<LocalRowId> rows,
@@ -156,9 +156,9 @@ void RemoteTensors::Write(const sampler::TensorId& tensor, sampler::RowWrite wri
 
   // A piece gets its number when it is first sent, so that the server tracks few pending changes.
   const auto sequences = std::make_shared<std::vector<uint64_t>>(num_pieces);  // by piece; 0: not sent yet
-  PiecewiseRequest question{.method = kWrite, .num_pieces = num_pieces};
-  question.request_of = [header, rows = std::move(rows), values, rows_per_call, changes = changes_,
-                         sequences](size_t piece) {
+  PiecewiseRequest query{.method = kWrite, .num_pieces = num_pieces};
+  query.request_of = [header, rows = std::move(rows), values, rows_per_call, changes = changes_,
+                      sequences](size_t piece) {
     const std::span<const LocalRowId> of_piece = Piece(rows, piece, rows_per_call);
     tensor::v1::WriteRequest request = header;
     *request.mutable_change() = changes->Begin();
@@ -170,12 +170,12 @@ void RemoteTensors::Write(const sampler::TensorId& tensor, sampler::RowWrite wri
                               Tensor::Wrap(values.dtype(), std::move(shape), bytes, std::make_shared<Tensor>(values))};
     return rpc::EncodeFrame(std::move(request), tensors);
   };
-  question.take_reply = [changes = changes_, sequences](size_t piece, const grpc::ByteBuffer&) {
+  query.take_reply = [changes = changes_, sequences](size_t piece, const grpc::ByteBuffer&) {
     changes->End((*sequences)[piece]);
     return Status();
   };
   const size_t calls_in_flight = write == sampler::RowWrite::kAssign ? options_.calls_in_flight : 1;
-  RequestInPieces(peer_, std::move(question), calls_in_flight, deadline,
+  RequestInPieces(peer_, std::move(query), calls_in_flight, deadline,
                   [changes = changes_, sequences, done = std::move(done)](Status status) {
                     for (const uint64_t sequence : *sequences) changes->End(sequence);  // of failed pieces
                     done(std::move(status));

@@ -124,9 +124,9 @@ class EdgeSplitTest : public ::testing::TestWithParam<EdgeSplitCase> {
 
 TEST_P(EdgeSplitTest, EvenSharesOfASplitAreItsPairsInTheUsersOrder) {
   const graph::EdgePairs& train = source_.edge_splits.at("links").at(kSplitType.value).train;
-  for (const uint64_t question : {uint64_t{7}, kEdgesPerRequest}) {
+  for (const uint64_t query : {uint64_t{7}, kEdgesPerRequest}) {
     const std::vector<EdgeShare> shares = Shares([&](const DistGraph& graph) {
-      return EdgeSplit(graph, kSplitType, "links", kTrainPart, {.edges_per_request = question});
+      return EdgeSplit(graph, kSplitType, "links", kTrainPart, {.edges_per_request = query});
     });
     ExpectEven(shares);
     std::vector<uint64_t> sources, destinations;  // original ids
@@ -268,8 +268,8 @@ TEST(EdgeSplitErrorTest, SaysWhatIsWrong) {
   context.session.addresses = served.addresses();
   const auto graph = DistGraph::Open(context);
   ASSERT_TRUE(graph.ok()) << graph.status().ToString();
-  const auto split = [&](EdgeTypeId type, const std::string& name, uint64_t question) {
-    return EdgeSplit(**graph, type, name, kTrainPart, {.edges_per_request = question}).status();
+  const auto split = [&](EdgeTypeId type, const std::string& name, uint64_t query) {
+    return EdgeSplit(**graph, type, name, kTrainPart, {.edges_per_request = query}).status();
   };
   EXPECT_EQ(split(kSplitType, "no-such", 1).code(), StatusCode::kNotFound);
   EXPECT_THAT(split(kSplitType, "no-such", 1).message(), HasSubstr("no-such"));

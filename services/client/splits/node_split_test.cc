@@ -116,8 +116,8 @@ void NodeSplitTest::ExpectAtHome(const std::vector<NodeShare>& shares, const std
 }
 
 TEST_P(NodeSplitTest, EvenSharesAreTheSplitInItsOrder) {
-  for (const uint64_t question : {uint64_t{7}, uint64_t{1} << 20}) {
-    const std::vector<NodeShare> shares = Shares({.nodes_per_request = question});
+  for (const uint64_t query : {uint64_t{7}, uint64_t{1} << 20}) {
+    const std::vector<NodeShare> shares = Shares({.nodes_per_request = query});
     ExpectEven(shares);
     EXPECT_THAT(Joined(shares), ElementsAreArray(nodes_));
   }

@@ -209,13 +209,13 @@ TEST_F(ChangingFunctionsTest, WhatIsMadeAnewUnderTheNameIsLeftAlone) {
   uint64_t changed = 1, other = 2;
   int64_t value = 7;
   const EspalierTensorRows change = {&changed, 1, &value, sizeof(value), ESPALIER_I64};
-  const EspalierTensorRows question = {&other, 1, &value, sizeof(value), ESPALIER_I64};
+  const EspalierTensorRows query = {&other, 1, &value, sizeof(value), ESPALIER_I64};
   ASSERT_TRUE(call.Change(found.number, ESPALIER_ASSIGN, change).ok());
 
   ASSERT_TRUE(DistTensor::Drop(*graph_, RowSpace::Own(10), "x").ok());
   const DistTensor anew = MakeNumbers(*graph_, RowSpace::Own(10), "x");
 
-  EXPECT_EQ(call.Read(found.number, question).code(), StatusCode::kNotFound);
+  EXPECT_EQ(call.Read(found.number, query).code(), StatusCode::kNotFound);
   EXPECT_TRUE(call.Apply().ok());  // as if it had been applied before the drop
   EXPECT_THAT(NumbersIn(anew, 0, 10), Each(0));
 }

@@ -14,7 +14,7 @@
 
 namespace espalier::sampler {
 
-// An edge named by its ends, ordered as a partition searches for it.
+// An edge named by its endpoints, in the order in which a partition searches for it.
 struct EdgeEnds {
   GlobalNodeId destination;
   GlobalNodeId source;
@@ -29,8 +29,8 @@ struct RelationQuery {
   std::span<const int64_t> times = {};   // [destinations] later in-edges are not drawn; empty without draw.time_column
   std::span<const uint64_t> walks = {};  // [destinations] numbers of random walks (WalkKey); empty: none, in any
                                          // relation of the query
-  // In-edges that are drawn as if they were not in the graph: every edge of the relation with these ends, parallel
-  // edges included. Ascending; outlives the call. Excluded before drawing: a full fan-out stays full.
+  // In-edges that are drawn as if they were not in the graph: every edge of the relation with these endpoints,
+  // including parallel edges. Ascending; outlives the call. Excluded before drawing: a full fan-out stays full.
   std::span<const EdgeEnds> excluded = {};
 };
 

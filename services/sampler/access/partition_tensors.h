@@ -22,7 +22,7 @@ struct TensorDescription {
   // Numbers the creations of one register: the upper 32 bits are equal, and later creations have larger numbers. A
   // partition's register starts anew with its process.
   uint64_t creation = 0;
-  uint64_t maker = 0;         // the act of creation: TensorSpec::maker
+  uint64_t maker = 0;         // the creator: TensorSpec::maker
   uint64_t num_own_rows = 0;  // in all partitions; 0 for rows of nodes and edges
   bool is_complete = true;    // set by partition 0 once all partitions have its rows
 };
@@ -40,8 +40,8 @@ class PartitionTensors {
 
   // `creation` 0, for partition 0, which keeps the register of names: creates rows with their first values under the
   // next number or, if the name is taken, returns the tensor that has it; the caller checks whether that fits.
-  // Unavailable while another act creates it; an act that has not called Complete by its deadline has been abandoned,
-  // and its rows are dropped. Otherwise, for the other partitions: creates rows with that number. They replace earlier
+  // Unavailable while another maker creates it. If a maker has not called Complete by its deadline, its rows are
+  // dropped. Otherwise, for the other partitions: creates rows with that number. They replace earlier
   // rows of the register, which partition 0 has dropped. Aborted if later rows have the name, or these have been
   // dropped already; NotFound if rows of another register have it, that is, if partition 0 has lost its part of them.
   //
@@ -56,7 +56,7 @@ class PartitionTensors {
   virtual void Describe(const TensorId& tensor, Deadline deadline, Done<TensorDescription> done) = 0;
   // Drops the tensor. Does nothing if it does not exist or has another creation number.
   virtual void Drop(const TensorId& tensor, Deadline deadline, DoneStatus done) = 0;
-  // Drops the tensor that the act `maker` created if it is not complete; FailedPrecondition if it is.
+  // Drops the tensor that `maker` created if it is not complete; FailedPrecondition if it is.
   virtual void Abandon(const TensorId& tensor, uint64_t maker, Deadline deadline, DoneStatus done) = 0;
 
   // Copies row i to its place in the sink. `rows` outlives the completion.

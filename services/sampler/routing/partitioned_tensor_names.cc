@@ -52,17 +52,17 @@ PartitionedTensors::PartitionedTensors(const graph::PartitionBook& book,
 PartitionedTensors::~PartitionedTensors() {
   MutexLock lock(&drops_->mutex);
   drops_->mutex.AwaitBefore(Deadline::After(kInBackground), [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(drops_->mutex) {
-    return drops_->under_way.empty();
+    return drops_->in_progress.empty();
   });
 }
 
 uint64_t PartitionedTensors::NewMaker() {
-  const uint64_t act = HashCombine(client_, next_act_.fetch_add(1));
-  return act == 0 ? 1 : act;  // 0 means no act
+  const uint64_t maker = HashCombine(client_, next_maker_.fetch_add(1));
+  return maker == 0 ? 1 : maker;  // 0 means no maker
 }
 
 std::string PartitionedTensors::AnonymousName() {
-  return "anonymous-" + ToHex(client_) + "-" + std::to_string(next_act_.fetch_add(1));
+  return "anonymous-" + ToHex(client_) + "-" + std::to_string(next_maker_.fetch_add(1));
 }
 
 std::vector<PartitionId> PartitionedTensors::Others() const {
@@ -228,11 +228,11 @@ std::shared_ptr<const void> PartitionedTensors::MarkDrop(const TensorId& tensor)
   const auto name = NameKey(tensor);
   {
     MutexLock lock(&drops_->mutex);
-    drops_->under_way.insert(name);
+    drops_->in_progress.insert(name);
   }
   return {nullptr, [drops = drops_, name](const void*) {
             MutexLock lock(&drops->mutex);
-            drops->under_way.erase(drops->under_way.find(name));
+            drops->in_progress.erase(drops->in_progress.find(name));
           }};
 }
 
@@ -240,7 +240,7 @@ void PartitionedTensors::WaitForDrops(const TensorId& tensor, Deadline deadline)
   const auto name = NameKey(tensor);
   MutexLock lock(&drops_->mutex);
   drops_->mutex.AwaitBefore(
-      deadline, [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(drops_->mutex) { return !drops_->under_way.contains(name); });
+      deadline, [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(drops_->mutex) { return !drops_->in_progress.contains(name); });
 }
 
 void PartitionedTensors::DropLater(const TensorId& tensor) {
@@ -248,8 +248,8 @@ void PartitionedTensors::DropLater(const TensorId& tensor) {
   std::vector<std::shared_ptr<PartitionAccess>> others(partitions_.begin() + 1, partitions_.end());
   const Deadline deadline = Deadline::After(kInBackground);
   partitions_[0]->tensors().Drop(
-      tensor, deadline, [others = std::move(others), tensor, deadline, under_way = MarkDrop(tensor)](const Status&) {
-        for (const auto& other : others) other->tensors().Drop(tensor, deadline, [under_way](const Status&) {});
+      tensor, deadline, [others = std::move(others), tensor, deadline, in_progress = MarkDrop(tensor)](const Status&) {
+        for (const auto& other : others) other->tensors().Drop(tensor, deadline, [in_progress](const Status&) {});
       });
 }
 
@@ -261,11 +261,11 @@ void PartitionedTensors::AbandonLater(const TensorSpec& spec, uint64_t creation)
   tensor.creation = creation;
   partitions_[0]->tensors().Abandon(
       tensor, spec.maker, deadline,
-      [others = std::move(others), tensor, deadline, under_way = MarkDrop(tensor)](const Status& abandoned) {
+      [others = std::move(others), tensor, deadline, in_progress = MarkDrop(tensor)](const Status& abandoned) {
         // FailedPrecondition: the tensor is complete after all, and another client may have found it. After other
         // errors the outcome is unknown; then the rows stay until the name is created anew or the incarnation ends.
         if (!abandoned.ok()) return;
-        for (const auto& other : others) other->tensors().Drop(tensor, deadline, [under_way](const Status&) {});
+        for (const auto& other : others) other->tensors().Drop(tensor, deadline, [in_progress](const Status&) {});
       });
 }
 

@@ -18,7 +18,7 @@ namespace espalier::sampler {
 
 // A tensor that has been created or found, with everything needed to use it.
 struct TensorHandle {
-  TensorId id;  // includes the creation: a tensor created anew under the name is another one
+  TensorId id;  // includes the creation number: a tensor that is dropped and created again has another one
   DType dtype = DType::kF32;
   std::vector<int64_t> row_shape;
   bool made_by_this = false;  // whether the call that returned the handle created the tensor
@@ -81,7 +81,7 @@ class PartitionedTensors {
   // Names with drops in the background, one entry per drop. Shared with the callbacks.
   struct Drops {
     Mutex mutex;
-    std::multiset<std::pair<RowSpace, std::string>> under_way ABSL_GUARDED_BY(mutex);
+    std::multiset<std::pair<RowSpace, std::string>> in_progress ABSL_GUARDED_BY(mutex);
   };
 
   uint64_t NewMaker();
@@ -110,7 +110,7 @@ class PartitionedTensors {
   std::vector<bool> answers_in_process_;  // by partition
   const uint64_t client_;                 // random; no result depends on it
   const std::shared_ptr<Drops> drops_ = std::make_shared<Drops>();
-  std::atomic<uint64_t> next_act_{0};  // atomic, because any thread creates
+  std::atomic<uint64_t> next_maker_{0};  // atomic, because any thread creates
 };
 
 }  // namespace espalier::sampler
