@@ -1,5 +1,5 @@
-// Answers of the API server about a job that one reconcile keeps for the next, besides the caches, because they cost
-// requests. All of them may be lost; they are requested again.
+// A cache of the API server's responses about a job that the informers do not cover, so that each reconcile does not
+// request them again. Lost entries are requested again.
 #pragma once
 
 #include <functional>

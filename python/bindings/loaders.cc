@@ -89,7 +89,7 @@ class LoaderOf final : public Loader {
   const std::unique_ptr<DataLoader> loader_;
 };
 
-// What loaders of nodes and of edges have in common, as Python gives it.
+// The settings that loaders of nodes and of edges have in common, as passed by Python.
 struct LoaderSettings {
   uint64_t batch_size = 1;
   bool shuffle = true, drop_last = false;

@@ -33,8 +33,8 @@ Status FindMeasure(const job::Training& training, const GraphAccess& graph, Part
   return steps.ok() || !parts->unmeasurable.empty() ? Status() : steps.status();
 }
 
-// Removes features that a node type without nodes lacks: such a type may lack the columns that the document names, and
-// has no features for the model then.
+// Removes features that a node type without nodes lacks: such a type may lack the columns that the document names. The
+// model then gets no features of it.
 job::Training WithoutAbsentFeatures(job::Training training, const GraphAccess& graph) {
   const auto& columns = graph.rows.columns();
   for (job::Input& input : training.inputs) {
