@@ -13,7 +13,7 @@ namespace {
 constexpr RetryPolicy kBackoff{.initial_delay = std::chrono::milliseconds(800), .max_delay = std::chrono::seconds(30)};
 
 // Returns true if the same watch may succeed later, because the error is not about the version it starts from.
-bool IsPassing(StatusCode code) {
+bool IsTemporary(StatusCode code) {
   switch (code) {
     case StatusCode::kUnavailable:
     case StatusCode::kResourceExhausted:
@@ -48,8 +48,8 @@ void Reflector::Fail() { delay_ = DelayBefore(++num_failures_, kBackoff, jitter_
 // A server may drop an old version at any time, which needs no delay. If it also drops the version of a new list, the
 // server has a problem, and the delay grows.
 void Reflector::Expire() {
-  if (has_listed_anew_) return Fail();
-  has_listed_anew_ = true;
+  if (has_relisted_) return Fail();
+  has_relisted_ = true;
   delay_ = std::chrono::milliseconds(0);
 }
 
@@ -64,14 +64,14 @@ void Reflector::OnListed(const std::string& resource_version) {
 void Reflector::OnListFailed() { Fail(); }
 
 void Reflector::OnWatchFailed(const Status& status) {
-  if (!IsPassing(status.code())) state_ = State::kMustList;
+  if (!IsTemporary(status.code())) state_ = State::kMustList;
   status.code() == StatusCode::kOutOfRange ? Expire() : Fail();
 }
 
 bool Reflector::OnEvent(const kube::WatchEvent& event) {
   if (event.type == kube::WatchEventType::kError) {
     const Status status = kube::ToStatus(kube::ApiErrorOfStatusObject(event.object));
-    if (!IsPassing(status.code()) || ++num_error_events_ >= kMaxErrorEvents) {
+    if (!IsTemporary(status.code()) || ++num_error_events_ >= kMaxErrorEvents) {
       state_ = State::kMustList;
       num_error_events_ = 0;
     }
@@ -93,7 +93,7 @@ void Reflector::OnWatchEnded(const Status& how, std::chrono::nanoseconds lasted,
   // A watch that lasted long enough resets the failures before its end is evaluated.
   if (lasted >= kHealthyWatch && !is_garbled) {
     num_failures_ = 0;
-    has_listed_anew_ = false;
+    has_relisted_ = false;
   }
   if (std::exchange(ended_by_error_event_, false)) return std::exchange(expired_, false) ? Expire() : Fail();
   num_garbled_watches_ = is_garbled ? num_garbled_watches_ + 1 : 0;

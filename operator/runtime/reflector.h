@@ -83,11 +83,11 @@ class Reflector {
   std::string resource_version_;
   bool is_in_order_ = true;  // events of this watch are ordered by version
   bool ended_by_error_event_ = false;
-  bool expired_ = false;          // the ERROR event was a 410
-  bool has_listed_anew_ = false;  // after an expired version, and no watch has been healthy since
-  int num_error_events_ = 0;      // in a row
-  int num_garbled_watches_ = 0;   // in a row
-  int num_failures_ = 0;          // since the last healthy watch
+  bool expired_ = false;         // the ERROR event was a 410
+  bool has_relisted_ = false;    // after an expired version, and no watch has been healthy since
+  int num_error_events_ = 0;     // in a row
+  int num_garbled_watches_ = 0;  // in a row
+  int num_failures_ = 0;         // since the last healthy watch
   std::chrono::milliseconds delay_{0};
   PhiloxStream jitter_;
 };

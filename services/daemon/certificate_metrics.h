@@ -1,4 +1,4 @@
-// When this process's certificate runs out, as its file says at each scrape.
+// The metric with the expiry time of this process's certificate, read from its file at each scrape.
 #pragma once
 
 #include <memory>

@@ -41,7 +41,7 @@ TEST(GetTest, OtherCodesAreErrors) {
   Server server;
   const Status status = Get(server.url + "/nothing", 100, Soon()).status();
   EXPECT_EQ(status.code(), StatusCode::kUnavailable);
-  EXPECT_THAT(status.message(), testing::HasSubstr("answered 404"));
+  EXPECT_THAT(status.message(), testing::HasSubstr("responded with status 404"));
 }
 
 TEST(GetTest, NobodyListening) {

@@ -1,6 +1,7 @@
 // Streaming: restreamed linear deterministic greedy (Stanton, Kliot, "Streaming graph partitioning for large
 // distributed graphs", KDD 2012; Nishimura, Ugander, "Restreaming graph partitioning", KDD 2013). Nodes are visited in
-// a seeded order. Each goes to the partition with the largest product of its neighbors there and the free capacity.
+// a seeded order. Each goes to the partition with the largest product of the number of its neighbors there and the
+// free capacity.
 // Later passes repeat this with the neighbors' partitions of the pass before. Besides the adjacency, its state is
 // O(nodes), and its integers have 64 bits, so it handles graphs that exceed the limits of METIS.
 #include <algorithm>

@@ -53,7 +53,7 @@ Result<Tensor> PartitionedGraph::FindEdges(EdgeTypeId type, std::span<const Glob
   for (size_t k = 0; k < requested.size(); ++k) {
     const std::vector<uint32_t>& places = route->places[requested[k].value];
     if (static_cast<size_t>(answers[k].num_elements()) != 2 * places.size()) {
-      return Internal("partition " + std::to_string(requested[k].value) + " answered " + answers[k].ToString() +
+      return Internal("partition " + std::to_string(requested[k].value) + " returned " + answers[k].ToString() +
                       " as the ends of " + std::to_string(places.size()) + " edges");
     }
     for (size_t i = 0; i < places.size(); ++i) {

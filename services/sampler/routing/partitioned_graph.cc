@@ -60,7 +60,7 @@ uint64_t FindPlace(const SeedQuery& query, uint64_t position) {
 
 Status CheckCount(const Tensor& answer, size_t expected, PartitionId partition) {
   if (static_cast<size_t>(answer.num_elements()) == expected) return {};
-  return Internal("partition " + std::to_string(partition.value) + " answered " + answer.ToString() + " to " +
+  return Internal("partition " + std::to_string(partition.value) + " returned " + answer.ToString() + " to " +
                   std::to_string(expected) + " questions");
 }
 

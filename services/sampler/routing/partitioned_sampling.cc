@@ -50,7 +50,7 @@ class IdReader {
   uint64_t largest_ = 0;
 };
 
-struct Asked {
+struct HopRequests {
   std::vector<PartitionId> partitions;
   std::vector<PartitionHopQuery> queries;  // one for each of `partitions`
 };
@@ -68,7 +68,8 @@ std::vector<std::vector<T>> SplitByOwner(const OwnerRoute& route, std::span<cons
 }
 
 // Adds each excluded edge to the query of the partition that owns its destination, in unchanged order.
-void AddExclusions(const RelationQuery& relation, const graph::PartitionBook& book, Asked& requested, size_t index) {
+void AddExclusions(const RelationQuery& relation, const graph::PartitionBook& book, HopRequests& requested,
+                   size_t index) {
   if (relation.excluded.empty()) return;
   const NodeTypeId type = book.schema().DestinationOf(relation.edge_type);
   std::vector<PartitionRelationQuery*> query_of(book.num_partitions(), nullptr);
@@ -84,9 +85,9 @@ void AddExclusions(const RelationQuery& relation, const graph::PartitionBook& bo
   }
 }
 
-Asked MakeQueries(const HopQuery& query, std::vector<OwnerRoute>& routes, const graph::PartitionBook& book) {
+HopRequests MakeQueries(const HopQuery& query, std::vector<OwnerRoute>& routes, const graph::PartitionBook& book) {
   const uint32_t num_partitions = book.num_partitions();
-  Asked requested;
+  HopRequests requested;
   std::vector<std::vector<std::vector<int64_t>>> times;   // [relation][partition]
   std::vector<std::vector<std::vector<uint64_t>>> walks;  // likewise
   for (size_t r = 0; r < query.relations.size(); ++r) {
@@ -131,17 +132,17 @@ Status CheckExclusions(const RelationQuery& relation, const graph::PartitionBook
 Status CheckAnswer(const PartitionRelationSample& answer, size_t num_destinations, bool want_edge_ids) {
   const auto is_ids = [](const Tensor& t) { return t.dtype() == DType::kU32 || t.dtype() == DType::kU64; };
   if (answer.counts.dtype() != DType::kU32 || static_cast<size_t>(answer.counts.num_elements()) != num_destinations) {
-    return Internal("sampling answered counts " + answer.counts.ToString() + ", expected U32 [" +
+    return Internal("sampling returned counts " + answer.counts.ToString() + ", expected U32 [" +
                     std::to_string(num_destinations) + "]");
   }
   uint64_t total = 0;
   for (const uint32_t count : answer.counts.values<uint32_t>()) total += count;
   if (!is_ids(answer.sources) || static_cast<uint64_t>(answer.sources.num_elements()) != total) {
-    return Internal("sampling answered sources " + answer.sources.ToString() + ", expected " + std::to_string(total) +
+    return Internal("sampling returned sources " + answer.sources.ToString() + ", expected " + std::to_string(total) +
                     " ids");
   }
   if (want_edge_ids && (!is_ids(answer.edge_ids) || static_cast<uint64_t>(answer.edge_ids.num_elements()) != total)) {
-    return Internal("sampling answered edge ids " + answer.edge_ids.ToString() + ", expected " + std::to_string(total) +
+    return Internal("sampling returned edge ids " + answer.edge_ids.ToString() + ", expected " + std::to_string(total) +
                     " ids");
   }
   return {};
@@ -149,7 +150,7 @@ Status CheckAnswer(const PartitionRelationSample& answer, size_t num_destination
 
 Status CheckLargest(uint64_t largest, uint64_t bound, const char* what) {
   if (largest < bound) return {};
-  return Internal(std::string("sampling answered ") + what + " " + std::to_string(largest) + " of " +
+  return Internal(std::string("sampling returned ") + what + " " + std::to_string(largest) + " of " +
                   std::to_string(bound));
 }
 
@@ -159,7 +160,7 @@ struct AnswerCursor {
   IdReader edge_ids;
 };
 
-// Merges the responses of the asked partitions into the order of the destinations.
+// Merges the responses of the requested partitions into the order of the destinations.
 Result<RelationSample> Merge(const HopQuery& query, size_t relation, const OwnerRoute& route,
                              const std::vector<PartitionId>& requested, const std::vector<PartitionHopSample>& answers,
                              const graph::PartitionBook& book) {
@@ -217,8 +218,8 @@ Result<HopSample> PartitionedGraph::SampleInEdges(const HopQuery& query, Deadlin
     RETURN_IF_ERROR(CheckExclusions(relation, book()));
     routes.push_back(RouteToOwners(book().NodeFirst(destination_type), relation.destinations));
   }
-  Asked requested = MakeQueries(query, routes, book());
-  std::vector<std::vector<size_t>> num_destinations;  // [asked][relation]
+  HopRequests requested = MakeQueries(query, routes, book());
+  std::vector<std::vector<size_t>> num_destinations;  // [requested][relation]
   for (const PartitionHopQuery& part : requested.queries) {
     num_destinations.emplace_back();
     for (const PartitionRelationQuery& relation : part.relations) {
@@ -233,14 +234,14 @@ Result<HopSample> PartitionedGraph::SampleInEdges(const HopQuery& query, Deadlin
   ASSIGN_OR_RETURN(const std::vector<PartitionHopSample> answers, fan_out->Wait(deadline));
 
   for (size_t k = 0; k < answers.size(); ++k) {
-    const std::string who = "partition " + std::to_string(requested.partitions[k].value);
+    const std::string name = "partition " + std::to_string(requested.partitions[k].value);
     if (answers[k].relations.size() != query.relations.size()) {
-      return Internal(who + ": sampling answered " + std::to_string(answers[k].relations.size()) + " relations of " +
+      return Internal(name + ": sampling returned " + std::to_string(answers[k].relations.size()) + " relations of " +
                       std::to_string(query.relations.size()));
     }
     for (size_t r = 0; r < query.relations.size(); ++r) {
       Status status = CheckAnswer(answers[k].relations[r], num_destinations[k][r], query.want_edge_ids);
-      if (!status.ok()) return std::move(status).While(who);
+      if (!status.ok()) return std::move(status).While(name);
     }
   }
   HopSample hop;

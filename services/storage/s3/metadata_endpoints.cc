@@ -41,7 +41,7 @@ Result<std::string> Ask(http::Transport& transport, http::Request request, Deadl
   request.proxy = http::ProxyUse::kNone;
   ASSIGN_OR_RETURN(http::Response response, transport.Send(request, {.deadline = deadline}));
   if (response.status == 200) return std::move(response.body);
-  const std::string message = "the endpoint answered " + std::to_string(response.status);
+  const std::string message = "the endpoint responded with status " + std::to_string(response.status);
   const bool is_transient = response.status >= 500 || response.status == 429;
   return Status(is_transient ? StatusCode::kUnavailable : StatusCode::kPermissionDenied, message);
 }
