@@ -50,8 +50,8 @@ Outcome Import(const ImportFlags& flags) {
   if (!written.ok()) return Fail(written);
   progress.End("done in " + terminal::DurationText(timer.Seconds()));
   if (flags.out.json) return Done(SummaryAsJson(*graph, flags.output, &changes, warnings));
-  const graph::EdgeChanges* const said = ChangesEdges(flags.source) ? &changes : nullptr;
-  return Done(flags.out.quiet ? "" : SummaryAsText(*graph, flags.output, said, warnings));
+  const graph::EdgeChanges* const reported_changes = ChangesEdges(flags.source) ? &changes : nullptr;
+  return Done(flags.out.quiet ? "" : SummaryAsText(*graph, flags.output, reported_changes, warnings));
 }
 
 }  // namespace

@@ -124,7 +124,7 @@ Result<LocalFile> PartitionCopies::Copy(const std::string& key, const FileEntry&
   storage::CachedFileRequest request = {
       .name = place.filename().string(), .size_bytes = file.size_bytes, .is_good = nullptr, .fill = nullptr};
   request.stop_requested = options_.stop_requested;
-  if (options_.checksums == Checksums::kCompareOnce) request.look = storage::Look::kOncePerUse;
+  if (options_.checksums == Checksums::kCompareOnce) request.verify = storage::VerifyWhen::kOncePerUse;
   if (options_.checksums != Checksums::kSkip) {
     request.is_good = [&](const std::string& path) { return IsGoodCopy(file, path, options_); };
   }

@@ -212,7 +212,7 @@ void CompareEdgeSplits(const LoadedPartitioning& loaded, const graph::SourceGrap
         report->Add(EdgePartName(loaded, split, part) + ": its edges are not the source's");
       } else if (!PositionsMatch(loaded, split, part, of_source)) {
         report->Add(EdgePartName(loaded, split, part) +
-                    ": of several edges with the same ends, it selects others than the source");
+                    ": it selects other edges than the source, of several edges with the same endpoints");
       }
     }
   }

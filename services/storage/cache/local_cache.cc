@@ -85,7 +85,7 @@ Result<std::shared_ptr<CacheEntry>> LocalCache::Pin(const std::string& name, Dea
 Result<std::string> CacheEntry::GetOrMake(const CachedFileRequest& request, Deadline deadline) {
   RETURN_IF_ERROR(CheckKey(request.name));
   const fs::path path = fs::path(folder_) / request.name;
-  if (request.look == Look::kAlways && IsComplete(path, request)) return path.string();
+  if (request.verify == VerifyWhen::kAlways && IsComplete(path, request)) return path.string();
   const fs::path partial = path.parent_path() / (std::string(kTemporaryPrefix) + "partial-" + path.filename().string());
   ASSIGN_OR_RETURN(const std::optional<FileLock> lock, LockUnlessGood(request, partial, path, deadline));
   if (!lock.has_value()) return path.string();
@@ -97,7 +97,7 @@ Result<std::string> CacheEntry::GetOrMake(const CachedFileRequest& request, Dead
   RETURN_IF_ERROR(Make(request, *lock, partial, path, deadline));
   // The rename took the locked file away from the partial name. Until the mark is held, another process can lock
   // that name and verifies the file again.
-  if (request.look == Look::kOncePerUse) RETURN_IF_ERROR(MarkVerified(request, path, deadline));
+  if (request.verify == VerifyWhen::kOncePerUse) RETURN_IF_ERROR(MarkVerified(request, path, deadline));
   return path.string();
 }
 
@@ -105,15 +105,15 @@ Result<std::string> CacheEntry::GetOrMake(const CachedFileRequest& request, Dead
 // max_verification_time and this process has verified the file without it.
 Result<std::optional<FileLock>> CacheEntry::LockUnlessGood(const CachedFileRequest& request, const std::string& partial,
                                                            const std::string& path, Deadline deadline) {
-  bool may_look = request.look == Look::kOncePerUse;
+  bool may_verify = request.verify == VerifyWhen::kOncePerUse;
   while (true) {
-    const Deadline patience = may_look ? deadline.AtMost(MaxVerificationTime(request)) : deadline;
+    const Deadline patience = may_verify ? deadline.AtMost(MaxVerificationTime(request)) : deadline;
     Result<FileLock> lock = LockInFolder(partial, LockMode::kExclusive, patience, request.stop_requested);
     if (lock.ok()) return std::optional<FileLock>(*std::move(lock));
-    const bool is_out_of_patience = may_look && lock.status().code() == StatusCode::kDeadlineExceeded;
+    const bool is_out_of_patience = may_verify && lock.status().code() == StatusCode::kDeadlineExceeded;
     if (!is_out_of_patience || deadline.HasPassed()) return lock.status();
     if (!HasRequestedSize(path, request)) continue;  // the other process still makes it
-    may_look = false;
+    may_verify = false;
     if (!IsComplete(path, request)) continue;
     RETURN_IF_ERROR(MarkVerified(request, path, deadline));
     return std::optional<FileLock>();
@@ -131,7 +131,7 @@ Status CacheEntry::MarkVerified(const CachedFileRequest& request, const std::str
 // lock on the partial file, which serializes the calls of HoldMarkIfHeld.
 Result<bool> CacheEntry::IsPresentAndGood(const CachedFileRequest& request, const std::string& path,
                                           Deadline deadline) {
-  if (request.look == Look::kAlways) return IsComplete(path, request);
+  if (request.verify == VerifyWhen::kAlways) return IsComplete(path, request);
   if (!HasRequestedSize(path, request)) return false;
   ASSIGN_OR_RETURN(std::optional<HeldMark> mark, HoldMarkIfHeld(path));
   if (!mark.has_value()) {

@@ -34,7 +34,7 @@ struct PartialFile {
 };
 
 // Which processes verify an existing file.
-enum class Look {
+enum class VerifyWhen {
   // Each process that requests it.
   kAlways,
   // The first one. The file counts as verified while any process that verified, made or requested it with kOncePerUse
@@ -52,7 +52,7 @@ struct CachedFileRequest {
   std::function<bool(const std::string& path)> is_good;
   // Writes the bytes of the file. If it returns an error, the partial file is kept for the next attempt.
   std::function<Status(const PartialFile& partial)> fill;
-  Look look = Look::kAlways;
+  VerifyWhen verify = VerifyWhen::kAlways;
   // If it returns true, GetOrMake stops waiting for another process that makes or verifies the file, does not call
   // `fill`, and returns Cancelled. Null: never. GetOrMake does not check it while `fill` runs.
   std::function<bool()> stop_requested = nullptr;

@@ -203,7 +203,7 @@ class LookOncePerUseTest : public LocalCacheTest {
     EXPECT_TRUE(entry.ok()) << entry.status().ToString();
     if (!entry.ok()) return nullptr;
     CachedFileRequest request = Request("f", 'x');
-    request.look = Look::kOncePerUse;
+    request.verify = VerifyWhen::kOncePerUse;
     request.is_good = [this](const std::string& file) {
       ++looks_;
       return Contents(file) == std::string(100, 'x');
@@ -289,9 +289,9 @@ TEST_F(LocalCacheTest, AWaitForAnotherProcessEndsWhereAStopIsRequested) {
 TEST_F(LocalCacheTest, AFileStaysWhoseLookWasStopped) {
   Leave(Open(), "e", 0);
   const auto entry = *Open().Pin("e", Soon());
-  for (const Look look : {Look::kAlways, Look::kOncePerUse}) {
+  for (const VerifyWhen verify : {VerifyWhen::kAlways, VerifyWhen::kOncePerUse}) {
     CachedFileRequest request = Request("f", 'y');
-    request.look = look;
+    request.verify = verify;
     bool is_stopped = false;
     request.is_good = [&](const std::string&) {
       is_stopped = true;
@@ -310,7 +310,7 @@ TEST_F(LocalCacheTest, AProcessThatHangsInItsLookIsWaitedForNoLongerThanALookTak
   const auto hanging = FileLock::TryAcquire(path() + "/e/.espalier-partial-f", LockMode::kExclusive);
   ASSERT_TRUE(hanging.ok()) << hanging.status().ToString();
   CachedFileRequest request = Request("f", 'y');
-  request.look = Look::kOncePerUse;
+  request.verify = VerifyWhen::kOncePerUse;
   request.max_verification_time = std::chrono::milliseconds(1);
   int looks = 0;
   bool good = true;
