@@ -84,7 +84,7 @@ bool IsOfEachPod(const std::string& name, const RoleSpec& spec) {
 }
 
 // Several partitioners exchange files where the partitions are written, so they must share that folder.
-void CheckMeetingPlace(const Spec& spec, std::vector<std::string>* violations) {
+void CheckRendezvousName(const Spec& spec, std::vector<std::string>* violations) {
   if (spec.job.partitioner_replicas == 1) return;
   const bool has_own = !spec.job.graph.partitions.uri.empty();
   const std::string& uri = has_own ? spec.job.graph.partitions.uri : spec.job.output_uri;
@@ -178,7 +178,7 @@ espalier::Status CheckCluster(const Spec& spec) {
   std::vector<std::string> violations;
   for (const Place& place : ListPlaces(spec.job)) CheckPlace(place, spec, &violations);
   CheckScript(spec, &violations);
-  CheckMeetingPlace(spec, &violations);
+  CheckRendezvousName(spec, &violations);
   CheckContainerNames(spec, &violations);
   if (violations.empty()) return {};
   std::string text;

@@ -3,7 +3,7 @@
 //   espalier-reconcile-bench --jobs 200 --idle 5000
 //
 //   jobs/s          from the first creation until each job has all its children (the trainer Job is the last)
-//   CPU a job       processor time of the operator, and of the fakes, which run elsewhere in a real cluster
+//   CPU per job     processor time of the operator, and of the fakes, which run elsewhere in a real cluster
 //   reconcile p99   upper bound of the histogram bucket with the 99th percentile of the reconcile time of these jobs
 //   new job         from the creation of a job after `idle` suspended jobs until its partition Job exists
 //   memory          of the process: operator, fake API server and fake cluster together
@@ -145,10 +145,10 @@ void Run(int num_jobs, int num_idle, int workers) {
   const auto print_cpu = [&](const char* what, double cpu_seconds) {
     std::printf("%-34s %.2f ms\n", what, cpu_seconds * 1000 / num_jobs);
   };
-  print_cpu("CPU a job, operator", after.of_operator - before.of_operator);
-  print_cpu("CPU a job, fake API server", after.server - before.server);
-  print_cpu("CPU a job, fake cluster", after.cluster - before.cluster);
-  std::printf("%-34s %.1f of %.2f ms CPU\n", "reconciles a job", rounds / num_jobs,
+  print_cpu("CPU per job, operator", after.of_operator - before.of_operator);
+  print_cpu("CPU per job, fake API server", after.server - before.server);
+  print_cpu("CPU per job, fake cluster", after.cluster - before.cluster);
+  std::printf("%-34s %.1f of %.2f ms CPU\n", "reconciles per job", rounds / num_jobs,
               (after.of_operator - before.of_operator) * 1000 / rounds);
   std::printf("%-34s <= %s\n", "reconcile p99",
               Percentile99(measured, "controller_runtime_reconcile_time_seconds").c_str());

@@ -64,7 +64,7 @@ class ApiClient {
   Result<kube::Json> Create(const kube::Resource& resource, const kube::Json& object);
   // Returns kAborted if the object's resourceVersion is not the newest.
   Result<kube::Json> Replace(const kube::Resource& resource, const kube::Json& object);
-  // Applies the object (server-side apply). An empty options.field_manager stands for that of this client.
+  // Applies the object (server-side apply). With an empty options.field_manager, uses that of this client.
   Result<kube::Json> Apply(const kube::Resource& resource, const kube::Json& object, const kube::ApplyOptions& options);
   Result<kube::Json> ApplyStatus(const kube::Resource& resource, const kube::Json& object,
                                  const kube::ApplyOptions& options);

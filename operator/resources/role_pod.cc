@@ -331,7 +331,7 @@ RolePod& RolePod::AdminPort() {
   return Variable("ESPALIER_ADMIN_LISTEN", AllAddresses(kAdminPort));
 }
 
-Json RolePod::Twin(Json container, uint32_t number) const {
+Json RolePod::ReplicaContainer(Json container, uint32_t number) const {
   const int offset = static_cast<int>(number);
   container["name"] = api::ProgramContainer(role_, number);
   SetPorts(role_, port_name_, port_, number, &container);
@@ -405,7 +405,7 @@ Json RolePod::Template() const {
   for (uint32_t number = 1; number < count; ++number) {
     names.push_back(api::ProgramContainer(role_, number));
     // Inserted before the sidecars of defaults.
-    containers.insert(containers.begin() + number, Twin(containers[0], number));
+    containers.insert(containers.begin() + number, ReplicaContainer(containers[0], number));
   }
   pod = MergePodTemplate(pod, RepeatForContainers(role.pod_template, names), names.size());
   if (const auto placement = context_.placements.find(role_); placement != context_.placements.end()) {

@@ -56,7 +56,7 @@ class RolePod {
  private:
   kube::Json& container() { return pod_["spec"]["containers"][0]; }
   void Mount(const std::string& name, const std::string& path, bool read_only, kube::Json source);
-  kube::Json Twin(kube::Json container, uint32_t number) const;
+  kube::Json ReplicaContainer(kube::Json container, uint32_t number) const;
   kube::Json ScriptContainer(const kube::Json& program) const;
   kube::Json FieldsOfDocument() const;
 

@@ -13,10 +13,10 @@ constexpr std::chrono::seconds kServerGrace{30};  // running calls have 10 s to 
 
 // Prefers different nodes for the servers of one partition.
 Json ReplicaAntiAffinity(const Context& context) {
-  const Json twins = {{"labelSelector", {{"matchLabels", MakeSelector(context.training, kServerRole)}}},
-                      {"matchLabelKeys", Json::array({"apps.kubernetes.io/pod-index"})},
-                      {"topologyKey", "kubernetes.io/hostname"}};
-  const Json preferred = {{"weight", 100}, {"podAffinityTerm", twins}};
+  const Json replica_term = {{"labelSelector", {{"matchLabels", MakeSelector(context.training, kServerRole)}}},
+                             {"matchLabelKeys", Json::array({"apps.kubernetes.io/pod-index"})},
+                             {"topologyKey", "kubernetes.io/hostname"}};
+  const Json preferred = {{"weight", 100}, {"podAffinityTerm", replica_term}};
   return {{"podAntiAffinity", {{"preferredDuringSchedulingIgnoredDuringExecution", Json::array({preferred})}}}};
 }
 

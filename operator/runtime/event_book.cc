@@ -1,5 +1,5 @@
 // A series is in at most one state: being written, due (in queue_), or idle (all occurrences are written). Schedule is
-// the only place that changes queue_ and num_pressing_, and by_time_ finds idle series to remove. OnFailed keeps the
+// the only place that changes queue_ and num_urgent_, and by_time_ finds idle series to remove. OnFailed keeps the
 // series due, with a growing delay. A patch of an Event that has expired in the cluster becomes a create.
 #include "operator/runtime/event_book.h"
 
@@ -90,7 +90,7 @@ bool EventBook::Record(const kube::Resource& resource, const kube::ObjectMeta& a
     if (series.tries == 0) Schedule(known->second, &series, DueTime(series, now));
     return true;
   }
-  if (num_pressing_ >= kMaxQueued || (series_.size() >= kMaxSeries && !MakeRoom())) return false;
+  if (num_urgent_ >= kMaxQueued || (series_.size() >= kMaxSeries && !MakeRoom())) return false;
 
   uint64_t hash = Hash64(identity.uid + "/" + identity.resource + "/" + kube::ToString(about.key), Hash64(instance_));
   hash = Hash64(note.reason + "/" + note.action + "/" + note.note, HashCombine(hash, static_cast<uint64_t>(note.type)));
@@ -119,10 +119,10 @@ std::optional<SteadyTime> EventBook::DueTime(const Series& series, SteadyTime no
 
 void EventBook::Schedule(uint64_t id, Series* series, std::optional<SteadyTime> due) {
   if (series->due) queue_.erase({*series->due, id});
-  num_pressing_ -= series->is_pressing ? 1 : 0;
+  num_urgent_ -= series->is_urgent ? 1 : 0;
   series->due = due;
-  series->is_pressing = due.has_value() && series->written_count <= 1;
-  num_pressing_ += series->is_pressing ? 1 : 0;
+  series->is_urgent = due.has_value() && series->written_count <= 1;
+  num_urgent_ += series->is_urgent ? 1 : 0;
   if (due) queue_.emplace(*due, id);
 }
 

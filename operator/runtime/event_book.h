@@ -56,8 +56,8 @@ class EventBook {
     kube::Json body;      // the Event, or a merge patch
     int64_t count = 0;
   };
-  enum class Due { kNow, kEver };
-  // Returns the next request, or nullopt. With kEver, requests that are not due yet are returned too. The caller must
+  enum class Due { kNow, kAny };
+  // Returns the next request, or nullopt. With kAny, requests that are not due yet are returned too. The caller must
   // report the result with OnWritten or OnFailed.
   std::optional<Write> NextWrite(Due due, SteadyTime now);
   void OnWritten(const Write& write, SteadyTime now);
@@ -91,7 +91,7 @@ class EventBook {
     int tries = 0;  // since the last success
     bool is_being_written = false;
     std::optional<SteadyTime> due;  // in queue_
-    bool is_pressing = false;       // counted in num_pressing_
+    bool is_urgent = false;         // counted in num_urgent_
   };
 
   kube::Json MakeEvent(const kube::Resource& resource, const kube::ObjectMeta& about, const EventNote& note,
@@ -110,7 +110,7 @@ class EventBook {
   std::map<uint64_t, Series> series_;
   std::map<Identity, uint64_t> ids_;
   std::set<std::pair<SteadyTime, uint64_t>> queue_;    // by due time
-  size_t num_pressing_ = 0;                            // entries of queue_ that create, or patch for the first time
+  size_t num_urgent_ = 0;                              // entries of queue_ that create, or patch for the first time
   std::set<std::pair<SteadyTime, uint64_t>> by_time_;  // by last_seen
 };
 

@@ -91,7 +91,7 @@ void EventRecorder::Join() {
 
 void EventRecorder::Stop(Deadline deadline) {
   Join();
-  while (!deadline.HasPassed(clock_) && WriteNext(EventBook::Due::kEver)) {
+  while (!deadline.HasPassed(clock_) && WriteNext(EventBook::Due::kAny)) {
   }
 }
 

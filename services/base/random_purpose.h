@@ -10,21 +10,22 @@
 namespace espalier {
 
 enum class RandomPurpose : uint32_t {
-  kSeedOrder = 1,          // order of the training nodes of an epoch
-  kNeighbors = 2,          // drawn in-edges
-  kInitialization = 3,     // model parameters
-  kDropout = 4,            // masks by (step, layer, original id, column)
-  kPartitioning = 5,       // partition algorithms' tie-breaks and Random
-  kGenerator = 6,          // generated graphs
-  kLabor = 7,              // a source's variate, by (epoch, step, hop or all hops, source's node type)
-  kWalks = 8,              // steps of random walks, by (epoch, step, step of the walk, relation)
-  kWalkRestarts = 9,       // whether a walk starts again, by (epoch, step, step of the walk)
-  kTensorRows = 10,        // first values of distributed tensors by (name, original id, column)
-  kInputDropout = 11,      // masks of a model's input rows, by (step, node type, original id, column)
-  kAttentionDropout = 12,  // masks of attention weights, by (step, layer, relation, original ids of both ends, head)
-  kUserModel = 13,         // torch's own generator while a user's module runs, by (step, layer, rank)
-  kNegatives = 14,         // negative edges by (epoch, step, end)
-  kCandidates = 15,        // nodes that an edge's destination is ranked among, by (part of the split, edge's ordinal)
+  kSeedOrder = 1,       // order of the training nodes of an epoch
+  kNeighbors = 2,       // drawn in-edges
+  kInitialization = 3,  // model parameters
+  kDropout = 4,         // masks by (step, layer, original id, column)
+  kPartitioning = 5,    // partition algorithms' tie-breaks and Random
+  kGenerator = 6,       // generated graphs
+  kLabor = 7,           // a source's variate, by (epoch, step, hop or all hops, source's node type)
+  kWalks = 8,           // steps of random walks, by (epoch, step, step of the walk, relation)
+  kWalkRestarts = 9,    // whether a walk starts again, by (epoch, step, step of the walk)
+  kTensorRows = 10,     // first values of distributed tensors by (name, original id, column)
+  kInputDropout = 11,   // masks of a model's input rows, by (step, node type, original id, column)
+  kAttentionDropout =
+      12,            // masks of attention weights, by (step, layer, relation, original ids of both endpoints, head)
+  kUserModel = 13,   // torch's own generator while a user's module runs, by (step, layer, rank)
+  kNegatives = 14,   // negative edges by (epoch, step, end)
+  kCandidates = 15,  // nodes that an edge's destination is ranked among, by (part of the split, edge's ordinal)
 };
 
 // Returns the key of a purpose's random stream for a job's seed. `parts` are the coordinates (epoch, step, layer, ...).

@@ -21,7 +21,7 @@
 namespace espalier::client {
 namespace {
 
-constexpr const char* kMeetingPlace = "espalier.meeting-place";
+constexpr const char* kRendezvousName = "espalier.meeting-place";
 constexpr int64_t kAddressBytes = 512;  // padded with zeros; a host name has at most 255
 
 // Owns the tensor with the address of rank 0; the destructor drops it.
@@ -55,10 +55,10 @@ Result<std::unique_ptr<RendezvousTensor>> Announce(const DistGraph& graph, const
                            std::to_string(kAddressBytes) + " bytes");
   sampler::PartitionedTensors& tensors = graph.partitions().tensors();
   // Drop the tensor of an earlier rank 0 that was killed during the rendezvous.
-  RETURN_IF_ERROR(tensors.Drop({RowSpace::Own(), kMeetingPlace, {}}, deadline));
+  RETURN_IF_ERROR(tensors.Drop({RowSpace::Own(), kRendezvousName, {}}, deadline));
   sampler::TensorSpec spec;
   spec.id.rows = RowSpace::Own(1);
-  spec.id.name = kMeetingPlace;
+  spec.id.name = kRendezvousName;
   spec.dtype = DType::kU8;
   spec.row_shape = {kAddressBytes};
   ASSIGN_OR_RETURN(sampler::TensorHandle row, NotFoundToUnavailable(tensors.Create(spec, deadline)));
@@ -70,14 +70,14 @@ Result<std::unique_ptr<RendezvousTensor>> Announce(const DistGraph& graph, const
 // Reads the address of rank 0. Empty: it is not published yet.
 Result<std::string> Look(const DistGraph& graph, Deadline deadline) {
   sampler::PartitionedTensors& tensors = graph.partitions().tensors();
-  const Result<sampler::TensorHandle> place = tensors.Find({RowSpace::Own(), kMeetingPlace, {}}, deadline);
+  const Result<sampler::TensorHandle> place = tensors.Find({RowSpace::Own(), kRendezvousName, {}}, deadline);
   if (!place.ok()) {
     const bool is_not_there = place.status().code() == StatusCode::kNotFound;
     return is_not_there ? Result<std::string>(std::string()) : Result<std::string>(place.status());
   }
   if (place->dtype != DType::kU8 || place->row_shape != std::vector<int64_t>{kAddressBytes} ||
       tensors.NumRows(place->id.rows) != 1) {
-    return FailedPrecondition(std::string("the tensor '") + kMeetingPlace +
+    return FailedPrecondition(std::string("the tensor '") + kRendezvousName +
                               "' exists, but is not the address of rank 0: drop it and restart the program");
   }
   const GlobalRowId first(0);

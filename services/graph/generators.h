@@ -29,8 +29,8 @@ struct SplitFractions {
 };
 
 // A homogeneous graph ("node", "edge") with power-law in- and out-degrees and planted communities, after the model of
-// Chung and Lu: the ends of an edge are drawn by weight, so that degrees follow a power law in expectation. There are
-// no self loops; parallel edges may occur.
+// Chung and Lu: the endpoints of an edge are drawn by weight, so that degrees follow a power law in expectation. There
+// are no self loops; parallel edges may occur.
 struct PowerLawOptions {
   std::string name = "power-law";
   uint64_t num_nodes = 10'000;

@@ -40,10 +40,10 @@ Result<std::vector<EdgeTypeId>> FindHeldOutEdgeTypes(const HeldOutEdges& held_ou
 struct PreprocessOptions {
   // Homogeneous graphs: adds (v, u) to the same edge type for every edge (u, v) that is not a self loop; the reverse of
   // original edge i of m has original ID m + i. Typed graphs: adds a relation "rev_<relation>" for every edge type,
-  // with original IDs numbered alike. The reverse relation gets the splits of the edge type with the ends of each pair
-  // swapped.
+  // with original IDs numbered alike. The reverse relation gets the splits of the edge type with the endpoints of each
+  // pair swapped.
   bool add_reverse_edges = false;
-  bool drop_self_loops = false;       // only in edge types whose ends have the same node type
+  bool drop_self_loops = false;       // only in edge types whose endpoints have the same node type
   bool drop_duplicate_edges = false;  // of parallel edges, keeps the one with the smallest original ID
   // Drops all edges (u, v) that are a pair of the split's validation or test part, and their reverses (v, u) in
   // reverse_edge_type or, if it is empty, those that add_reverse_edges would create. Training pairs of the split are

@@ -41,7 +41,8 @@ void SumOverEdges(const Segments& rows, std::span<const uint32_t> positions, int
   });
 }
 
-// Adds the gradient of one edge for one of its ends: gradient[h] * attention[h, j] * LeakyReLU'(a[h, j] + b[h, j]).
+// Adds the gradient of one edge for one of its endpoints: gradient[h] * attention[h, j] * LeakyReLU'(a[h, j] + b[h,
+// j]).
 void AddDynamicSlope(HeadShape shape, float negative_slope, const float* a, const float* b, const float* attention,
                      const float* gradient, float* to) {
   for (int64_t h = 0; h < shape.heads; ++h) {

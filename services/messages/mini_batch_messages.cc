@@ -146,7 +146,7 @@ Status CheckKind(const minibatch::v1::MiniBatch& header, SeedKind expected) {
 
 // Compares the options that the sampler has used with the requested ones: a sampler of an older version ignores unknown
 // options.
-Status CheckDrawnAsAsked(const minibatch::v1::MiniBatch& header, const sampler::DrawSpec& requested) {
+Status CheckSampledAsRequested(const minibatch::v1::MiniBatch& header, const sampler::DrawSpec& requested) {
   sampler::DrawSpec drawn = requested;
   if (header.has_drawn_by()) {
     ASSIGN_OR_RETURN(drawn, DecodeDraw(header.drawn_by()));
@@ -161,8 +161,8 @@ Status CheckDrawnAsAsked(const minibatch::v1::MiniBatch& header, const sampler::
                        "this process");
 }
 
-// Checks the seeds, the rows that the last layer writes (`rows`, by node type): nodes of the plan's type, or the ends
-// of links and edges of all types.
+// Checks the seeds, the rows that the last layer writes (`rows`, by node type): nodes of the plan's type, or the
+// endpoints of links and edges of all types.
 Status CheckSeeds(SeedKind kind, const sampler::EpochPlan& plan, const std::vector<uint32_t>& rows,
                   const sampler::MiniBatch& batch) {
   uint64_t num_seeds = 0;
@@ -254,7 +254,7 @@ Result<sampler::MiniBatch> DecodeMiniBatch(const grpc::ByteBuffer& message, cons
   const minibatch::v1::MiniBatch& header = frame.header;
   const size_t num_types = book.schema().num_node_types();
   const SeedKind kind = ToSeedKind(plan);
-  RETURN_IF_ERROR(CheckDrawnAsAsked(header, spec.draw));
+  RETURN_IF_ERROR(CheckSampledAsRequested(header, spec.draw));
   RETURN_IF_ERROR(CheckKind(header, kind));
   size_t num_tensors = (header.has_times() ? 2 * num_types : num_types) + CountTensors(kind, header);
   for (const minibatch::v1::Layer& layer : header.layers()) {

@@ -29,20 +29,21 @@ Tensor NarrowedWhereAllFit(std::vector<uint64_t> positions, uint64_t num_edges) 
 Tensor FindSelectedPositions(const graph::InEdges& in_edges, const Tensor& original_ids, const SelectedEdges& pairs) {
   const auto indptr = MakeReader(in_edges.indptr), indices = MakeReader(in_edges.indices),
              ids = MakeReader(original_ids);
-  const auto not_said = static_cast<uint64_t>(in_edges.indices.num_rows());
+  const auto unspecified = static_cast<uint64_t>(in_edges.indices.num_rows());
   const auto source_of = [&](size_t pair) { return pairs.sources[pair]; };
   const auto destination_of = [&](size_t pair) { return pairs.destinations[pair]; };
   const auto edge_of = [&](size_t pair) { return pairs.edge_ids[pair]; };
   std::vector<size_t> order(pairs.sources.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  // Pairs with the same ends are sorted by edge ID, so that a binary search finds the pairs of each of many parallel
-  // edges.
+  // Pairs with the same endpoints are sorted by edge ID, so that a binary search finds the pairs of each of many
+  // parallel edges.
   std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
     return std::tuple(destination_of(a), source_of(a), edge_of(a)) <
            std::tuple(destination_of(b), source_of(b), edge_of(b));
   });
-  std::vector<uint64_t> positions(order.size(), not_said);
-  std::vector<uint64_t> num_edges(order.size(), 0);  // between the ends of order[i], at the first pair with these ends
+  std::vector<uint64_t> positions(order.size(), unspecified);
+  std::vector<uint64_t> num_edges(order.size(),
+                                  0);  // between the endpoints of order[i], at the first pair with these endpoints
   for (auto first = order.begin(); first != order.end();) {
     const uint32_t destination = destination_of(*first);
     const auto last =
@@ -57,15 +58,15 @@ Tensor FindSelectedPositions(const graph::InEdges& in_edges, const Tensor& origi
     }
     first = last;
   }
-  bool any_is_said = false;
+  bool any_is_specified = false;
   size_t first_of_ends = 0;
   for (size_t i = 0; i < order.size(); ++i) {
     const size_t pair = order[i], first = order[first_of_ends];
     if (destination_of(pair) != destination_of(first) || source_of(pair) != source_of(first)) first_of_ends = i;
-    if (num_edges[first_of_ends] < 2) positions[pair] = not_said;
-    any_is_said = any_is_said || positions[pair] != not_said;
+    if (num_edges[first_of_ends] < 2) positions[pair] = unspecified;
+    any_is_specified = any_is_specified || positions[pair] != unspecified;
   }
-  return any_is_said ? NarrowedWhereAllFit(std::move(positions), not_said) : Tensor();
+  return any_is_specified ? NarrowedWhereAllFit(std::move(positions), unspecified) : Tensor();
 }
 
 }  // namespace espalier::partition

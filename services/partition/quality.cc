@@ -18,7 +18,7 @@
 namespace espalier::partition {
 namespace {
 
-// Calls body(source vertex, destination's owner) for every edge whose ends have different owners.
+// Calls body(source vertex, destination's owner) for every edge whose endpoints have different owners.
 template <class Body>
 void ForCutEdges(const graph::SourceGraph& graph, const Assignment& assignment, int threads, const Body& body) {
   const std::vector<uint64_t> vertex_first = VertexFirst(graph);

@@ -10,7 +10,7 @@
 namespace espalier::partition {
 
 struct Quality {
-  uint64_t cut_edges = 0;  // directed edges whose ends have different owners
+  uint64_t cut_edges = 0;  // directed edges whose endpoints have different owners
   double cut_ratio = 0;    // cut_edges / edges; 0 if there are no edges
   double replication = 0;  // (owned + remote in-neighbors, distinct per partition) / nodes; 0 if there are no nodes
   // Largest partition divided by the average, by quantity: "nodes", "nodes:paper" (if there are several types),
@@ -46,7 +46,7 @@ Result<Quality> MeasureQuality(const graph::SourceGraph& graph, const Assignment
                                const std::vector<InEdgeQuality>& of_partition, const std::string& train_split);
 
 // Returns the quality of an assignment. InvalidArgument if it does not match the graph or num_partitions; OutOfRange
-// for edges whose ends do not exist.
+// for edges whose endpoints do not exist.
 Result<Quality> MeasureQuality(const graph::SourceGraph& graph, const Assignment& assignment,
                                const QualityOptions& options);
 

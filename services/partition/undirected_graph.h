@@ -18,7 +18,7 @@ std::vector<uint64_t> VertexFirst(const graph::SourceGraph& graph);
 // Returns InvalidArgument if there are 2^32 or more vertices.
 Status CheckNumVertices(uint64_t num_vertices);
 
-// The neighbors of vertex v are at [offsets[v], offsets[v + 1]), ascending. Each edge is stored at both ends.
+// The neighbors of vertex v are at [offsets[v], offsets[v + 1]), ascending. Each edge is stored at both endpoints.
 struct UndirectedGraph {
   std::vector<uint64_t> offsets;    // [n + 1]
   std::vector<uint32_t> neighbors;  // [offsets[n]]

@@ -10,7 +10,7 @@ namespace {
 constexpr uint64_t kMaxBound = uint64_t{1}
                                << 40;  // larger bounds are capped, so that the products below do not overflow
 
-// Returns the seeds of one rank: nodes, or the ends of its edges and, for links, of their negatives.
+// Returns the seeds of one rank: nodes, or the endpoints of its edges and, for links, of their negatives.
 uint64_t MaxSeeds(const sampler::EpochPlan& plan, const graph::PartitionBook& book) {
   const uint64_t share = std::min(kMaxBound, plan.batch_size / plan.num_trainers + 1);
   if (plan.links() == nullptr && plan.edges() == nullptr) return share;

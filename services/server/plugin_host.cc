@@ -147,7 +147,7 @@ void HostSetError(EspalierCall* call, const char* message) {
 
 // Calls `ask` with the call's tensors and stores its status, whose message the plugin can read with `error`.
 template <class Ask>
-int32_t AskTensors(EspalierCall* call, Ask ask) {
+int32_t CallTensors(EspalierCall* call, Ask ask) {
   Status status = FailedPrecondition("initializers cannot access tensors");
   try {
     if (call->tensors != nullptr) status = ask(*call->tensors);
@@ -160,17 +160,17 @@ int32_t AskTensors(EspalierCall* call, Ask ask) {
 }
 
 int32_t HostFindTensor(EspalierCall* call, uint32_t rows_of, uint32_t type, const char* name, EspalierTensor* out) {
-  return AskTensors(call, [&](PluginTensors& tensors) { return tensors.Find(rows_of, type, name, out); });
+  return CallTensors(call, [&](PluginTensors& tensors) { return tensors.Find(rows_of, type, name, out); });
 }
 
 int32_t HostReadRows(EspalierCall* call, uint32_t tensor, const EspalierTensorRows* rows) {
-  return AskTensors(call, [&](PluginTensors& tensors) {
+  return CallTensors(call, [&](PluginTensors& tensors) {
     return rows != nullptr ? tensors.Read(tensor, *rows) : InvalidArgument("read_rows was given null");
   });
 }
 
 int32_t HostChangeRows(EspalierCall* call, uint32_t tensor, uint32_t how, const EspalierTensorRows* rows) {
-  return AskTensors(call, [&](PluginTensors& tensors) {
+  return CallTensors(call, [&](PluginTensors& tensors) {
     return rows != nullptr ? tensors.Change(tensor, how, *rows) : InvalidArgument("change_rows was given null");
   });
 }

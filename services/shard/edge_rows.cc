@@ -1,7 +1,7 @@
-// Edges are looked up by their ends as follows: the pairs are sorted by (destination, source), and the in-edges of each
-// distinct destination are scanned once, with a binary search for every in-edge among the pairs of that destination.
-// Pairs with a position in the split skip the search. The cost is the in-degree of the destinations, which max_lookups
-// bounds.
+// Edges are looked up by their endpoints as follows: the pairs are sorted by (destination, source), and the in-edges of
+// each distinct destination are scanned once, with a binary search for every in-edge among the pairs of that
+// destination. Pairs with a position in the split skip the search. The cost is the in-degree of the destinations, which
+// max_lookups bounds.
 #include "services/shard/edge_rows.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace {
 
 constexpr uint64_t kNoEdge = std::numeric_limits<uint64_t>::max();
 
-// Returns the position of each pair's edge. Several edges with the same ends are accepted if is_same(position,
+// Returns the position of each pair's edge. Several edges with the same endpoints are accepted if is_same(position,
 // position) holds for them; otherwise the pair is refused as `several`.
 template <class IsSame>
 Result<std::vector<uint64_t>> FindPositions(const graph::InEdges& in_edges, const Tensor& original_ids,

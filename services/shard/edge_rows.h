@@ -1,5 +1,5 @@
-// Rows of an edge column, looked up by the edges' ends: a caller that names edges as pairs has no edge ids. If the ends
-// are ambiguous, the edge's position in the split decides.
+// Rows of an edge column, looked up by the edges' ends: a caller that names edges as pairs has no edge ids. If the
+// endpoints are ambiguous, the edge's position in the split decides.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace espalier::shard {
 struct RequestedEdges {
   std::span<const uint64_t> sources;       // [edges] global ids
   std::span<const uint64_t> destinations;  // [edges] local ids
-  // [edges] as in graph::EdgeSplitPart; empty: edges are found by their ends.
+  // [edges] as in graph::EdgeSplitPart; empty: edges are found by their endpoints.
   std::span<const uint64_t> positions = {};
 };
 

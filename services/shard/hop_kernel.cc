@@ -71,9 +71,9 @@ Result<Rows> ReadRows(std::span<const Indptr> indptr, const IdArray& original_id
     read.rows.push_back({.begin = indptr[v], .stream = stream, .degree = degree});
     if (!excluded.empty() && degree > 0) read.rows.back().excluded = excluded.Into(destinations[i]);
     read.max_draws += sampler::NumDrawn(degree, options.fanout, options.replace);
-    const bool is_looked_through =
+    const bool is_searched =
         options.method == DrawMethod::kLabor && !sampler::DrawsAll(degree, options.fanout, options.replace);
-    if (is_looked_through) read.lookups += degree;
+    if (is_searched) read.lookups += degree;
     if (read.rows.back().excluded.size() > 0) read.lookups += degree;
   }
   return read;

@@ -33,8 +33,8 @@ tensor::v1::SparseOptimizer ToProto(const sampler::SparseOptimizer& optimizer) {
   return proto;
 }
 
-void AskForAcknowledgedEmbedding(std::shared_ptr<rpc::Peer> peer, const char* method, const grpc::ByteBuffer& request,
-                                 Deadline deadline, sampler::DoneStatus done) {
+void RequestAcknowledgedEmbedding(std::shared_ptr<rpc::Peer> peer, const char* method, const grpc::ByteBuffer& request,
+                                  Deadline deadline, sampler::DoneStatus done) {
   rpc::CallWithRetries(std::move(peer), method, request, deadline,
                        [done = std::move(done)](const Result<grpc::ByteBuffer>& reply) { done(reply.status()); });
 }
@@ -54,8 +54,8 @@ void RemoteEmbeddings::Create(const sampler::EmbeddingSpec& spec, Deadline deadl
   *request.mutable_optimizer() = ToProto(spec.optimizer);
   request.set_num_trainers(spec.num_trainers);
   request.set_first_version(spec.first_version);
-  AskForAcknowledgedEmbedding(peer_, kCreateEmbedding, rpc::EncodeFrame(std::move(request), {}), deadline,
-                              std::move(done));
+  RequestAcknowledgedEmbedding(peer_, kCreateEmbedding, rpc::EncodeFrame(std::move(request), {}), deadline,
+                               std::move(done));
 }
 
 void RemoteEmbeddings::Read(const sampler::TensorId& embedding, uint64_t version, std::span<const LocalRowId> rows,
@@ -123,8 +123,8 @@ void RemoteEmbeddings::Drop(const sampler::TensorId& embedding, Deadline deadlin
   tensor::v1::DropEmbeddingRequest request;
   *request.mutable_identity() = options_.identity();
   *request.mutable_embedding() = ToProto(embedding);
-  AskForAcknowledgedEmbedding(peer_, kDropEmbedding, rpc::EncodeFrame(std::move(request), {}), deadline,
-                              std::move(done));
+  RequestAcknowledgedEmbedding(peer_, kDropEmbedding, rpc::EncodeFrame(std::move(request), {}), deadline,
+                               std::move(done));
 }
 
 }  // namespace espalier::client

@@ -46,8 +46,8 @@ Status ScatterRows(const grpc::ByteBuffer& reply, const sampler::RowSink& sink, 
 
 // Sends a request in one call and calls `done` with the single tensor of the response, as check(tensor) returns it.
 template <class Response, class Check>
-void AskForTensor(rpc::Callee callee, const char* method, const grpc::ByteBuffer& request, Deadline deadline,
-                  sampler::Done<Tensor> done, Check check) {
+void RequestTensor(rpc::Callee callee, const char* method, const grpc::ByteBuffer& request, Deadline deadline,
+                   sampler::Done<Tensor> done, Check check) {
   rpc::CallWithRetries(std::move(callee), method, request, deadline,
                        [done = std::move(done), check = std::move(check)](Result<grpc::ByteBuffer> reply) {
                          if (!reply.ok()) return done(reply.status());
@@ -231,7 +231,7 @@ void RemotePartition::ToGlobalIds(NodeTypeId type, std::span<const OriginalNodeI
   *request.mutable_identity() = Identity();
   request.set_node_type(type.value);
   const Tensor ids = messages::WideIdTensor(nodes);
-  AskForTensor<graph::v1::LookUpResponse>(
+  RequestTensor<graph::v1::LookUpResponse>(
       readers_, kLookUp, rpc::EncodeFrame(std::move(request), std::span(&ids, 1)), deadline, std::move(done),
       [count = nodes.size(), limit = book_->num_nodes(type)](Tensor globals) -> Result<Tensor> {
         RETURN_IF_ERROR(messages::CheckIds(globals, count, limit, "global ids"));
@@ -245,7 +245,7 @@ void RemotePartition::InDegrees(EdgeTypeId type, std::span<const LocalNodeId> no
   *request.mutable_identity() = Identity();
   request.set_edge_type(type.value);
   const Tensor ids = messages::LocalIdTensor(nodes);
-  AskForTensor<graph::v1::InDegreesResponse>(
+  RequestTensor<graph::v1::InDegreesResponse>(
       readers_, kInDegrees, rpc::EncodeFrame(std::move(request), std::span(&ids, 1)), deadline, std::move(done),
       [count = nodes.size()](Tensor degrees) -> Result<Tensor> {
         if (degrees.dtype() != DType::kU32 || static_cast<size_t>(degrees.num_elements()) != count) {
@@ -263,7 +263,7 @@ void RemotePartition::FindEdges(EdgeTypeId type, std::span<const GlobalEdgeId> e
   request.set_edge_type(type.value);
   const Tensor ids = messages::WideIdTensor(edges);
   const graph::GraphSchema& schema = book_->schema();
-  AskForTensor<graph::v1::FindEdgesResponse>(
+  RequestTensor<graph::v1::FindEdgesResponse>(
       readers_, kFindEdges, rpc::EncodeFrame(std::move(request), std::span(&ids, 1)), deadline, std::move(done),
       [count = edges.size(), num_sources = book_->num_nodes(schema.SourceOf(type)),
        num_destinations = book_->num_nodes(schema.DestinationOf(type))](Tensor ends) {

@@ -25,11 +25,11 @@ namespace espalier::client {
 namespace {
 
 constexpr int kBacklog = 1024;  // all ranks may connect to rank 0 at once
-// Limit of connections that do not wait for the response to a JoinRequest ("strangers"): kMaxStrangers, plus
+// Limit of connections that do not wait for the response to a JoinRequest ("strangers"): kMaxUnidentified, plus
 // kConnectionsOfARank for each rank. All ranks may be in their handshakes at once, and a rank may join again, or join
 // and greet, before the end of its earlier connection is detected. Beyond the limit a new connection replaces the
 // oldest stranger.
-constexpr int kMaxStrangers = 256;
+constexpr int kMaxUnidentified = 256;
 constexpr int kConnectionsOfARank = 2;
 // Timeout from accepting a connection to its first message, and again for sending the response.
 constexpr std::chrono::seconds kFirstMessageTimeout(20);
@@ -126,7 +126,7 @@ RingListener::RingListener(Descriptor listening, RingWaker waker, uint16_t port,
       tls_(tls),
       link_(link),
       rendezvous_(rendezvous),
-      max_strangers_(kMaxStrangers + kConnectionsOfARank * static_cast<int>(link.size())),
+      max_unidentified_(kMaxUnidentified + kConnectionsOfARank * static_cast<int>(link.size())),
       subject_("the ring's port of trainer " + std::to_string(link.rank().value)),
       waker_(std::move(waker)),
       thread_([this](const std::stop_token& stop) { Run(stop); }) {}
@@ -168,7 +168,7 @@ bool RingListener::Accept() {
       if (reason.code() != StatusCode::kResourceExhausted) return true;
       // Close the oldest stranger to free a descriptor.
       rpc::LogRefusal("a connection waits", subject_, reason);
-      DropOldestStranger();
+      DropOldestUnidentified();
       return false;
     }
     SetRingSocketOptions(descriptor.get());
@@ -177,16 +177,16 @@ bool RingListener::Accept() {
       rpc::LogRefusal("a connection was refused", subject_, socket.status());
       continue;
     }
-    const auto num_strangers = std::count_if(connections_.begin(), connections_.end(),
-                                             [](const Connection& connection) { return !connection.IsWaiting(); });
-    if (num_strangers >= max_strangers_) DropOldestStranger();
+    const auto num_unidentified = std::count_if(connections_.begin(), connections_.end(),
+                                                [](const Connection& connection) { return !connection.IsWaiting(); });
+    if (num_unidentified >= max_unidentified_) DropOldestUnidentified();
     connections_.push_back(
         {.socket = *std::move(socket), .number = ++last_number_, .until = Deadline::After(kFirstMessageTimeout)});
   }
   return true;
 }
 
-void RingListener::DropOldestStranger() {
+void RingListener::DropOldestUnidentified() {
   const auto oldest = std::find_if(connections_.begin(), connections_.end(),
                                    [](const Connection& connection) { return !connection.IsWaiting(); });
   if (oldest != connections_.end()) connections_.erase(oldest);

@@ -43,7 +43,7 @@ class RingListener {
   // Accepts pending connections, at most kMaxAcceptedAtOnce. Returns false if the process has no descriptor left.
   bool Accept();
   // Closes the oldest connection that does not wait for the response to a JoinRequest.
-  void DropOldestStranger();
+  void DropOldestUnidentified();
   // Continues the handshake or message of a connection without blocking. Returns whether the connection remains in
   // connections_. ReceiveFirst, AwaitAnswer and SendAnswer return the same.
   bool Advance(Connection& connection, bool has_event);
@@ -58,7 +58,7 @@ class RingListener {
   RingTls* const tls_;
   RingLink& link_;
   RingRendezvous* const rendezvous_;
-  const int max_strangers_;
+  const int max_unidentified_;
   const std::string subject_;  // of log lines
   const RingWaker waker_;
   // The thread owns the next two members.

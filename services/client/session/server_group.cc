@@ -69,7 +69,7 @@ Status QueryTogether(const std::vector<ServerGroup*>& groups, const std::string&
 
 // Waits until the deadline for the servers of partitions with a single server. For a partition with several replicas
 // one response is enough, and slow replicas are left out.
-Status AskAll(std::vector<ServerGroup>& groups, const SessionOptions& options, Deadline deadline) {
+Status RequestFromAll(std::vector<ServerGroup>& groups, const SessionOptions& options, Deadline deadline) {
   for (ServerGroup& group : groups) {
     if (group.peers.size() == 1) RETURN_IF_ERROR(QueryTogether({&group}, options.job, deadline, /*is_last=*/true));
   }
@@ -142,7 +142,7 @@ std::shared_ptr<rpc::Replicas> ServerGroup::ReplicasForMachine(const std::string
 
 Result<std::vector<ServerGroup>> FindServers(const SessionOptions& options, Deadline deadline) {
   ASSIGN_OR_RETURN(std::vector<ServerGroup> groups, MakeGroups(options));
-  RETURN_IF_ERROR(AskAll(groups, options, deadline));
+  RETURN_IF_ERROR(RequestFromAll(groups, options, deadline));
   RETURN_IF_ERROR(CheckSameGraph(options, groups));
   return groups;
 }

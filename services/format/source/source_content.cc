@@ -18,14 +18,14 @@ namespace {
 namespace fs = std::filesystem;
 using Names = std::set<std::string>;
 
-constexpr size_t kMaxDescriptionBytes = size_t{64} << 20;
+constexpr size_t kMaxFileListBytes = size_t{64} << 20;
 
 // Returns the text of the description, or nullopt if it does not exist or is too large to be read.
 Result<std::optional<std::string>> DescriptionIn(const std::string& uri, const std::string& name,
                                                  const SourceAccess& access) {
   if (storage::IsLocalUri(uri)) {
     ASSIGN_OR_RETURN(const std::string path, storage::ToLocalPath(uri));
-    Result<std::string> text = ReadFile((fs::path(path) / name).string(), kMaxDescriptionBytes);
+    Result<std::string> text = ReadFile((fs::path(path) / name).string(), kMaxFileListBytes);
     return text.ok() ? std::optional(*std::move(text)) : std::nullopt;
   }
   ASSIGN_OR_RETURN(const storage::StoreLocation at, access.open_store(uri));
@@ -33,7 +33,7 @@ Result<std::optional<std::string>> DescriptionIn(const std::string& uri, const s
   const Result<storage::ObjectInfo> about = at.store->Head(key);
   if (about.status().code() == StatusCode::kNotFound) return std::optional<std::string>();
   if (!about.ok()) return about.status();
-  if (about->size_bytes > kMaxDescriptionBytes) return std::optional<std::string>();
+  if (about->size_bytes > kMaxFileListBytes) return std::optional<std::string>();
   ASSIGN_OR_RETURN(std::string text, at.store->Get(key));
   return std::optional(std::move(text));
 }

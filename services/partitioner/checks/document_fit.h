@@ -18,8 +18,8 @@ std::vector<FieldError> FindMisfits(const job::DistTraining& job, TrainedBy trai
 std::vector<bool> DrawnEdgeTypes(const job::Sampling& sampling, const graph::GraphSchema& schema,
                                  const std::vector<NodeTypeId>& seed_types);
 
-// Returns the node types of the seed nodes of the task's mini-batches: for tasks on edges, the types of both ends. The
-// task's types must exist.
+// Returns the node types of the seed nodes of the task's mini-batches: for tasks on edges, the types of both endpoints.
+// The task's types must exist.
 std::vector<NodeTypeId> SeedTypes(const job::Task& task, const graph::GraphSchema& schema);
 
 }  // namespace espalier::partitioner

@@ -157,7 +157,7 @@ class Worker {
     RETURN_IF_ERROR(partition::CheckSplits(work_.source));
     RETURN_IF_ERROR(partition::CheckTimeColumn(work_.source, work_.writer.build.time_column));
     RETURN_IF_ERROR(partition::CheckSourceColumns(work_.source, work_.writer.build.source_columns));
-    // No process uses the ends of edges before all processes have validated their shares.
+    // No process uses the endpoints of edges before all processes have validated their shares.
     RETURN_IF_ERROR(group_.Publish("valid", ""));
     for (uint32_t rank = 0; rank < group_.size(); ++rank) RETURN_IF_ERROR(group_.Await(rank, "valid").status());
     return {};

@@ -17,7 +17,7 @@ namespace espalier::launch {
 namespace {
 
 // Time limit for a response: the host verifies the existing blocks of a large file, possibly on a slow disk.
-constexpr std::chrono::minutes kAnswerPatience{30};
+constexpr std::chrono::minutes kAnswerTimeout{30};
 constexpr size_t kMaxBlocks = kMaxHeadBytes / 32;  // 20 digits and a comma each
 
 // Discards what is written; only the hashes are needed.
@@ -48,7 +48,7 @@ Status SendFile(HostSession& session, const FileToSend& file, const telemetry::S
                                 {"bytes", file.entry.size_bytes},
                                 {"mode", about.st_mode & 0777},
                                 {"blocks", file.entry.block_hashes}}));
-  ASSIGN_OR_RETURN(const Message wants, session.Await("wants", stop, Deadline::After(kAnswerPatience), heartbeat));
+  ASSIGN_OR_RETURN(const Message wants, session.Await("wants", stop, Deadline::After(kAnswerTimeout), heartbeat));
   for (const nlohmann::json& wanted : wants.head.value("blocks", nlohmann::json::array())) {
     const uint64_t block = wanted.is_number_unsigned() ? wanted.get<uint64_t>() : file.entry.block_hashes.size();
     if (block >= file.entry.block_hashes.size())
@@ -60,8 +60,7 @@ Status SendFile(HostSession& session, const FileToSend& file, const telemetry::S
     RETURN_IF_ERROR(session.PollMessages());  // reports an error such as a full disk before all blocks are sent
     on_block();
   }
-  ASSIGN_OR_RETURN(const Message received,
-                   session.Await("received", stop, Deadline::After(kAnswerPatience), heartbeat));
+  ASSIGN_OR_RETURN(const Message received, session.Await("received", stop, Deadline::After(kAnswerTimeout), heartbeat));
   ++report->files;
   report->files_unchanged += received.Flag("wasThere") ? 1 : 0;
   report->bytes += file.entry.size_bytes;

@@ -28,10 +28,10 @@ Status Heartbeat::Beat() {
 
 std::chrono::nanoseconds SilenceTimer::After(uint64_t bytes_received) {
   const SteadyTime now = clock_->Now();
-  const bool has_heard = std::exchange(heard_, bytes_received) != bytes_received;
-  silence_ = has_heard ? std::chrono::nanoseconds(0)
-                       : silence_ + std::min<std::chrono::nanoseconds>(now - looked_, kLongestTurn);
-  looked_ = now;
+  const bool has_received = std::exchange(received_bytes_, bytes_received) != bytes_received;
+  silence_ = has_received ? std::chrono::nanoseconds(0)
+                          : silence_ + std::min<std::chrono::nanoseconds>(now - checked_at_, kLongestTurn);
+  checked_at_ = now;
   return silence_;
 }
 

@@ -41,15 +41,15 @@ class Heartbeat {
 // longer one, the machine was suspended or this process was busy, and it could not have read messages.
 class SilenceTimer {
  public:
-  explicit SilenceTimer(Clock& clock = Clock::Real()) : clock_(&clock), looked_(clock.Now()) {}
+  explicit SilenceTimer(Clock& clock = Clock::Real()) : clock_(&clock), checked_at_(clock.Now()) {}
 
   // Returns the length of the silence so far. `bytes_received` is the total number of bytes from the other end.
   std::chrono::nanoseconds After(uint64_t bytes_received);
 
  private:
   Clock* clock_;
-  SteadyTime looked_;
-  uint64_t heard_ = 0;
+  SteadyTime checked_at_;
+  uint64_t received_bytes_ = 0;
   std::chrono::nanoseconds silence_{0};
 };
 

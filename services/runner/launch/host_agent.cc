@@ -42,10 +42,10 @@ constexpr milliseconds kTick{100};
 constexpr milliseconds kReadyTick{10};
 constexpr milliseconds kStatusPause{500};
 // Time limit for sending a message. If the launcher does not read it, it is considered lost.
-constexpr std::chrono::seconds kTellPatience{60};
+constexpr std::chrono::seconds kTellTimeout{60};
 // Time limit for locking the folder. If the launcher of an earlier launch has just died, the agent of that launch holds
 // the lock until its processes have ended.
-constexpr std::chrono::seconds kFolderPatience{60};
+constexpr std::chrono::seconds kFolderTimeout{60};
 constexpr std::chrono::minutes kBeforeBegin{10};  // silence before `begin`: the launcher may be reading files to copy
 constexpr const char* kRolePrograms[] = {"espalier-partitioner", "espalier-graph-server", "espalier-sampler",
                                          "espalier-trainer", "espalier-trainer-process"};
@@ -118,7 +118,7 @@ class HostAgent {
     return Status();
   }
 
-  static Deadline Soon() { return Deadline::After(kTellPatience); }
+  static Deadline Soon() { return Deadline::After(kTellTimeout); }
   Status Send(json head, std::string body = {}) { return pipe_.Send({std::move(head), std::move(body)}, Soon()); }
 
   Status SendHello() {
@@ -168,7 +168,7 @@ class HostAgent {
     patience_ = std::chrono::seconds(message.Number("lostSeconds"));
     grace_ = std::chrono::seconds(message.Number("graceSeconds"));
     beginning_ = message;
-    begin_by_ = Deadline::After(kFolderPatience);
+    begin_by_ = Deadline::After(kFolderTimeout);
     return TryBegin();
   }
 
@@ -318,10 +318,10 @@ class HostAgent {
   Status SendStatus() {
     const ChildId rank0{run::Role::kTrainer, 0};
     const SteadyTime now = Clock::Real().Now();
-    if (!lives_.contains(rank0) || fleet_.ExitState(rank0).has_value() || now < status_told_ + kStatusPause) {
+    if (!lives_.contains(rank0) || fleet_.ExitState(rank0).has_value() || now < status_sent_ + kStatusPause) {
       return Status();
     }
-    status_told_ = now;
+    status_sent_ = now;
     Result<std::string> status = fleet_.FetchStatus(rank0);
     if (!status.ok()) return Status();  // not ready or busy; retried in the next turn
     return Send({{"is", "status"}, {"child", ToString(rank0)}}, *std::move(status));
@@ -338,7 +338,7 @@ class HostAgent {
   std::chrono::milliseconds patience_{kBeforeBegin};
   std::optional<Message> beginning_;  // a pending `begin`, while the folder is locked by another agent
   Deadline begin_by_ = Deadline::After(milliseconds(0));
-  SteadyTime status_told_;
+  SteadyTime status_sent_;
   run::LocalFleet fleet_;  // declared last, so that its processes are killed first
 };
 

@@ -33,10 +33,10 @@ using run::ChildId;
 using run::Role;
 using std::chrono::milliseconds;
 
-// Longer than a host waits for the end of an earlier launch (kFolderPatience in host_agent.cc).
-constexpr std::chrono::seconds kBeginPatience{90};
+// Longer than a host waits for the end of an earlier launch (kFolderTimeout in host_agent.cc).
+constexpr std::chrono::seconds kBeginTimeout{90};
 constexpr std::chrono::minutes kAccessTimeout{10};  // for a host that reads a large file from a slow disk
-constexpr std::chrono::seconds kLeavePatience{30};
+constexpr std::chrono::seconds kLeaveTimeout{30};
 constexpr size_t kMaxLineBytes = 16 << 10;
 constexpr size_t kMaxManifestBytes = 1 << 30;
 
@@ -65,7 +65,7 @@ HostFleet::HostFleet(std::vector<std::unique_ptr<HostSession>> sessions, HostFle
       local_(stop_, std::move(this_machine)) {}
 
 HostFleet::~HostFleet() {
-  const Deadline deadline = Deadline::After(options_.stop_grace + kLeavePatience);
+  const Deadline deadline = Deadline::After(options_.stop_grace + kLeaveTimeout);
   // Does not wait for hosts that are lost.
   for (const auto& session : sessions_)
     session->Close(session->is_over() ? Deadline::After(milliseconds(0)) : deadline);
@@ -106,7 +106,7 @@ Status HostFleet::Begin(const run::TlsFiles* tls) {
   RETURN_IF_ERROR(telemetry::WriteFileAtomically(folder_.path() + "/run/token", token));
   for (size_t host = 0; host < sessions_.size(); ++host) RETURN_IF_ERROR(BeginOn(host, tls, token));
   Heartbeat heartbeat = MakeHeartbeat();
-  const Deadline deadline = Deadline::After(kBeginPatience);
+  const Deadline deadline = Deadline::After(kBeginTimeout);
   for (size_t host = 0; host < sessions_.size(); ++host) {
     HostSession& session = *sessions_[host];
     ASSIGN_OR_RETURN(const Message begun, session.Await("begun", stop_, deadline, heartbeat));

@@ -23,12 +23,12 @@ constexpr size_t kMaxStderrBytes = 4096;
 constexpr int kMaxReads = 16;
 // Limits the messages kept for a later Await. A correct host sends hardly any before they are requested.
 constexpr size_t kMaxUnread = 4;
-// Bytes of a message that are sent between two beats. Even a slow connection transfers them within kSendPatience.
+// Bytes of a message that are sent between two beats. Even a slow connection transfers them within kSendTimeout.
 constexpr size_t kPieceBytes = size_t{64} << 10;
-constexpr std::chrono::seconds kSendPatience{60};
+constexpr std::chrono::seconds kSendTimeout{60};
 constexpr std::chrono::seconds kLongestWait{1};
 // Time limit for ssh to exit after its output has ended. Its exit code says why.
-constexpr std::chrono::seconds kEndPatience{5};
+constexpr std::chrono::seconds kEndTimeout{5};
 
 }  // namespace
 
@@ -93,7 +93,7 @@ Status HostSession::Send(nlohmann::json head, std::string body, Heartbeat* heart
   is_sending_ = true;
   for (size_t begin = 0; begin < bytes.size() && failed.ok(); begin += kPieceBytes) {
     const std::string_view piece = std::string_view(bytes).substr(begin, kPieceBytes);
-    const Status sent = pipe_->SendBytes(piece, Deadline::After(kSendPatience));
+    const Status sent = pipe_->SendBytes(piece, Deadline::After(kSendTimeout));
     failed = sent.ok() ? sent : EndConnection(sent);
     if (failed.ok() && heartbeat != nullptr) failed = heartbeat->Beat();
   }
@@ -170,7 +170,7 @@ void HostSession::ReadErrors() {
 Status HostSession::EndConnection(const Status& status) {
   if (end_reason_.has_value()) return *end_reason_;
   input_.Close();
-  for (const Deadline deadline = Deadline::After(kEndPatience); !ssh_->Poll().has_value() && !deadline.HasPassed();) {
+  for (const Deadline deadline = Deadline::After(kEndTimeout); !ssh_->Poll().has_value() && !deadline.HasPassed();) {
     pollfd polled{ssh_->descriptor(), POLLIN, 0};
     poll(&polled, 1, static_cast<int>(std::chrono::ceil<milliseconds>(deadline.Remaining()).count()));
   }

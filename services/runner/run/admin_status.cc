@@ -6,12 +6,12 @@ namespace espalier::run {
 namespace {
 
 constexpr size_t kMaxStatusBytes = size_t{1} << 20;
-constexpr std::chrono::milliseconds kStatusPatience{500};
+constexpr std::chrono::milliseconds kStatusTimeout{500};
 
 }  // namespace
 
 Result<std::string> StatusAt(const std::string& admin_address) {
-  return http::Get("http://" + admin_address + "/status", kMaxStatusBytes, Deadline::After(kStatusPatience));
+  return http::Get("http://" + admin_address + "/status", kMaxStatusBytes, Deadline::After(kStatusTimeout));
 }
 
 }  // namespace espalier::run

@@ -10,7 +10,7 @@ namespace {
 using std::chrono::milliseconds;
 
 // Time limit for a process to end after SIGKILL.
-constexpr milliseconds kKillPatience{30000};
+constexpr milliseconds kKillTimeout{30000};
 
 }  // namespace
 
@@ -37,7 +37,7 @@ std::vector<std::string> Fleet::StopAll(milliseconds grace) {
       killed.push_back(ToString(child));
       Signal(child, SIGKILL);
     }
-    (void)AwaitEnds(role, Deadline::After(kKillPatience));
+    (void)AwaitEnds(role, Deadline::After(kKillTimeout));
   }
   return killed;
 }

@@ -45,13 +45,13 @@ RunOutcome Failed(ExitCode code, std::string message) {
 RunOutcome Failed(const Status& status) { return Failed(ToExitCode(status.code()), status.message()); }
 
 // Time limit of requests for messages and probes: an unreachable store must not delay the run or its end.
-constexpr std::chrono::seconds kShortPatience{2};
+constexpr std::chrono::seconds kShortTimeout{2};
 
 struct JobStores {
   storage::StoreLocation prefix;            // the job's output.uri
-  storage::StoreLocation prefix_for_words;  // the same, with kShortPatience
-  StoreProbe probe;                         // with kShortPatience
-  storage::StoreOpener open_for_words;      // with kShortPatience
+  storage::StoreLocation prefix_for_words;  // the same, with kShortTimeout
+  StoreProbe probe;                         // with kShortTimeout
+  storage::StoreOpener open_for_words;      // with kShortTimeout
   std::chrono::seconds patience;            // time limit of the processes' requests
 };
 
@@ -61,7 +61,7 @@ Result<JobStores> OpenStores(const RunOptions& options, const RunJob& job) {
   ASSIGN_OR_RETURN(storage::StoreSettings settings, storage::ParseStoreSettings(environment));
   const std::chrono::seconds patience = settings.s3.patience;
   ASSIGN_OR_RETURN(storage::StoreLocation prefix, storage::OpenStore(job.training.output_uri, settings));
-  settings.s3.patience = std::min(patience, kShortPatience);
+  settings.s3.patience = std::min(patience, kShortTimeout);
   ASSIGN_OR_RETURN(storage::StoreLocation for_words, storage::OpenStore(job.training.output_uri, settings));
   const storage::StoreOpener open_for_words = storage::OpenerWith(settings);
   return JobStores{std::move(prefix), std::move(for_words), StoreProbe(job.training, open_for_words), open_for_words,

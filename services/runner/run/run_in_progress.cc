@@ -332,13 +332,13 @@ std::optional<Stop> RunInProgress::ReadPartitionerAnswer() {
 }
 
 std::optional<Stop> RunInProgress::ProvidePartitions() {
-  const Status brought = context_.fleet.ProvidePartitions(facts_.partition_uri, deadline_);
-  if (brought.ok()) return std::nullopt;
-  if (brought.code() == StatusCode::kDeadlineExceeded && deadline_.has_value() && deadline_->HasPassed()) {
-    return Stop{ExitCode::kUnavailable, "spec.runPolicy.activeDeadlineSeconds passed: " + brought.message()};
+  const Status provided = context_.fleet.ProvidePartitions(facts_.partition_uri, deadline_);
+  if (provided.ok()) return std::nullopt;
+  if (provided.code() == StatusCode::kDeadlineExceeded && deadline_.has_value() && deadline_->HasPassed()) {
+    return Stop{ExitCode::kUnavailable, "spec.runPolicy.activeDeadlineSeconds passed: " + provided.message()};
   }
-  const bool is_users_choice = brought.code() == StatusCode::kFailedPrecondition;
-  return Stop{is_users_choice ? ExitCode::kBadDocument : ToExitCode(brought.code()), brought.message()};
+  const bool is_users_choice = provided.code() == StatusCode::kFailedPrecondition;
+  return Stop{is_users_choice ? ExitCode::kBadDocument : ToExitCode(provided.code()), provided.message()};
 }
 
 Life RunInProgress::FindLife(ChildId child) const {

@@ -84,7 +84,7 @@ class PartitionAccess {
                            Done<Tensor> done) = 0;
   // Returns U32 [nodes]: in-degrees under one edge type.
   virtual void InDegrees(EdgeTypeId type, std::span<const LocalNodeId> nodes, Deadline deadline, Done<Tensor> done) = 0;
-  // Returns the ends of owned edges: I64 [2, edges], global ids, sources first.
+  // Returns the endpoints of owned edges: I64 [2, edges], global ids, sources first.
   virtual void FindEdges(EdgeTypeId type, std::span<const GlobalEdgeId> edges, Deadline deadline,
                          Done<Tensor> done) = 0;
   // Returns rows of an immutable column of owned edges: [edges, row shape...]. NotFound names the existing columns.

@@ -1,5 +1,5 @@
 // Mini-batches of edge classification and regression: a trainer's share of a step's edges with their labels, and the
-// sampled neighborhood of their ends.
+// sampled neighborhood of their endpoints.
 #pragma once
 
 #include "services/sampler/batches/fanout_sampler.h"

@@ -78,7 +78,7 @@ class LinkBatchMaker {
   const GlobalBatch& batch() const { return batch_; }
 
   // Writes the distinct nodes of the share's pairs and negatives to `nodes`, one list for each NodeTypeId. Returns the
-  // pairs and negatives; their ends are row numbers in these lists, concatenated (LinkSeeds).
+  // pairs and negatives; their endpoints are row numbers in these lists, concatenated (LinkSeeds).
   Result<LinkSeeds> Link(std::vector<std::vector<GlobalNodeId>>& nodes) {
     ASSIGN_OR_RETURN(Negatives negatives, DrawNegatives());
     MaskEdgesOfTheBatch(negatives);

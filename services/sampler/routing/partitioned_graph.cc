@@ -158,7 +158,7 @@ Result<GlobalBatch> PartitionedGraph::SeedsOfStep(const SeedQuery& query, Deadli
     batch.types = TypesOfPositions(query, range, first_of_type);
     if (query.want_edge_ids) batch.edge_ids.resize(num_seeds);
   }
-  // Whether the ends that a partition reports for a place exist.
+  // Whether the endpoints that a partition reports for a place exist.
   const auto exist = [&](uint64_t place, uint64_t node, uint64_t source) {
     if (!of_edges) return node < book().num_nodes(query.node_type);
     const EdgeTypeId type = query.edge_types[batch.types[place]];

@@ -81,7 +81,7 @@ class PartitionedGraph final : public NeighborSource, public RowSource, public S
   Result<std::vector<GlobalNodeId>> ToGlobalIds(NodeTypeId type, std::span<const OriginalNodeId> nodes,
                                                 Deadline deadline) override;
   Result<Tensor> InDegrees(EdgeTypeId type, std::span<const GlobalNodeId> nodes, Deadline deadline) override;
-  // Returns the ends of edges: I64 [2, edges], global ids, sources first.
+  // Returns the endpoints of edges: I64 [2, edges], global ids, sources first.
   Result<Tensor> FindEdges(EdgeTypeId type, std::span<const GlobalEdgeId> edges, Deadline deadline);
   // Calls a function of the servers' plugins on each of these partitions at once, all with the same request, U8 [n].
   // Returns the responses, U8 [k], in their order, or the first error after all have responded.

@@ -1,6 +1,6 @@
 // Edges that sampling must not use: those whose existence the model predicts, and their reverse edges, which carry the
-// same information. They are named by their ends, not by ids: after partitioning, the ids of an edge and of its reverse
-// are unrelated, and parallel edges are excluded together.
+// same information. They are named by their endpoints, not by ids: after partitioning, the ids of an edge and of its
+// reverse are unrelated, and parallel edges are excluded together.
 #pragma once
 
 #include <optional>

@@ -13,7 +13,7 @@
 //   kInDegree       `count` nodes for each edge, in proportion to their in-degree among the training edges: the
 //                   destinations of training edges that are drawn without replacement (InDegreeQuery), of whatever
 //                   edge type; nodes of another type than the edge's destination are none
-//   kGlobalUniform  `count` pairs for each edge, both ends uniform (DGL's GlobalUniform, without its retries)
+//   kGlobalUniform  `count` pairs for each edge, both endpoints uniform (DGL's GlobalUniform, without its retries)
 //
 // A pair that is itself an edge of the global batch, of the same type, is masked (LinkSeeds::negative_weights), and so
 // is its reverse if a type's edges represent both directions. Other true edges are not detected, as in DGL and

@@ -1,5 +1,5 @@
-// Scores how likely an edge is from the embeddings of its ends. s and d are the rows of source and destination [D]; r
-// is a learned row of the edge's relation. A larger score means a more likely edge.
+// Scores how likely an edge is from the embeddings of its endpoints. s and d are the rows of source and destination
+// [D]; r is a learned row of the edge's relation. A larger score means a more likely edge.
 //
 //   Dot       sum s_i d_i
 //   DistMult  sum s_i r_i d_i                                       (Yang et al., ICLR 2015)

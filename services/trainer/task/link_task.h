@@ -1,4 +1,4 @@
-// Link prediction: a scorer tells edges from pairs of nodes without one by the embeddings of their ends.
+// Link prediction: a scorer tells edges from pairs of nodes without one by the embeddings of their endpoints.
 #pragma once
 
 #include <map>

@@ -1,4 +1,4 @@
-// Besides LossFor (ops/losses.h), the only place that tells tasks apart by the document's task type.
+// Besides LossFor (ops/losses.h), the only place that distinguishes tasks by the document's task type.
 #pragma once
 
 #include <memory>
