@@ -238,7 +238,7 @@ Result<Connection> LoadKubeConfig(const KubeConfigOptions& options) {
   if (!context.cluster.empty() || overrides.server.empty()) {
     ASSIGN_OR_RETURN(cluster, Chosen(config.clusters, "cluster", context.cluster).While(doing));
   }
-  KubeUser user;  // stays empty, thus anonymous, if the context has no user
+  KubeUser user;  // stays empty (anonymous) if the context has no user
   if (!context.user.empty()) {
     ASSIGN_OR_RETURN(user, Chosen(config.users, "user", context.user).While(doing));
   }

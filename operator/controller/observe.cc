@@ -1,5 +1,5 @@
 // Children come from the caches. Secrets, events and objects without the job's label are in no cache, and a cache may
-// be behind: what a plan needs of these is read by GET or LIST, only if the plan asks for it. Answers that may be
+// be behind: what a plan needs of these is read by GET or LIST, only if the plan requires it. Answers that may be
 // reused are stored in JobMemory. A missing object is an answer, not an error; every other error of the API server ends
 // the round.
 #include "operator/controller/observe.h"

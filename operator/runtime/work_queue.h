@@ -67,7 +67,7 @@ class WorkQueue {
 
   mutable Mutex mutex_;
   bool is_shut_down_ ABSL_GUARDED_BY(mutex_) = false;
-  uint64_t num_changes_ ABSL_GUARDED_BY(mutex_) = 0;  // changes that Get has to look at
+  uint64_t num_changes_ ABSL_GUARDED_BY(mutex_) = 0;  // changes that Get has to check for
   PhiloxStream jitter_ ABSL_GUARDED_BY(mutex_);
   std::deque<Key> ready_ ABSL_GUARDED_BY(mutex_);
   // Keys that need processing, with the time of Add: those of ready_, and those added while they are in processing_.

@@ -375,7 +375,7 @@ void EdgeDropoutFactors(const Edges& edges, double probability, uint64_t key, co
   Compute(threads, [&] { kernels::EdgeDropoutFactors(edges.segments(), heads, masks, out); });
 }
 
-// (key, original ids) of one node type after the other, whose rows lie one after the other.
+// (key, original ids) of one node type after the other, whose rows are consecutive.
 using TypeMasks = std::vector<std::tuple<uint64_t, Input>>;
 
 std::vector<kernels::MaskRange> MaskRanges(const TypeMasks& masks, double probability, int64_t num_rows) {

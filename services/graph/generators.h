@@ -19,7 +19,7 @@ inline constexpr char kRandomSplit[] = "random";
 struct FeatureOptions {
   int64_t width = 100;        // 0: no features
   DType dtype = DType::kF32;  // F32, F16 or BF16
-  double signal = 0.25;       // about signal * sqrt(2 * width) standard deviations lie between two classes
+  double signal = 0.25;       // about signal * sqrt(2 * width) standard deviations between two classes
 };
 
 struct SplitFractions {

@@ -32,7 +32,7 @@ struct HeldOutEdges {
 };
 
 // Returns the edge types whose edges are held out, ascending and distinct. The name of a relation that
-// add_reverse_edges will create stands for the relation that it is created from. Returns NotFound if an edge type does
+// add_reverse_edges will create means the relation that it is created from. Returns NotFound if an edge type does
 // not exist.
 Result<std::vector<EdgeTypeId>> FindHeldOutEdgeTypes(const HeldOutEdges& held_out, const GraphSchema& schema,
                                                      bool add_reverse_edges);

@@ -34,7 +34,7 @@ std::vector<char*> Pointers(std::vector<std::string>& texts) {
 [[noreturn]] void Exec(const Preparation& prepared) {
   const ProgramStart& start = prepared.start;
   setpgid(0, 0);
-  // posix_spawn does not support this, hence fork.
+  // Uses fork, because posix_spawn does not support this.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != prepared.parent) _exit(127);  // the parent died before the line above
   sigset_t none;

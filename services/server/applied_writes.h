@@ -26,7 +26,7 @@ namespace espalier::server {
 class AppliedWrites {
  public:
   static constexpr size_t kMaxClients = 65'536;  // less than 1 KiB each, as long as few of their changes are under way
-  // How long after its call's deadline a message may still arrive: it can lie in a socket buffer.
+  // How long after its call's deadline a message may still arrive: it can be in a socket buffer.
   static constexpr std::chrono::minutes kLateness{1};
   // Upper bound of the time for which a client with a later deadline, or with none, is remembered, so that no client
   // occupies a slot forever.

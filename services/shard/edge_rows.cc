@@ -60,7 +60,7 @@ Result<std::vector<uint64_t>> FindPositions(const graph::InEdges& in_edges, cons
     lookups += end - begin;
     const auto group = std::span(order).subspan(first, last - first);
     for (uint64_t edge = begin; edge < end; ++edge) {
-      // The first of several equal pairs stands for all of them.
+      // The first of several equal pairs represents all of them.
       const auto at = std::ranges::lower_bound(group, indices[edge], {}, source_of);
       if (at == group.end() || sources[*at] != indices[edge]) continue;
       uint64_t& found = position[*at];

@@ -1,7 +1,7 @@
 // A pool of connections for later requests.
 //
 // The library pools connections within an http_client and decides by itself which to reuse and what to send again. To
-// control this, each http_client here carries one request at a time and thus has at most one connection. After any
+// control this, each http_client here carries one request at a time and therefore has at most one connection. After any
 // error it is dropped with its connection, and a new http_client cannot pick a connection that the server has closed.
 #pragma once
 

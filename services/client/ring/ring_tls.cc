@@ -52,7 +52,7 @@ const BIO_METHOD* SocketMethod() {
   return method;
 }
 
-// Refuses keys with a passphrase. Without this callback OpenSSL asks for the passphrase at the terminal.
+// Refuses keys with a passphrase. Without this callback OpenSSL would ask for the passphrase at the terminal.
 int RefusePassphrase(char*, int, int, void*) { return -1; }
 
 Result<SslContextHandle> ReadContext(const rpc::TlsSettings& settings) {

@@ -1,4 +1,4 @@
-// Parses checkpoint manifests. JSON has no infinities and NaN, so the strings "inf", "-inf" and "nan" stand for them.
+// Parses checkpoint manifests. JSON has no infinities and NaN, so the strings "inf", "-inf" and "nan" represent them.
 // Besides types, the functions check that fields agree: global_step with epoch and next_step, the number of epoch
 // reports with epoch, job_digest with fields.
 #include <limits>

@@ -73,7 +73,7 @@ std::function<Result<std::vector<Tensor>>(const std::stop_token& stop)> Original
 
 // Writes the four files of one partition to `<prefix>/<attempt>/part-NNNNN/` and returns their entries.
 // `stop_requested`, unless null, is called before every 8 MiB; if it returns true, Cancelled is returned, and the files
-// that are complete by then remain in the store.
+// that are complete remain in the store.
 Result<PartitionEntry> WritePartition(storage::ObjectStore& store, const std::string& prefix,
                                       const std::string& attempt, const graph::PartitionBook& book,
                                       const graph::Partition& partition,

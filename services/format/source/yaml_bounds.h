@@ -11,7 +11,7 @@ enum class YamlReferences {
 };
 
 // Parses the first document without storing it. Throws YAML::Exception, with the position, for a syntax error, for more
-// than 2^22 values (a loaded value takes some hundred bytes), for an alias inside of its own anchor, and for a scalar
+// than 2^22 values (a loaded value takes some hundred bytes), for an alias inside its own anchor, and for a scalar
 // that is not UTF-8.
 void CheckYamlBounds(const std::string& text, YamlReferences references);
 

@@ -222,7 +222,7 @@ class Checker {
     return map;
   }
 
-  // Converts an unchecked object as it is; plain scalars are read as in JSON.
+  // Converts an unchecked object without changes; plain scalars are read as in JSON.
   static Json Anything(const YamlNode& node) {
     switch (node.kind) {
       case YamlKind::kNull: return nullptr;

@@ -1,4 +1,5 @@
-// Rules of LinkPrediction. Its fields have defaults that are not in the schema, so the CEL asks whether they are there.
+// Rules of LinkPrediction. Its fields have defaults that are not in the schema, so the CEL checks whether they are
+// present.
 #include "services/job/rules/rule_check.h"
 
 namespace espalier::job {
@@ -10,8 +11,8 @@ constexpr char kShare[] =
     "(has(self.training.task.negatives) && has(self.training.task.negatives.count) ? "
     "self.training.task.negatives.count : 1)";
 
-// Returns a condition at spec.training that also holds unless the negatives are of the type. In `cel`, COUNT stands for
-// their number.
+// Returns a condition at spec.training that also holds unless the negatives are of the type. In `cel`, COUNT is
+// replaced by their number.
 std::string OfNegatives(const std::string& type, std::string cel) {
   const std::string count = "(has(self.task.negatives.count) ? self.task.negatives.count : 1)";
   cel.replace(cel.find("COUNT"), 5, count);

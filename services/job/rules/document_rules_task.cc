@@ -1,5 +1,5 @@
 // Rules of spec.training.task and spec.training.evaluation that concern several tasks or the labels of edges. The
-// defaults of evaluation.metric and task.exclude are not in the schema, so the CEL asks whether they are there.
+// defaults of evaluation.metric and task.exclude are not in the schema, so the CEL checks whether they are present.
 #include <algorithm>
 
 #include "services/job/enum_names.h"

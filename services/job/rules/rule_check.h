@@ -25,7 +25,7 @@ using RuleFields = nlohmann::ordered_json;
 // the document contains the others always.
 bool HasField(const RuleFields& object, const std::string& path);
 
-// Calls visit(value, path) for each value at the path, "[]" of which stands for all items of a list.
+// Calls visit(value, path) for each value at the path, in which "[]" means all items of a list.
 void VisitValues(const RuleFields& document, const std::string& path,
                  const std::function<void(const RuleFields& value, const std::string& path)>& visit);
 

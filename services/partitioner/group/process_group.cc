@@ -23,7 +23,7 @@ using telemetry::Log;
 constexpr RetryPolicy kPolling = {
     .max_attempts = 8, .initial_delay = std::chrono::milliseconds(5), .max_delay = std::chrono::milliseconds(1000)};
 constexpr int kSignsPerTimeout = 6;
-// The poll from which on a wait also looks for the outcome. Most waits are shorter and save these requests.
+// The poll from which on a wait also checks for the outcome. Most waits are shorter and save these requests.
 constexpr int kFirstLookForOutcome = 4;
 
 std::string RankName(uint32_t rank) {

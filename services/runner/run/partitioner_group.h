@@ -1,8 +1,8 @@
 // Chooses the group name by which the partitioners of a run find each other in the store.
 //
 // A partitioner that fails while others run is restarted with the same name and continues after the work that it has
-// done. If all partitioners have ended and none succeeded, the store may contain an error that ends the group for good
-// (partitioner/group/process_group.h); then they are restarted with a new name.
+// done. If all partitioners have ended and none succeeded, the store may contain an error that ends every group of
+// this name (partitioner/group/process_group.h). They are then restarted with a new name.
 #pragma once
 
 #include <set>

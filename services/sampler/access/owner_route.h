@@ -21,7 +21,7 @@ using RowRoute = OwnerRouteOf<LocalRowId>;
 OwnerRoute RouteToOwners(std::span<const uint64_t> first, std::span<const GlobalNodeId> nodes);
 RowRoute RouteToOwners(std::span<const uint64_t> first, std::span<const GlobalRowId> rows);
 
-// Which range of `first` an id lies in.
+// Finds the range of `first` that contains an id.
 uint32_t FindRange(std::span<const uint64_t> first, uint64_t id);
 
 // Returns [num_ranges + 1]: ids [0, n) in equal ranges, range p of P being [n p / P, n (p + 1) / P).

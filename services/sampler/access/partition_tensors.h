@@ -20,7 +20,7 @@ struct TensorDescription {
   DType dtype = DType::kF32;
   std::vector<int64_t> row_shape;
   // Numbers the creations of one register: the upper 32 bits are equal, and later creations have larger numbers. A
-  // partition's register starts anew with its process.
+  // partition's register starts again with its process.
   uint64_t creation = 0;
   uint64_t maker = 0;         // the creator: TensorSpec::maker
   uint64_t num_own_rows = 0;  // in all partitions; 0 for rows of nodes and edges

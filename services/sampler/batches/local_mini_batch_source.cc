@@ -106,7 +106,7 @@ Result<MiniBatch> LocalMiniBatchSource::Prepare(const Task& task, FanoutSampler&
 }
 
 void LocalMiniBatchSource::Work() {
-  std::optional<FanoutSampler> sampler;  // created at the first task, because StartEpoch has checked the spec by then
+  std::optional<FanoutSampler> sampler;  // created at the first task, after StartEpoch has checked the spec
   for (;;) {
     Task task;
     {

@@ -11,7 +11,7 @@
 
 namespace espalier::sampler {
 
-// Reused from batch to batch: a slot's stamp tells whether it belongs to the current batch, so nothing is cleared
+// Reused from batch to batch: a slot's stamp shows whether it belongs to the current batch, so nothing is cleared
 // between batches. One thread at a time.
 class NodeNumbering {
  public:

@@ -199,7 +199,7 @@ Status PartitionedTensors::Drop(const TensorId& tensor, Deadline deadline) {
 }
 
 // By name: drops the parts of the other partitions, unless partition 0 has that very tensor, which means that another
-// client has created the name anew.
+// client has created a tensor with the name again.
 Status PartitionedTensors::DropUnlessOnFirst(const TensorId& name, Deadline deadline) {
   const std::vector<PartitionId> others = Others();
   const auto requested = std::make_shared<PartitionFanOut<TensorDescription>>(others, nullptr);
@@ -263,7 +263,8 @@ void PartitionedTensors::AbandonLater(const TensorSpec& spec, uint64_t creation)
       tensor, spec.maker, deadline,
       [others = std::move(others), tensor, deadline, in_progress = MarkDrop(tensor)](const Status& abandoned) {
         // FailedPrecondition: the tensor is complete after all, and another client may have found it. After other
-        // errors the outcome is unknown; then the rows stay until the name is created anew or the incarnation ends.
+        // errors the outcome is unknown; then the rows stay until a tensor with the name is created again or the
+        // incarnation ends.
         if (!abandoned.ok()) return;
         for (const auto& other : others) other->tensors().Drop(tensor, deadline, [in_progress](const Status&) {});
       });

@@ -28,7 +28,7 @@ struct Spelling<DrawMethod> {
 
 // Which nodes a hop of a mini-batch expands. (A single hop expands the nodes that it is given.)
 enum class Expand : uint8_t {
-  kAlways = 0,  // every node met so far, with draws of its own in each hop
+  kAlways = 0,  // every node reached so far, with separate draws in each hop
   // Only nodes that no earlier hop has expanded, as in PyG's NeighborLoader. Each layer has all in-edges drawn so far
   // for the rows that it writes, including those of earlier hops.
   kOnce = 1,

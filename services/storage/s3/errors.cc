@@ -74,7 +74,7 @@ StatusCode ToCode(const S3Error& error) {
   if (remedy == Remedy::kRetry) {
     return error.http_status == 409 ? StatusCode::kAborted : StatusCode::kUnavailable;
   }
-  // A retry cannot tell a damaged upload from a service that computes checksums differently.
+  // A retry cannot distinguish a damaged upload from a service that computes checksums differently.
   if (remedy == Remedy::kResend) return StatusCode::kUnimplemented;
   if (Contains(code, {"KeyTooLongError", "InvalidURI", "InvalidBucketName", "InvalidObjectName",
                       "XMinioInvalidObjectName"})) {
