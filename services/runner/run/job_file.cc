@@ -11,7 +11,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char* kNothingButSettings =
+constexpr const char* kMinimalDocument =
     R"({"apiVersion": "espalier.io/v1alpha1", "kind": "DistTraining", "metadata": {"name": "program"}, "spec": {}})";
 
 bool IsObjectStorage(const std::string& uri) { return uri.starts_with("s3://"); }
@@ -36,7 +36,7 @@ Result<job::ParsedJob> ReadJobFile(const std::string& path, const std::vector<st
                                    job::RunsOn runs_on, job::SpecTraining training) {
   ASSIGN_OR_RETURN(const auto overrides, job::ParseSettings(settings));
   if (path.empty()) {
-    return job::ParseJob("", kNothingButSettings, overrides, runs_on, training).While("without --file");
+    return job::ParseJob("", kMinimalDocument, overrides, runs_on, training).While("without --file");
   }
   ASSIGN_OR_RETURN(const std::string text, job::ReadDocument(path));
   return job::ParseJob(path, text, overrides, runs_on, training);

@@ -134,7 +134,7 @@ Result<MiniBatch> LocalMiniBatchSource::Next(Deadline deadline) {
   MutexLock lock(&mutex_);
   if (generation_ == 0) return FailedPrecondition("Next was called before StartEpoch");
   if (!mutex_.AwaitBefore(deadline,
-                          [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return NextIsReadyOrGivenUp(); })) {
+                          [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return NextIsReadyOrCancelled(); })) {
     return WaitEnded(deadline, "the mini-batch of epoch " + std::to_string(epoch_) + " step " +
                                    std::to_string(next_to_deliver_) + " was not ready in time");
   }

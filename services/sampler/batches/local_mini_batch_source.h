@@ -22,8 +22,8 @@ struct LocalSamplingOptions {
   bool want_edge_ids = false;
 };
 
-// Used by one consumer; has worker threads of its own. An error takes the place of its step's batch: Next returns the
-// batches before it, then the error, and the same error again until StartEpoch.
+// Used by one consumer; has its own worker threads. If the batch of a step fails, Next returns the batches before it,
+// and then the error in every call until StartEpoch.
 class LocalMiniBatchSource final : public MiniBatchSource {
  public:
   // `neighbors` and `seeds` outlive this and are thread-safe.
@@ -50,7 +50,7 @@ class LocalMiniBatchSource final : public MiniBatchSource {
   Result<MiniBatch> Prepare(const Task& task, class FanoutSampler& sampler) const;
   bool HasTaskOrStops() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool NextIsReady() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  bool NextIsReadyOrGivenUp() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  bool NextIsReadyOrCancelled() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return cancelled_.stop_requested() || NextIsReady();
   }
 

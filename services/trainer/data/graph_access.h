@@ -15,7 +15,7 @@ struct GraphAccess {
   // Every interface is that of `graph`. Implicit: functions that take a GraphAccess are called with an open graph.
   GraphAccess(sampler::PartitionedGraph& graph)  // NOLINT(google-explicit-constructor)
       : neighbors(graph), rows(graph), seeds(graph), tensors(graph), embeddings(&graph.embeddings()) {}
-  // Interfaces of different objects, of which some stand in for a graph's.
+  // Interfaces of different objects, some of which replace those of a graph.
   GraphAccess(sampler::NeighborSource& neighbors_of, sampler::RowSource& rows_of, sampler::SeedSource& seeds_of,
               sampler::TensorStore& tensors_of, sampler::EmbeddingStore* embeddings_of)
       : neighbors(neighbors_of), rows(rows_of), seeds(seeds_of), tensors(tensors_of), embeddings(embeddings_of) {}

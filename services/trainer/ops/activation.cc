@@ -67,7 +67,7 @@ class Activation : public Function<Activation> {
 torch::Tensor BiasReluDropout(const torch::Tensor& x, const torch::Tensor& bias, const DropoutPlan& dropout) {
   ESPALIER_CHECK(x.dim() == 2 && x.is_contiguous() && x.scalar_type() == torch::kFloat32);
   ESPALIER_CHECK(dropout.probability >= 0 && dropout.probability < 1) << "dropout must be below 1";
-  // Autograd functions do not accept undefined tensors: an empty tensor stands for no bias.
+  // Autograd functions do not accept undefined tensors: an empty tensor means no bias.
   return Activation::apply(x, bias.defined() ? bias : torch::empty({0}), dropout);
 }
 
