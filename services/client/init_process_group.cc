@@ -68,12 +68,12 @@ Result<std::unique_ptr<RendezvousTensor>> Announce(const DistGraph& graph, const
 }
 
 // Reads the address of rank 0. Empty: it is not published yet.
-Result<std::string> Look(const DistGraph& graph, Deadline deadline) {
+Result<std::string> ReadAddress(const DistGraph& graph, Deadline deadline) {
   sampler::PartitionedTensors& tensors = graph.partitions().tensors();
   const Result<sampler::TensorHandle> place = tensors.Find({RowSpace::Own(), kRendezvousName, {}}, deadline);
   if (!place.ok()) {
-    const bool is_not_there = place.status().code() == StatusCode::kNotFound;
-    return is_not_there ? Result<std::string>(std::string()) : Result<std::string>(place.status());
+    const bool not_found = place.status().code() == StatusCode::kNotFound;
+    return not_found ? Result<std::string>(std::string()) : Result<std::string>(place.status());
   }
   if (place->dtype != DType::kU8 || place->row_shape != std::vector<int64_t>{kAddressBytes} ||
       tensors.NumRows(place->id.rows) != 1) {
@@ -94,7 +94,7 @@ Result<std::string> AwaitAddress(const DistGraph& graph, const Context& context,
       .max_attempts = 0, .initial_delay = std::chrono::milliseconds(10), .max_delay = std::chrono::milliseconds(500)};
   std::minstd_rand jitter(context.rank.value + 1);
   for (int attempt = 1;; ++attempt) {
-    ASSIGN_OR_RETURN(std::string address, Look(graph, deadline));
+    ASSIGN_OR_RETURN(std::string address, ReadAddress(graph, deadline));
     if (!address.empty()) return address;
     if (context.session.channel.stop.stop_requested() || deadline.stop().stop_requested())
       return Cancelled("stopped while waiting for the address of rank 0");

@@ -69,7 +69,7 @@ class PartitionAccess {
  public:
   virtual ~PartitionAccess() = default;
   virtual PartitionId partition() const = 0;
-  // Returns whether calls need no messages. Then looking for repeated rows costs more than reading them twice.
+  // Returns whether calls need no messages. Reading a repeated row twice then costs less than finding the repetition.
   virtual bool is_in_process() const { return false; }
 
   // Draws the in-edges of one hop.
