@@ -39,7 +39,7 @@ CachedRow* EvictionOrder::First() const {
   return by_next_step_.empty() ? nullptr : by_next_step_.rbegin()->second.first;
 }
 
-bool EvictionOrder::IsKeptLonger(uint32_t next_step, uint16_t num_uses, const CachedRow& row) {
+bool EvictionOrder::IsEvictedLater(uint32_t next_step, uint16_t num_uses, const CachedRow& row) {
   if (next_step != row.next_step) return next_step < row.next_step;  // an unknown step is the largest number
   return next_step == kNoKnownStep && num_uses > row.num_uses;
 }

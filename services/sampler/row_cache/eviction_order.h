@@ -34,7 +34,7 @@ class EvictionOrder {
   // Returns the row to give up first; null if there is none.
   CachedRow* First() const;
   // Returns whether a row with this next step and number of uses is given up later than `row`.
-  static bool IsKeptLonger(uint32_t next_step, uint16_t num_uses, const CachedRow& row);
+  static bool IsEvictedLater(uint32_t next_step, uint16_t num_uses, const CachedRow& row);
   // Returns whether there are rows that no known step reads.
   bool HasRowWithoutStep() const { return !by_num_uses_.empty(); }
 

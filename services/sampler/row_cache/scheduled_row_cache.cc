@@ -36,17 +36,17 @@ size_t BytesOfColumnRow(const ColumnDescription& column) {
 }
 
 // Returns how many entries a table of this capacity has before it grows.
-size_t MostEntries(size_t capacity) { return (capacity + 1) / 32 * 25; }
+size_t MaxEntries(size_t capacity) { return (capacity + 1) / 32 * 25; }
 
 // The capacity of a table that was empty. Smaller tables grow by other rules.
 constexpr size_t kLeastCapacity = 31;
 
 // Returns the capacity of a table with room for one more entry. A table by itself grows at this size or later,
-// depending on the traces of erased entries, and thus on the hash, which differs from process to process: the counts of
-// a cache could not be repeated.
+// depending on the traces of erased entries, and therefore on the hash, which differs from process to process: the
+// counts of a cache could not be repeated.
 template <class Table>
 size_t CapacityForOneMore(const Table& table) {
-  if (table.size() < MostEntries(table.capacity())) return table.capacity();
+  if (table.size() < MaxEntries(table.capacity())) return table.capacity();
   return std::max(kLeastCapacity, 2 * table.capacity() + 1);
 }
 
@@ -65,7 +65,7 @@ ScheduledRowCache::ScheduledRowCache(RowSource& source, const graph::PartitionBo
   for (uint32_t p = 0; p < book.num_partitions(); ++p) is_remote_.push_back(source.is_remote(PartitionId(p)));
   for (uint16_t type = 0; type < types_.size(); ++type) types_[type].first = book.NodeFirst(NodeTypeId(type));
   for (const ColumnDescription& column : columns) {
-    OfType& of_type = types_[column.node_type.value];
+    TypeCache& of_type = types_[column.node_type.value];
     const size_t row_bytes = BytesOfColumnRow(column);
     of_type.columns.push_back({column, row_bytes, of_type.row_bytes});
     of_type.row_bytes += row_bytes;
@@ -76,34 +76,34 @@ ScheduledRowCache::~ScheduledRowCache() {
   for (CachedRow* row = order_.First(); row != nullptr; row = order_.First()) Evict(row);
 }
 
-bool ScheduledRowCache::IsRemote(const OfType& of_type, GlobalNodeId node) const {
+bool ScheduledRowCache::IsRemote(const TypeCache& of_type, GlobalNodeId node) const {
   return is_remote_[FindRange(of_type.first, node.value)];
 }
 
-CachedRow* ScheduledRowCache::Find(const OfType& of_type, uint64_t node) {
+CachedRow* ScheduledRowCache::Find(const TypeCache& of_type, uint64_t node) {
   const auto found = of_type.cached.find(node);
   return found == of_type.cached.end() ? nullptr : *found;
 }
 
 uint64_t ScheduledRowCache::IndexBytes() const {
   uint64_t bytes = step_bytes_;
-  for (const OfType& of_type : types_) bytes += of_type.cached.capacity() * kBytesOfEntry;
+  for (const TypeCache& of_type : types_) bytes += of_type.cached.capacity() * kBytesOfEntry;
   return bytes;
 }
 
-uint64_t ScheduledRowCache::BytesOfRow(const OfType& of_type) const {
+uint64_t ScheduledRowCache::BytesOfRow(const TypeCache& of_type) const {
   return sizeof(CachedRow) + of_type.row_bytes + kAllocatorBytes;
 }
 
 bool ScheduledRowCache::HasRoomForStep() const {
   if (steps_.empty()) return true;
-  if (steps_.size() >= kMostSteps) return false;
+  if (steps_.size() >= kMaxSteps) return false;
   uint64_t bytes = IndexBytes();
   for (const StepRows& last : steps_.back()) bytes += last.SizeInBytes();  // the next step is taken to be as large
   return bytes <= memory_bytes_ / 3;
 }
 
-void ScheduledRowCache::LinkRows(OfType& of_type, const std::vector<uint64_t>& ids, uint32_t step) {
+void ScheduledRowCache::AddKnownStep(TypeCache& of_type, const std::vector<uint64_t>& ids, uint32_t step) {
   if (!order_.HasRowWithoutStep()) return;
   for (const uint64_t id : ids) {
     CachedRow* const row = Find(of_type, id);
@@ -115,14 +115,14 @@ void ScheduledRowCache::LinkRows(OfType& of_type, const std::vector<uint64_t>& i
 }
 
 void ScheduledRowCache::Schedule(const std::vector<std::vector<GlobalNodeId>>& nodes) {
-  ESPALIER_CHECK(!has_begun_ && nodes.size() == types_.size() && steps_.size() < kMostSteps &&
-                 first_step_ < kNoKnownStep - kMostSteps)
+  ESPALIER_CHECK(!has_begun_ && nodes.size() == types_.size() && steps_.size() < kMaxSteps &&
+                 first_step_ < kNoKnownStep - kMaxSteps)
       << "a step of " << nodes.size() << " node types after step " << first_step_ << " and " << steps_.size()
       << " known steps";
   const uint32_t step = first_step_ + static_cast<uint32_t>(steps_.size());
   std::vector<StepRows>& of_step = steps_.emplace_back(types_.size());
   for (uint16_t type = 0; type < types_.size(); ++type) {
-    OfType& of_type = types_[type];
+    TypeCache& of_type = types_[type];
     StepRows& rows = of_step[type];
     rows.num_nodes = nodes[type].size();
     if (of_type.columns.empty()) continue;
@@ -135,7 +135,7 @@ void ScheduledRowCache::Schedule(const std::vector<std::vector<GlobalNodeId>>& n
     std::sort(ids.begin(), ids.end());
     ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
     rows.ids = AscendingIds(ids);
-    LinkRows(of_type, ids, step);
+    AddKnownStep(of_type, ids, step);
   }
   for (const StepRows& rows : of_step) step_bytes_ += rows.SizeInBytes();
   while (held_bytes() > memory_bytes_ && order_.First() != nullptr) Evict(order_.First());
@@ -145,14 +145,14 @@ void ScheduledRowCache::BeginStep(const std::vector<std::vector<GlobalNodeId>>& 
   ESPALIER_CHECK(!steps_.empty() && nodes.size() == types_.size()) << "a step that was not scheduled";
   has_begun_ = true;
   for (uint16_t type = 0; type < types_.size(); ++type) {
-    OfType& of_type = types_[type];
+    TypeCache& of_type = types_[type];
     const StepRows& rows = steps_.front()[type];
     ESPALIER_CHECK(nodes[type].size() == rows.num_nodes)
         << "a step of " << nodes[type].size() << " nodes, which was scheduled with " << rows.num_nodes;
     of_type.nodes = nodes[type];
     of_type.hits.clear();
-    of_type.asked.clear();
-    of_type.places_of_asked.clear();
+    of_type.missing_nodes.clear();
+    of_type.missing_places.clear();
     of_type.repeats.clear();
     of_type.gathered.assign(of_type.columns.size(), Tensor());
     if (of_type.columns.empty()) continue;
@@ -173,8 +173,8 @@ void ScheduledRowCache::BeginStep(const std::vector<std::vector<GlobalNodeId>>& 
           continue;
         }
       }
-      of_type.asked.push_back(node);
-      of_type.places_of_asked.push_back(place);
+      of_type.missing_nodes.push_back(node);
+      of_type.missing_places.push_back(place);
     }
   }
 }
@@ -194,15 +194,15 @@ Result<Tensor> ScheduledRowCache::GatherRows(NodeTypeId type, const std::string&
       nodes.size() != types_[type.value].nodes.size()) {
     return source_.GatherRows(type, column, nodes, deadline);
   }
-  OfType& of_type = types_[type.value];
+  TypeCache& of_type = types_[type.value];
   const size_t row_bytes = cached->row_bytes;
   const std::shared_ptr<std::byte> out = buffers_.Take(nodes.size() * row_bytes);
-  const std::vector<OfType::Hit>& hits = of_type.hits;
+  const std::vector<TypeCache::Hit>& hits = of_type.hits;
   for (size_t i = 0; i < hits.size(); ++i) {
     if (i + kPrefetchRows < hits.size()) __builtin_prefetch(hits[i + kPrefetchRows].row);
     std::memcpy(out.get() + hits[i].place * row_bytes, hits[i].row->bytes() + cached->offset, row_bytes);
   }
-  RETURN_IF_ERROR(source_.GatherRowsTo(type, column, of_type.asked, of_type.places_of_asked, out, deadline));
+  RETURN_IF_ERROR(source_.GatherRowsTo(type, column, of_type.missing_nodes, of_type.missing_places, out, deadline));
   for (const auto& [place, first_place] : of_type.repeats) {
     std::memcpy(out.get() + place * row_bytes, out.get() + first_place * row_bytes, row_bytes);
   }
@@ -235,7 +235,7 @@ std::vector<uint32_t> ScheduledRowCache::NextSteps(uint16_t type, const std::vec
 }
 
 void ScheduledRowCache::EndType(uint16_t type, std::vector<Fetched>* fetched) {
-  OfType& of_type = types_[type];
+  TypeCache& of_type = types_[type];
   if (of_type.columns.empty()) return;
   const std::vector<uint64_t> ids = steps_.front()[type].ids.ToVector();
   const std::vector<uint32_t> next = NextSteps(type, ids);
@@ -243,16 +243,17 @@ void ScheduledRowCache::EndType(uint16_t type, std::vector<Fetched>* fetched) {
   const bool is_complete = std::all_of(of_type.gathered.begin(), of_type.gathered.end(), [&](const Tensor& rows) {
     return static_cast<size_t>(rows.num_rows()) == of_type.nodes.size();
   });
-  std::vector<std::pair<uint64_t, uint32_t>> asked;  // remote nodes and their places
-  for (size_t i = 0; i < of_type.asked.size(); ++i) {
-    if (IsRemote(of_type, of_type.asked[i])) asked.emplace_back(of_type.asked[i].value, of_type.places_of_asked[i]);
+  std::vector<std::pair<uint64_t, uint32_t>> missing;  // remote nodes and their places
+  for (size_t i = 0; i < of_type.missing_nodes.size(); ++i) {
+    if (IsRemote(of_type, of_type.missing_nodes[i]))
+      missing.emplace_back(of_type.missing_nodes[i].value, of_type.missing_places[i]);
   }
-  std::sort(asked.begin(), asked.end());
-  size_t num_asked = 0;
+  std::sort(missing.begin(), missing.end());
+  size_t num_missing = 0;
   for (size_t i = 0; i < ids.size(); ++i) {
-    if (num_asked < asked.size() && asked[num_asked].first == ids[i]) {
-      if (is_complete) fetched->push_back({next[i], asked[num_asked].second, type});
-      ++num_asked;
+    if (num_missing < missing.size() && missing[num_missing].first == ids[i]) {
+      if (is_complete) fetched->push_back({next[i], missing[num_missing].second, type});
+      ++num_missing;
       continue;
     }
     CachedRow* const row = Find(of_type, ids[i]);
@@ -261,21 +262,21 @@ void ScheduledRowCache::EndType(uint16_t type, std::vector<Fetched>* fetched) {
     row->next_step = next[i];
     order_.Add(row);
   }
-  counts_.fetched_rows += asked.size();
-  counts_.fetched_bytes += asked.size() * of_type.row_bytes;
+  counts_.fetched_rows += missing.size();
+  counts_.fetched_bytes += missing.size() * of_type.row_bytes;
   counts_.hit_rows += of_type.hits.size();
   counts_.hit_bytes += of_type.hits.size() * of_type.row_bytes;
 }
 
 void ScheduledRowCache::Store(const Fetched& fetched) {
-  OfType& of_type = types_[fetched.type];
+  TypeCache& of_type = types_[fetched.type];
   const auto needed_bytes = [&] {
     const size_t growth = CapacityForOneMore(of_type.cached) - of_type.cached.capacity();
     return BytesOfRow(of_type) + growth * kBytesOfEntry;
   };
   while (held_bytes() + needed_bytes() > memory_bytes_) {
     CachedRow* const first = order_.First();
-    if (first == nullptr || !EvictionOrder::IsKeptLonger(fetched.next_step, /*num_uses=*/1, *first)) return;
+    if (first == nullptr || !EvictionOrder::IsEvictedLater(fetched.next_step, /*num_uses=*/1, *first)) return;
     Evict(first);
   }
   auto* const row = new (::operator new(sizeof(CachedRow) + of_type.row_bytes)) CachedRow;
@@ -290,7 +291,7 @@ void ScheduledRowCache::Store(const Fetched& fetched) {
   }
   order_.Add(row);
   const size_t capacity = CapacityForOneMore(of_type.cached);
-  if (capacity != of_type.cached.capacity()) of_type.cached.reserve(MostEntries(capacity));
+  if (capacity != of_type.cached.capacity()) of_type.cached.reserve(MaxEntries(capacity));
   of_type.cached.insert(row);
   row_bytes_ += BytesOfRow(of_type);
   ++num_cached_rows_;
@@ -303,7 +304,7 @@ void ScheduledRowCache::EndStep() {
   std::stable_sort(fetched.begin(), fetched.end(),
                    [](const Fetched& a, const Fetched& b) { return a.next_step < b.next_step; });
   for (const Fetched& row : fetched) Store(row);
-  for (OfType& of_type : types_) {
+  for (TypeCache& of_type : types_) {
     of_type.nodes = {};
     of_type.gathered.clear();
   }
@@ -315,7 +316,7 @@ void ScheduledRowCache::EndStep() {
 
 void ScheduledRowCache::Evict(CachedRow* row) {
   order_.Remove(row);
-  OfType& of_type = types_[row->type.value];
+  TypeCache& of_type = types_[row->type.value];
   of_type.cached.erase(of_type.cached.find(row->node.value));
   row_bytes_ -= BytesOfRow(of_type);
   --num_cached_rows_;

@@ -98,12 +98,12 @@ class ScheduledRowCache final : public RowSource {
   };
   using CachedRows = absl::flat_hash_set<CachedRow*, NodeHash, SameNode>;
   static constexpr size_t kBytesOfEntry = sizeof(CachedRow*) + 1;  // in CachedRows, for each of its capacity
-  struct OfType {
+  struct TypeCache {
     std::vector<CachedColumn> columns;
     size_t row_bytes = 0;  // of all columns
     std::span<const uint64_t> first;
     CachedRows cached;
-    // Of the begun step. Each of its nodes is in one of `hits`, `places_of_asked` and `repeats`.
+    // Of the begun step. Each of its nodes is in one of `hits`, `missing_places` and `repeats`.
     struct Hit {
       uint32_t place;
       CachedRow* row;
@@ -113,10 +113,10 @@ class ScheduledRowCache final : public RowSource {
     };
     std::span<const GlobalNodeId> nodes;
     std::vector<Hit> hits;
-    std::vector<GlobalNodeId> asked;        // nodes to gather from the source
-    std::vector<uint32_t> places_of_asked;  // [asked]
-    std::vector<Repeat> repeats;            // remote nodes that occur again, ascending by place
-    std::vector<Tensor> gathered;           // [columns] empty shape: not gathered yet
+    std::vector<GlobalNodeId> missing_nodes;  // nodes to gather from the source
+    std::vector<uint32_t> missing_places;     // [missing_nodes]
+    std::vector<Repeat> repeats;              // remote nodes that occur again, ascending by place
+    std::vector<Tensor> gathered;             // [columns] empty shape: not gathered yet
   };
   // A row that the begun step has fetched.
   struct Fetched {
@@ -125,13 +125,13 @@ class ScheduledRowCache final : public RowSource {
     uint16_t type;
   };
 
-  bool IsRemote(const OfType& of_type, GlobalNodeId node) const;
-  static CachedRow* Find(const OfType& of_type, uint64_t node);
+  bool IsRemote(const TypeCache& of_type, GlobalNodeId node) const;
+  static CachedRow* Find(const TypeCache& of_type, uint64_t node);
   uint64_t IndexBytes() const;
-  uint64_t BytesOfRow(const OfType& of_type) const;
+  uint64_t BytesOfRow(const TypeCache& of_type) const;
   CachedColumn* FindColumn(NodeTypeId type, const std::string& column);
   // Sets the next step of rows that no known step reads and that have these ids.
-  void LinkRows(OfType& of_type, const std::vector<uint64_t>& ids, uint32_t step);
+  void AddKnownStep(TypeCache& of_type, const std::vector<uint64_t>& ids, uint32_t step);
   // Returns for each id, ascending, the next known step after the begun one that reads it, or kNoKnownStep.
   std::vector<uint32_t> NextSteps(uint16_t type, const std::vector<uint64_t>& ids) const;
   // Counts the begun step's rows of a type, updates those that are cached, and appends the others to `fetched` if all
@@ -143,8 +143,8 @@ class ScheduledRowCache final : public RowSource {
 
   RowSource& source_;
   const uint64_t memory_bytes_;
-  std::vector<bool> is_remote_;  // by partition
-  std::vector<OfType> types_;    // by NodeTypeId
+  std::vector<bool> is_remote_;   // by partition
+  std::vector<TypeCache> types_;  // by NodeTypeId
   // Known steps; the first has number first_step_. By NodeTypeId.
   std::deque<std::vector<StepRows>> steps_;
   uint32_t first_step_ = 0;
