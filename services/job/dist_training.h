@@ -42,6 +42,7 @@ enum class Metric { kAccuracy, kMacroF1, kMicroF1, kRocAuc, kMeanSquaredError, k
 enum class EvaluationNeighborhood { kFull, kSampled };
 enum class OutputKind { kModel, kEmbeddings, kPredictions, kTorchScript };
 enum class TlsMode { kDisabled, kManaged, kSecretRef };
+enum class Device { kAuto, kCpu, kCuda };  // Auto | CPU | CUDA
 
 // Returns whether the task is edge classification or regression, whose seeds are labeled edges.
 constexpr bool LabelsEdges(TaskType type) {
@@ -320,6 +321,7 @@ struct DistTraining {
   uint32_t sampler_replicas = 0;  // 0: trainers sample in threads of their own
   uint32_t trainer_replicas = 1;
   int trainer_threads = 1;
+  Device trainer_device = Device::kAuto;
   std::optional<FeatureCache> feature_cache;  // nullopt: trainers keep no rows
   std::optional<Program> program;             // spec.trainers.program; nullopt: the built-in trainers
   std::string output_uri;

@@ -62,6 +62,7 @@ constexpr Names<LayerNormalization, 3> kLayerNormalizations = {{{LayerNormalizat
                                                                 {LayerNormalization::kBatch, "Batch"}}};
 constexpr Names<OptimizerType, 3> kOptimizers = {
     {{OptimizerType::kAdam, "Adam"}, {OptimizerType::kAdamW, "AdamW"}, {OptimizerType::kSgd, "SGD"}}};
+constexpr Names<Device, 3> kDevices = {{{Device::kAuto, "Auto"}, {Device::kCpu, "CPU"}, {Device::kCuda, "CUDA"}}};
 constexpr Names<RowDType, 3> kRowDTypes = {
     {{RowDType::kF32, "F32"}, {RowDType::kF16, "F16"}, {RowDType::kBf16, "BF16"}}};
 constexpr Names<RowInitializerType, 5> kRowInitializers = {{{RowInitializerType::kUniform, "Uniform"},
@@ -146,6 +147,7 @@ ESPALIER_ENUM_NAMES(Metric, kMetrics)
 ESPALIER_ENUM_NAMES(EvaluationNeighborhood, kNeighborhoods)
 ESPALIER_ENUM_NAMES(OutputKind, kOutputs)
 ESPALIER_ENUM_NAMES(TlsMode, kTlsModes)
+ESPALIER_ENUM_NAMES(Device, kDevices)
 
 #undef ESPALIER_ENUM_NAMES
 

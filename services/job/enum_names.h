@@ -33,6 +33,7 @@ const char* ToString(Metric value);
 const char* ToString(EvaluationNeighborhood value);
 const char* ToString(OutputKind value);
 const char* ToString(TlsMode value);
+const char* ToString(Device value);
 
 // Sets *value to the enumerator that the document spells `name` (case-sensitive) and returns true; returns false and
 // leaves *value unchanged if there is none.
@@ -60,5 +61,6 @@ bool ParseName(const std::string& name, Metric* value);
 bool ParseName(const std::string& name, EvaluationNeighborhood* value);
 bool ParseName(const std::string& name, OutputKind* value);
 bool ParseName(const std::string& name, TlsMode* value);
+bool ParseName(const std::string& name, Device* value);
 
 }  // namespace espalier::job

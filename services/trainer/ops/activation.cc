@@ -6,6 +6,8 @@
 #include "services/kernels/activation.h"
 #include "services/kernels/dropout_half_words.h"
 #include "services/kernels/row_ranges.h"
+#include "services/trainer/ops/dropout_masks.h"
+#include "services/trainer/ops/op_path.h"
 
 namespace espalier::trainer {
 namespace {
@@ -62,12 +64,37 @@ class Activation : public Function<Activation> {
   }
 };
 
+// Returns whether each element is kept, bool of the shape of x [N, F], on its device.
+torch::Tensor KeptOf(const torch::Tensor& x, const DropoutPlan& dropout) {
+  const int32_t threshold = kernels::DropThreshold(dropout.probability);
+  std::vector<torch::Tensor> parts = {torch::empty({0, x.size(1)}, x.options().dtype(torch::kBool))};
+  int64_t num_rows = 0;
+  for (const DropoutRange& range : dropout.ranges) {
+    ESPALIER_CHECK(range.begin == num_rows) << "dropout ranges leave out row " << num_rows;
+    num_rows = range.end;
+    const torch::Tensor ids = range.original_ids.narrow(0, 0, range.end - range.begin).to(x.device());
+    parts.push_back(KeptElements(range.key, ids, x.size(1), threshold));
+  }
+  ESPALIER_CHECK(num_rows == x.size(0)) << "dropout ranges cover " << num_rows << " of " << x.size(0) << " rows";
+  return torch::cat(parts, 0);
+}
+
+torch::Tensor BiasReluDropoutByTorch(const torch::Tensor& x, const torch::Tensor& bias, const DropoutPlan& dropout) {
+  const torch::Tensor sum = bias.defined() ? x + bias : x;
+  torch::Tensor passes = sum.le(0).logical_not_();  // true for NaN
+  const bool drops = kernels::DropThreshold(dropout.probability) > 0;
+  if (drops) passes.logical_and_(KeptOf(x, dropout));
+  const torch::Tensor scaled = drops ? sum * kernels::KeptScale(dropout.probability) : sum;
+  return torch::where(passes, scaled, torch::zeros({}, x.options()));
+}
+
 }  // namespace
 
 torch::Tensor BiasReluDropout(const torch::Tensor& x, const torch::Tensor& bias, const DropoutPlan& dropout) {
   ESPALIER_CHECK(x.dim() == 2 && x.is_contiguous() && x.scalar_type() == torch::kFloat32);
   ESPALIER_CHECK(dropout.probability >= 0 && dropout.probability < 1) << "dropout must be below 1";
-  // Autograd functions do not accept undefined tensors: an empty tensor means no bias.
+  if (!UsesCpuKernels(x)) return BiasReluDropoutByTorch(x, bias, dropout);
+  // Autograd functions do not accept undefined tensors: an empty tensor stands for no bias.
   return Activation::apply(x, bias.defined() ? bias : torch::empty({0}), dropout);
 }
 
@@ -75,6 +102,9 @@ torch::Tensor DropElements(const torch::Tensor& x, const DropoutPlan& dropout) {
   ESPALIER_CHECK(x.dim() == 2 && x.scalar_type() == torch::kFloat32);
   ESPALIER_CHECK(dropout.probability >= 0 && dropout.probability < 1) << "dropout must be below 1";
   if (kernels::DropThreshold(dropout.probability) == 0) return x;
+  if (!UsesCpuKernels(x)) {
+    return x * (KeptOf(x, dropout).to(torch::kFloat32) * kernels::KeptScale(dropout.probability));
+  }
   torch::Tensor factors = torch::empty({x.size(0), x.size(1)}, torch::kFloat32);
   const std::vector<kernels::MaskRange> ranges = ListMaskRanges(dropout);
   kernels::DropoutFactors({dropout.probability, ranges}, x.size(0), x.size(1), factors.data_ptr<float>());

@@ -1,5 +1,6 @@
 // The end of a hidden layer: bias, ReLU and dropout in one pass over the memory. (As separate torch operations they
-// take longer than the layer's matrix products.)
+// take longer than the layer's matrix products.) On devices other than the CPU they are separate operations, with the
+// same masks bit for bit.
 #pragma once
 
 #include <torch/torch.h>
@@ -24,8 +25,8 @@ struct DropoutPlan {
   std::vector<DropoutRange> ranges;  // cover all rows if probability > 0
 };
 
-// Overwrites x with dropout(relu(x + bias)) and returns it. x: f32 [N, F], contiguous; bias: f32 [F] or undefined. NaN
-// stays NaN unless it is dropped.
+// Returns dropout(relu(x + bias)). On the CPU, overwrites x and returns it. x: f32 [N, F], contiguous; bias: f32 [F] or
+// undefined. NaN stays NaN unless it is dropped.
 torch::Tensor BiasReluDropout(const torch::Tensor& x, const torch::Tensor& bias, const DropoutPlan& dropout);
 
 // Returns dropout(x) as new rows, or x itself if the plan drops nothing. x: f32 [N, F].

@@ -2,12 +2,18 @@
 // the AttentionEdges (kEdgeTensors), followed by its own. The edges contain their transpose, grouped by source, which
 // is computed once if gradients are enabled: gradients of sources are then sums in a fixed order, without scattered
 // writes, and do not depend on the number of threads.
+//
+// On other devices (UsesCpuKernels), the operations are composed of those of edge_tensors.h, which take E rows of
+// memory for an operation with a value for each edge and column.
 #include "services/trainer/ops/attention_ops.h"
 
 #include <vector>
 
 #include "services/base/check.h"
+#include "services/kernels/dropout_half_words.h"
 #include "services/kernels/row_ranges.h"
+#include "services/trainer/ops/dropout_masks.h"
+#include "services/trainer/ops/op_path.h"
 #include "services/trainer/ops/word_tensors.h"
 
 namespace espalier::trainer {
@@ -140,12 +146,39 @@ class WeightedSum : public Function<WeightedSum> {
   }
 };
 
-// Returns the factor of each weight, f32 [E, H]: 0, or the inverse of the probability to keep it.
-torch::Tensor DropoutFactors(const AttentionEdges& edges, int64_t heads, const EdgeDropout& dropout) {
+// Returns rows as heads: [n, H * C] -> [n, H, C].
+torch::Tensor ByHead(const torch::Tensor& rows, int64_t heads) { return rows.view({rows.size(0), heads, -1}); }
+
+// Returns LeakyReLU(source + destination) for each edge: [N, W], [D, W] -> [E, W].
+torch::Tensor LeakySums(const EdgeTensors& edges, const torch::Tensor& source, const torch::Tensor& destination,
+                        double negative_slope) {
+  return torch::leaky_relu(SourceRows(edges, source) + DestinationRows(edges, destination), negative_slope);
+}
+
+torch::Tensor WeightedSumByTorch(const EdgeTensors& edges, const torch::Tensor& weights, const torch::Tensor& source) {
+  const torch::Tensor messages = ByHead(SourceRows(edges, source), weights.size(1)) * weights.unsqueeze(2);
+  return SumEdges(edges, messages.flatten(1));
+}
+
+torch::Tensor DropEdgesByTorch(const EdgeTensors& edges, const torch::Tensor& weights, const EdgeDropout& dropout) {
+  const auto ids_of = [](const torch::Tensor& ids, const torch::Tensor& rows) {
+    return ids.to(rows.device()).index_select(0, rows);
+  };
+  const torch::Tensor kept = KeptEdges(dropout.key, ids_of(dropout.source_ids, edges.sources),
+                                       ids_of(dropout.destination_ids, edges.destinations), weights.size(1),
+                                       kernels::DropThreshold(dropout.probability));
+  return weights * (kept.to(torch::kFloat32) * kernels::KeptScale(dropout.probability));
+}
+
+void CheckDropout(const AttentionEdges& edges, const EdgeDropout& dropout) {
   ESPALIER_CHECK(dropout.probability >= 0 && dropout.probability < 1) << "dropout must be below 1";
   ESPALIER_CHECK(dropout.source_ids.numel() >= edges.num_sources() &&
                  dropout.destination_ids.numel() >= edges.num_rows())
       << "attention dropout needs the rows' original ids";
+}
+
+// Returns the factor of each weight, f32 [E, H]: 0, or the inverse of the probability to keep it.
+torch::Tensor DropoutFactors(const AttentionEdges& edges, int64_t heads, const EdgeDropout& dropout) {
   const torch::Tensor source_ids = dropout.source_ids.contiguous(),
                       destination_ids = dropout.destination_ids.contiguous();
   torch::Tensor factors = torch::empty({edges.num_edges(), heads}, torch::kFloat32);
@@ -187,6 +220,15 @@ kernels::EdgeView AttentionEdges::view() const {
   return {{ToWords(indptr_), ToWords(indices_)}, {ToWords(by_source_), ToWords(destinations_)}, ToWords(positions_)};
 }
 
+const EdgeTensors& AttentionEdges::On(torch::Device device) const {
+  const bool is_there = on_device_ != nullptr && on_device_->indptr.device() == device;
+  if (is_there) return *on_device_;
+  const kernels::EdgeView edges = view();
+  on_device_ =
+      std::make_shared<const EdgeTensors>(ToEdgeTensors(edges.segments, edges.by_source, edges.positions, device));
+  return *on_device_;
+}
+
 AttentionEdges AttentionEdges::Saved(const variable_list& saved) {
   ESPALIER_CHECK(saved.size() >= kEdgeTensors);
   AttentionEdges edges;
@@ -204,6 +246,7 @@ torch::Tensor AdditiveEdgeScores(const AttentionEdges& edges, const torch::Tenso
                                  const torch::Tensor& destination, double negative_slope) {
   CheckMatrix(source, edges.num_sources(), source.size(1));
   CheckMatrix(destination, edges.num_rows(), source.size(1));
+  if (!UsesCpuKernels(source)) return LeakySums(edges.On(source.device()), source, destination, negative_slope);
   return AdditiveScore::apply(source, destination, edges, negative_slope);
 }
 
@@ -212,17 +255,24 @@ torch::Tensor DynamicEdgeScores(const AttentionEdges& edges, const torch::Tensor
                                 double negative_slope) {
   CheckMatrix(source, edges.num_sources(), attention.numel());
   CheckMatrix(destination, edges.num_rows(), attention.numel());
+  if (!UsesCpuKernels(source)) {
+    const torch::Tensor sums = LeakySums(edges.On(source.device()), source, destination, negative_slope);
+    return (ByHead(sums, attention.size(0)) * attention).sum(2);
+  }
   return DynamicScore::apply(source, destination, attention, edges, negative_slope);
 }
 
 torch::Tensor EdgeSoftmax(const AttentionEdges& edges, const torch::Tensor& scores) {
   CheckMatrix(scores, edges.num_edges(), scores.size(1));
+  if (!UsesCpuKernels(scores)) return SoftmaxOverEdges(edges.On(scores.device()), scores);
   return SoftmaxOfEdges::apply(scores, edges);
 }
 
 torch::Tensor DropEdges(const AttentionEdges& edges, const torch::Tensor& weights, const EdgeDropout& dropout) {
   if (dropout.probability == 0) return weights;
   CheckMatrix(weights, edges.num_edges(), weights.size(1));
+  CheckDropout(edges, dropout);
+  if (!UsesCpuKernels(weights)) return DropEdgesByTorch(edges.On(weights.device()), weights, dropout);
   return weights * DropoutFactors(edges, weights.size(1), dropout);
 }
 
@@ -231,6 +281,7 @@ torch::Tensor WeightedSegmentSum(const AttentionEdges& edges, const torch::Tenso
   CheckMatrix(weights, edges.num_edges(), weights.size(1));
   CheckMatrix(source, edges.num_sources(), source.size(1));
   ESPALIER_CHECK(source.size(1) % weights.size(1) == 0) << "every head has as many columns";
+  if (!UsesCpuKernels(source)) return WeightedSumByTorch(edges.On(source.device()), weights, source);
   return WeightedSum::apply(weights, source, edges);
 }
 

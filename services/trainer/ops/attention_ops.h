@@ -1,14 +1,21 @@
 // Graph attention over one block, with gradients (kernels: kernels/attention.h). Shapes: N rows of sources, D rows of
 // destinations, E edges, H heads with C columns each.
+//
+// Tensors may be on any device. On the CPU the kernels compute the result, on other devices operations of torch
+// (edge_tensors.h), whose sums round differently.
 #pragma once
 
 #include <torch/torch.h>
 
+#include <memory>
+
 #include "services/kernels/attention.h"
+#include "services/trainer/ops/edge_tensors.h"
 
 namespace espalier::trainer {
 
-// The edges of a block. Autograd keeps them as long as a backward pass needs them; several operations share one copy.
+// The edges of a block. Thread-compatible: On copies them to a device at its first call. Autograd keeps them as long as
+// a backward pass needs them; several operations share one copy.
 class AttentionEdges {
  public:
   enum class SelfEdges { kNone, kAppended };  // kAppended: source row d becomes the last in-edge of each destination d
@@ -21,6 +28,8 @@ class AttentionEdges {
   int64_t num_rows() const { return indptr_.numel() - 1; }
   int64_t num_edges() const { return indices_.numel(); }
   int64_t num_sources() const { return num_sources_; }
+  // Returns the edges on a device, valid until the next call with another device.
+  const EdgeTensors& On(torch::Device device) const;
 
   // Returns the edges from the tensors that AppendTo has put at the beginning of a list saved by autograd.
   static AttentionEdges Saved(const torch::autograd::variable_list& saved);
@@ -30,6 +39,7 @@ class AttentionEdges {
   AttentionEdges() = default;
   torch::Tensor indptr_, indices_, by_source_, destinations_, positions_;  // unsigned 32-bit words as i32
   int64_t num_sources_ = 0;
+  mutable std::shared_ptr<const EdgeTensors> on_device_;  // null: no copy yet
 };
 
 // Which weights a training step drops. The weight of edge (s, d) and head h is dropped with probability

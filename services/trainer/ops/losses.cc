@@ -73,8 +73,9 @@ Status CheckLabels(LossKind kind, const torch::Tensor& labels, int64_t num_outpu
   return CheckColumns(kind, labels, num_outputs);
 }
 
-torch::Tensor Loss(LossKind kind, const torch::Tensor& outputs, const torch::Tensor& labels, int64_t global_num_seeds) {
-  ESPALIER_CHECK(outputs.dim() == 2 && outputs.size(0) == labels.size(0)) << "one label row for each output row";
+torch::Tensor Loss(LossKind kind, const torch::Tensor& outputs, const torch::Tensor& given, int64_t global_num_seeds) {
+  ESPALIER_CHECK(outputs.dim() == 2 && outputs.size(0) == given.size(0)) << "one label row for each output row";
+  const torch::Tensor labels = given.to(outputs.device());
   const double rows = static_cast<double>(std::max<int64_t>(global_num_seeds, 1));
   const double entries = rows * static_cast<double>(outputs.size(1));
   // Torch's losses reject an empty batch. Its share is zero, but the backward pass must run nevertheless.

@@ -21,9 +21,9 @@ LossKind LossFor(const job::Task& task);
 // InvalidArgument: the dtype, the shape or a value is wrong; names the first row with a wrong value.
 Status CheckLabels(LossKind kind, const torch::Tensor& labels, int64_t num_outputs);
 
-// Returns an f32 scalar: the sum over labeled entries divided by global_num_seeds. For labels in columns it is also
-// divided by the number of columns, so that a fully labeled batch has torch's mean. Zero, with a gradient of zeros, for
-// an empty share.
+// Returns an f32 scalar on the device of the outputs, to which it copies the labels: the sum over labeled entries
+// divided by global_num_seeds. For labels in columns it is also divided by the number of columns, so that a fully
+// labeled batch has torch's mean. Zero, with a gradient of zeros, for an empty share.
 torch::Tensor Loss(LossKind kind, const torch::Tensor& outputs, const torch::Tensor& labels, int64_t global_num_seeds);
 
 }  // namespace espalier::trainer

@@ -2,10 +2,14 @@
 // transposed block, in which a source adds up the gradients of its destinations: there are no scattered writes, and the
 // order is fixed. The forward pass transposes the block only if a gradient will be needed. SegmentMaximum also saves
 // which edge has won each element.
+//
+// On other devices (UsesCpuKernels), the same operations are composed of those of edge_tensors.h.
 #include "services/trainer/ops/segment_ops.h"
 
 #include "services/base/check.h"
 #include "services/kernels/row_ranges.h"
+#include "services/trainer/ops/edge_tensors.h"
+#include "services/trainer/ops/op_path.h"
 #include "services/trainer/ops/word_tensors.h"
 
 namespace espalier::trainer {
@@ -228,8 +232,41 @@ class RowAddition : public Function<RowAddition> {
   }
 };
 
+EdgeTensors EdgesOnDeviceOf(const torch::Tensor& x, const kernels::Segments& block) {
+  return ToEdgeTensors(block, x.size(0), x.device(), WantsGradient(x));
+}
+
+// Copies floats to the device of x, as a column: f32 [values.size(), 1].
+torch::Tensor ToColumn(std::span<const float> values, const torch::Tensor& x) {
+  return torch::tensor(c10::ArrayRef<float>(values.data(), values.size()), torch::kFloat32).unsqueeze(1).to(x.device());
+}
+
+torch::Tensor ReduceByTorch(const kernels::Segments& block, const torch::Tensor& x, Reduction reduction) {
+  const int64_t num_rows = block.num_rows();
+  torch::Tensor sum = SumSources(EdgesOnDeviceOf(x, block), x);
+  if (reduction == Reduction::kMeanWithSelf) sum = sum + x.narrow(0, 0, num_rows);
+  if (reduction != Reduction::kSum) sum = sum * ResultScale(block, reduction).unsqueeze(1).to(x.device());
+  return reduction == Reduction::kSelfAndMean ? torch::cat({x.narrow(0, 0, num_rows), sum}, 1) : sum;
+}
+
+torch::Tensor ScaledSumByTorch(const kernels::Segments& block, const torch::Tensor& x, const SegmentScales& scales) {
+  const auto num_rows = static_cast<size_t>(block.num_rows());
+  const torch::Tensor scaled = x * ToColumn(scales.source.first(static_cast<size_t>(x.size(0))), x);
+  torch::Tensor sum = SumSources(EdgesOnDeviceOf(x, block), scaled);
+  if (!scales.self.empty()) {
+    sum = sum + x.narrow(0, 0, block.num_rows()) * ToColumn(scales.self.first(num_rows), x);
+  }
+  return sum * ToColumn(scales.result.first(num_rows), x);
+}
+
+torch::Tensor AddToRowsByTorch(const torch::Tensor& base, const torch::Tensor& values, std::span<const uint32_t> rows) {
+  const std::vector<int64_t> numbers(rows.begin(), rows.end());
+  return base.index_add(0, torch::tensor(numbers, torch::kInt64).to(base.device()), values);
+}
+
 torch::Tensor Reduce(const kernels::Segments& block, const torch::Tensor& x, Reduction reduction) {
   CheckBlock(block, x);
+  if (!UsesCpuKernels(x)) return ReduceByTorch(block, x, reduction);
   return SegmentReduce::apply(x, block, reduction, WantsGradient(x));
 }
 
@@ -250,6 +287,7 @@ torch::Tensor SelfAndSegmentMean(const kernels::Segments& block, const torch::Te
 
 torch::Tensor SegmentMax(const kernels::Segments& block, const torch::Tensor& x) {
   CheckBlock(block, x);
+  if (!UsesCpuKernels(x)) return MaxSources(EdgesOnDeviceOf(x, block), x);
   return SegmentMaximum::apply(x, block, WantsGradient(x));
 }
 
@@ -259,11 +297,13 @@ torch::Tensor ScaledSegmentSum(const kernels::Segments& block, const torch::Tens
   ESPALIER_CHECK(scales.source.size() >= static_cast<size_t>(x.size(0)) && scales.result.size() >= num_rows &&
                  (scales.self.empty() || scales.self.size() >= num_rows))
       << "a scale for each row";
+  if (!UsesCpuKernels(x)) return ScaledSumByTorch(block, x, scales);
   return ScaledSum::apply(x, block, scales, WantsGradient(x));
 }
 
 torch::Tensor AddToRows(const torch::Tensor& base, const torch::Tensor& values, std::span<const uint32_t> rows) {
   ESPALIER_CHECK(base.is_contiguous() && values.size(0) == static_cast<int64_t>(rows.size()));
+  if (!UsesCpuKernels(base)) return AddToRowsByTorch(base, values, rows);
   return RowAddition::apply(base, values, KeptWords({rows.begin(), rows.end()}));
 }
 

@@ -1,6 +1,9 @@
 // Message passing over one block, with gradients (kernels: kernels/segments.h). x is f32 [N, F], the rows that the
 // block's indices refer to; its first D rows are those of the block's D destinations. The block is read only during the
 // call: autograd keeps copies for the backward pass.
+//
+// x may be on any device. On the CPU the kernels compute the result, on other devices operations of torch
+// (edge_tensors.h), whose sums round differently; blocks, scales and rows are copied to the device.
 #pragma once
 
 #include <torch/torch.h>
@@ -29,8 +32,8 @@ struct SegmentScales {
 // Returns result[d] * (self[d] * x[d] + sum over in-neighbors s: source[s] * x[s]): [N, F] -> [D, F].
 torch::Tensor ScaledSegmentSum(const kernels::Segments& block, const torch::Tensor& x, const SegmentScales& scales);
 
-// Adds values[k] to base[rows[k]] in place and returns `base`: [D, F], [K, F] -> [D, F]. `base` must be contiguous
-// (checked), `rows` distinct.
+// Returns `base` with values[k] added to base[rows[k]]: [D, F], [K, F] -> [D, F]. On the CPU, `base` itself is changed
+// and returned. `base` must be contiguous (checked), `rows` distinct.
 torch::Tensor AddToRows(const torch::Tensor& base, const torch::Tensor& values, std::span<const uint32_t> rows);
 
 }  // namespace espalier::trainer

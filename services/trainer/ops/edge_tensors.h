@@ -1,0 +1,47 @@
+// Message passing in operations of torch that run on every device, with gradients: the building blocks of the torch
+// path of segment_ops.h and attention_ops.h. Shapes: N rows of sources, D rows of destinations, E edges, W columns.
+//
+// All sums are over consecutive edges of one row, in a fixed order, and gradients of sources are sums over the
+// transposed block. No operation adds with atomics, so results on one type of GPU are the same bits in every run.
+#pragma once
+
+#include <torch/torch.h>
+
+#include "services/kernels/segments.h"
+
+namespace espalier::trainer {
+
+// The edges of a block on a device. Words are unsigned 32-bit numbers below 2^31, as i32.
+struct EdgeTensors {
+  torch::Tensor indptr;        // i32 [D + 1]
+  torch::Tensor sources;       // i32 [E]
+  torch::Tensor destinations;  // i32 [E]
+  // The edges in the order of their sources. Undefined unless gradients are needed.
+  torch::Tensor by_source;               // i32 [N + 1]
+  torch::Tensor destinations_by_source;  // i32 [E]
+  torch::Tensor positions;               // i32 [E], the number of each of these edges in `sources`
+};
+
+// Copies the edges to a device, with their transpose if `wants_gradient`.
+EdgeTensors ToEdgeTensors(const kernels::Segments& segments, int64_t num_sources, torch::Device device,
+                          bool wants_gradient);
+// The same with a transpose that the caller has computed, with positions; empty: without a transpose.
+EdgeTensors ToEdgeTensors(const kernels::Segments& segments, const kernels::Segments& by_source,
+                          std::span<const uint32_t> positions, torch::Device device);
+
+// Returns the sum of the sources of each destination, zeros if there are none: [N, W] -> [D, W].
+torch::Tensor SumSources(const EdgeTensors& edges, const torch::Tensor& x);
+// Returns the element-wise maximum of the sources of each destination, zeros if there are none: [N, W] -> [D, W]. NaN
+// counts as the largest. The first edge with the maximum gets the gradient.
+torch::Tensor MaxSources(const EdgeTensors& edges, const torch::Tensor& x);
+
+// Returns the row of each edge's source: [N, W] -> [E, W].
+torch::Tensor SourceRows(const EdgeTensors& edges, const torch::Tensor& x);
+// Returns the row of each edge's destination: [D, W] -> [E, W].
+torch::Tensor DestinationRows(const EdgeTensors& edges, const torch::Tensor& x);
+// Returns the sum over the edges of each destination: [E, W] -> [D, W].
+torch::Tensor SumEdges(const EdgeTensors& edges, const torch::Tensor& values);
+// Returns the softmax over the edges of each destination: [E, W] -> [E, W].
+torch::Tensor SoftmaxOverEdges(const EdgeTensors& edges, const torch::Tensor& scores);
+
+}  // namespace espalier::trainer
