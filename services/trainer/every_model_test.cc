@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "services/job/enum_names.h"
+#include "services/trainer/ops/op_path.h"
 #include "services/trainer/testing/community.h"
 #include "services/trainer/testing/modules.h"
 #include "services/trainer/testing/process_folder.h"
@@ -47,6 +48,23 @@ TEST_P(EveryModelTest, GivesTheSameBitsForAnyPartitioningAndTheSameStepsWithTwoT
   for (size_t step = 0; step < one.loop.first_epoch_losses.size(); ++step) {
     EXPECT_NEAR(two.loop.first_epoch_losses[step] / one.loop.first_epoch_losses[step], 1.0, 1e-4);
   }
+}
+
+// The path of GPUs, on the CPU: the same masks and mini-batches, sums that are rounded differently.
+TEST_P(EveryModelTest, TakesTheSameStepsInOperationsOfTorch) {
+  job::DistTraining job = JobOfModel(GetParam(), /*row_size=*/6);
+  if (GetParam() != job::ModelType::kTorchScript) {
+    job.training.model.normalization = job::LayerNormalization::kBatch;
+  }
+  const TrainOutcome by_kernels = TrainSmall(CommunityGraph(), job);
+  const TorchPathScope torch_path;
+  const TrainOutcome by_torch = TrainSmall(CommunityGraph(), job);
+  EXPECT_EQ(TrainSmall(CommunityGraph(), job).parameters_digest, by_torch.parameters_digest);
+  ASSERT_EQ(by_torch.loop.first_epoch_losses.size(), by_kernels.loop.first_epoch_losses.size());
+  for (size_t step = 0; step < by_kernels.loop.first_epoch_losses.size(); ++step) {
+    EXPECT_NEAR(by_torch.loop.first_epoch_losses[step] / by_kernels.loop.first_epoch_losses[step], 1.0, 1e-3) << step;
+  }
+  EXPECT_NEAR(by_torch.test.value(), by_kernels.test.value(), 0.05);
 }
 
 TEST_P(EveryModelTest, TrainsLearnableRowsToTheSameBitsForAnyPartitioning) {

@@ -38,6 +38,7 @@ struct TrainOptions {
   uint64_t scoring_chunk = 4096;       // edges or candidates scored at once; affects results
   Timeouts timeouts;
   MathSettings math;                                  // recorded in results
+  torch::Device device = torch::kCPU;                 // where the model is trained and applied
   const std::atomic<bool>* stop_requested = nullptr;  // outlives the call; null: the run is never stopped
   TrainingObserver* observer = nullptr;               // outlives the call; null: none
   telemetry::MetricRegistry* metrics = nullptr;       // outlives the call; null: none

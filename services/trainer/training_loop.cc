@@ -32,10 +32,11 @@ size_t CountBytes(const NamedTensors& tensors) {
   return bytes;
 }
 
+// Returns copies in the host's memory.
 Result<NamedTensors> CopyTensors(const NamedTensors& tensors) {
   try {
     NamedTensors copy;
-    for (const auto& [name, tensor] : tensors) copy.emplace_back(name, tensor.detach().clone());
+    for (const auto& [name, tensor] : tensors) copy.emplace_back(name, CopyToHost(tensor));
     return copy;
   } catch (const std::exception& error) {  // for example torch, out of memory
     return StatusOfTorch(error).While("copying tensors");
@@ -311,7 +312,7 @@ class Loop {
     gradients_.extra_values()[kSave] = WantsSaveAfter(epoch, step) ? 1.0f : 0.0f;
     RETURN_IF_ERROR(Failpoint("trainer.before_allreduce"));
     const Timer timer;
-    RETURN_IF_ERROR(collective_.AllReduceSum(gradients_.values(), options_.timeouts.ForCollective()));
+    RETURN_IF_ERROR(SumGradients());
     report_.seconds.communicate += timer.Seconds();
     if (gradients_.extra_values()[kFailed] > 0) {
       const Status failed = collective::AgreeOn(own, collective_, options_.timeouts.collective);
@@ -325,6 +326,17 @@ class Loop {
     }
     RETURN_IF_ERROR(Update(batch, epoch, step));
     return Failpoint("trainer.after_update");
+  }
+
+  Status SumGradients() {
+    try {
+      const std::span<float> values = gradients_.CopyToHost();
+      RETURN_IF_ERROR(collective_.AllReduceSum(values, options_.timeouts.ForCollective()));
+      gradients_.CopyToDevice();
+    } catch (const std::exception& error) {  // of torch, where the model is on a GPU
+      return StatusOfTorch(error).While("summing gradients");
+    }
+    return Status();
   }
 
   // Copies the model's buffers before the step, for RollBackStep.

@@ -14,6 +14,7 @@
 #include "services/trainer/evaluation/chunk_nodes.h"
 #include "services/trainer/model/model_file.h"
 #include "services/trainer/model/parameters.h"
+#include "services/trainer/model/torch_error.h"
 #include "services/trainer/outputs.h"
 #include "services/trainer/task/make_task.h"
 
@@ -180,6 +181,11 @@ Result<Parts> MakeParts(const job::DistTraining& job, GraphAccess graph, collect
     facts.num_outputs = parts.data.num_outputs();
     facts.task = parts.task->Facts(graph.schema());
     RETURN_IF_ERROR(BeginWith(*file, facts, collective, options.timeouts, *parts.model));
+  }
+  try {
+    parts.model->MoveTo(options.device);
+  } catch (const std::exception& error) {  // for example torch, out of memory
+    return StatusOfTorch(error).While("copying the model to the device");
   }
   return parts;
 }

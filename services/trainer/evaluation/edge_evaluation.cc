@@ -71,7 +71,7 @@ Result<torch::Tensor> EdgeEvaluation::ComputeOutputs(const std::vector<GlobalNod
                    embeddings_.Read(graph_.schema().DestinationOf(type), destination_nodes));
   try {
     const torch::NoGradGuard no_gradients;
-    return measure_.head->Outputs(sources, destinations).contiguous();
+    return measure_.head->Outputs(sources, destinations).contiguous().cpu();
   } catch (const std::exception& error) {  // for example torch, out of memory
     return StatusOfTorch(error);
   }

@@ -18,9 +18,10 @@ torch::Tensor RowsOfSeeds(const TypedRows& rows, const sampler::MiniBatch& batch
 }  // namespace
 
 torch::Tensor ForwardPass(Model& model, BatchTensors& tensors, LayerRun run) {
-  run.original_ids = &tensors.original_ids;
+  const std::vector<torch::Tensor> original_ids = OnDevice(tensors.original_ids, model.device());
+  run.original_ids = &original_ids;
   run.degrees = &tensors.degrees;
-  TypedRows rows = std::move(tensors.features);
+  TypedRows rows = OnDevice(std::move(tensors.features), model.device());
   for (int layer = 0; layer < model.num_layers(); ++layer) {
     // The rows that a layer writes are exactly those that the next layer reads (mini_batch.h).
     rows = model.Layer(layer, tensors.batch.layers[static_cast<size_t>(layer)], rows, run);

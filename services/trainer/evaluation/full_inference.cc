@@ -114,8 +114,9 @@ Result<torch::Tensor> FullInference::Outputs(Model& model, int layer, NodeTypeId
   RETURN_IF_ERROR(options_.BeforeChunk());
   try {
     const torch::NoGradGuard no_gradients;
-    const TypedRows outputs = model.Layer(layer, batch.layers[0], inputs, {.degrees = &degrees});
-    return outputs[type.value].contiguous();
+    const TypedRows outputs =
+        model.Layer(layer, batch.layers[0], OnDevice(std::move(inputs), model.device()), {.degrees = &degrees});
+    return outputs[type.value].contiguous().cpu();
   } catch (const ModelError& error) {
     return error.status();
   } catch (const std::exception& error) {  // for example torch, out of memory

@@ -91,6 +91,7 @@ Result<MetricValue> LinkEvaluation::ComputeMetric(Model& model, FullInference& i
     knows_edges_ = true;
   }
   RETURN_IF_ERROR(CheckScores(part));
+  device_ = model.device();
   MetricAccumulator metric(options_.metric, 1);
   RETURN_IF_ERROR(embeddings_.Store(model, inference, tensor).While("computing embeddings"));
   RETURN_IF_ERROR(
@@ -123,7 +124,7 @@ Result<torch::Tensor> LinkEvaluation::Embeddings(std::span<const NodeTypeId> typ
     }
     return Status();
   }));
-  return rows;
+  return rows.to(device_);
 }
 
 Result<std::vector<int64_t>> LinkEvaluation::OriginalIds(std::span<const NodeTypeId> types,
@@ -279,7 +280,7 @@ Status LinkEvaluation::ForBlocks(NodeTypeId type, std::optional<std::span<const 
     ASSIGN_OR_RETURN(const std::vector<GlobalNodeId> nodes,
                      graph_.seeds.ToGlobalIds(type, originals, options_.timeouts.ForData()));
     ASSIGN_OR_RETURN(const torch::Tensor rows, embeddings_.Read(type, nodes));
-    RETURN_IF_ERROR(body(static_cast<int64_t>(first), rows));
+    RETURN_IF_ERROR(body(static_cast<int64_t>(first), rows.to(device_)));
   }
   return Status();
 }
@@ -316,7 +317,8 @@ Status LinkEvaluation::RankAmongAll(const Chunk& edges, std::vector<uint32_t> or
   const torch::Tensor queries = scorer_->Query(embeddings, relations);
   const auto scores_of = [&](int64_t first_edge, const torch::Tensor& rows) {
     return scorer_->ScoreAll(queries.narrow(0, first_edge, std::min(kEdgesPerProduct, num_edges - first_edge)), rows)
-        .contiguous();
+        .contiguous()
+        .cpu();
   };
 
   std::vector<Standing> standings;
@@ -392,7 +394,7 @@ Status LinkEvaluation::AddDrawn(uint64_t chunk, uint64_t first_ordinal, SplitPar
   RETURN_IF_ERROR(ForEachType(right_types, std::span<const OriginalNodeId>(right), look_up));
   ASSIGN_OR_RETURN(const torch::Tensor sources, Embeddings(left_types, left));
   ASSIGN_OR_RETURN(const torch::Tensor destinations, Embeddings(right_types, nodes));
-  const torch::Tensor scores = scorer_->Score(scorer_->Query(sources, relations), destinations).contiguous();
+  const torch::Tensor scores = scorer_->Score(scorer_->Query(sources, relations), destinations).contiguous().cpu();
   if (options_.metric == job::Metric::kRocAuc) {
     torch::Tensor labels = torch::zeros_like(scores);
     for (size_t i = 0; i < counts.size(); ++i) {

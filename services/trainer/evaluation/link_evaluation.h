@@ -77,6 +77,7 @@ class LinkEvaluation final : public TaskEvaluation {
   Status AddPart(graph::SplitPartName part, MetricAccumulator& metric);
   Result<Chunk> ReadEdges(graph::SplitPartName part, uint64_t chunk, uint64_t chunk_size);
   // Returns the stored embeddings of nodes[i] of type types[i], f32 [nodes, D].
+  // Returns f32 [nodes, width] on the model's device.
   Result<torch::Tensor> Embeddings(std::span<const NodeTypeId> types, std::span<const GlobalNodeId> nodes);
   Result<std::vector<int64_t>> OriginalIds(std::span<const NodeTypeId> types, std::span<const GlobalNodeId> nodes);
   std::vector<NodeTypeId> TypesOfEnds(std::span<const NodeTypeId> of_relation, const Chunk& edges) const;
@@ -110,6 +111,7 @@ class LinkEvaluation final : public TaskEvaluation {
   const std::shared_ptr<const LinkScorer> scorer_;
   std::vector<NodeTypeId> source_types_, destination_types_;  // by relation
   StoredEmbeddings embeddings_;
+  torch::Device device_ = torch::kCPU;  // where embeddings are scored: that of the model
   bool knows_edges_ = false;
   absl::flat_hash_map<SourceAndRelation, std::vector<int64_t>> known_;  // destination ids, ascending, unique
 };

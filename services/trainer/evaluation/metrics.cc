@@ -87,8 +87,8 @@ void MetricAccumulator::Add(uint64_t chunk, const torch::Tensor& outputs, const 
   ESPALIER_CHECK(outputs.dim() == 2 && outputs.size(1) == num_outputs_ && outputs.size(0) == labels.size(0))
       << "outputs and labels do not fit";
   torch::NoGradGuard no_gradient;
-  const torch::Tensor rows = outputs.detach().contiguous();
-  const torch::Tensor truth = labels.contiguous();
+  const torch::Tensor rows = outputs.detach().contiguous().cpu();
+  const torch::Tensor truth = labels.contiguous().cpu();
   if (!HigherIsBetter(metric_)) {
     AddErrors(chunk, rows, truth);
   } else if (truth.scalar_type() == torch::kInt64) {

@@ -2,6 +2,9 @@
 // all ranks. ColumnSums adds up this rank's rows in double, by chunks of a fixed size in ascending order, and
 // SumOverRanks gathers the sums of all ranks and adds them in rank order. So results depend neither on the number of
 // threads nor on the order in which ranks arrive. A rank without rows takes part with zeros.
+//
+// On other devices than the CPU, NormalizeByTorch computes the same with operations of torch; its sums over rows are in
+// double too, and are copied to the host for SumOverRanks.
 #include "services/trainer/model/batch_norm.h"
 
 #include <cmath>
@@ -10,6 +13,7 @@
 
 #include "services/kernels/row_ranges.h"
 #include "services/trainer/model/collective_error.h"
+#include "services/trainer/ops/op_path.h"
 
 namespace espalier::trainer {
 namespace {
@@ -71,13 +75,28 @@ struct BatchStatistics {
   double count = 0;                 // rows of all ranks
 };
 
-BatchStatistics ComputeStatistics(const torch::Tensor& x, const RankGroup& group) {
-  const int64_t width = x.size(1);
+// Returns the column sums of two matrices f64 [N, F] in the host's memory, as ColumnSums does.
+std::vector<double> ColumnSumsByTorch(const torch::Tensor& first, const torch::Tensor& second) {
+  const torch::Tensor sums = torch::cat({first.sum(0), second.sum(0)}).cpu();
+  return {sums.data_ptr<double>(), sums.data_ptr<double>() + sums.numel()};
+}
+
+// Returns the column sums of the values and of their squares.
+std::vector<double> SumsAndSquares(const torch::Tensor& x) {
+  if (!UsesCpuKernels(x)) {
+    const torch::Tensor wide = x.to(torch::kFloat64);
+    return ColumnSumsByTorch(wide, wide.square());
+  }
   const auto* values = x.data_ptr<float>();
-  std::vector<double> sums = ColumnSums(x.size(0), width, [&](int64_t at, int64_t) {
+  return ColumnSums(x.size(0), x.size(1), [&](int64_t at, int64_t) {
     const double value = values[at];
     return std::pair(value, value * value);
   });
+}
+
+BatchStatistics ComputeStatistics(const torch::Tensor& x, const RankGroup& group) {
+  const int64_t width = x.size(1);
+  std::vector<double> sums = SumsAndSquares(x);
   sums.push_back(static_cast<double>(x.size(0)));
   SumOverRanks(group, sums);
 
@@ -89,6 +108,9 @@ BatchStatistics ComputeStatistics(const torch::Tensor& x, const RankGroup& group
     result.mean.data_ptr<float>()[j] = static_cast<float>(mean);
     result.inverse_deviation.data_ptr<float>()[j] = static_cast<float>(1.0 / std::sqrt(variance + kVarianceEpsilon));
     result.unbiased_variance.data_ptr<float>()[j] = static_cast<float>(variance * count / std::max(count - 1.0, 1.0));
+  }
+  for (torch::Tensor* const of_columns : {&result.mean, &result.inverse_deviation, &result.unbiased_variance}) {
+    *of_columns = of_columns->to(x.device());
   }
   return result;
 }
@@ -157,6 +179,37 @@ class Normalize : public Function<Normalize> {
   }
 };
 
+// The same formulas as Normalize.
+class NormalizeByTorch : public Function<NormalizeByTorch> {
+ public:
+  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& x, const torch::Tensor& weight,
+                               const torch::Tensor& bias, const BatchStatistics& statistics,
+                               const c10::intrusive_ptr<RankGroup>& group) {
+    const torch::Tensor h = (x - statistics.mean) * statistics.inverse_deviation;
+    context->save_for_backward({h, weight, statistics.inverse_deviation});
+    context->saved_data["count"] = statistics.count;
+    context->saved_data["group"] = c10::IValue::make_capsule(group);
+    return h * weight + bias;
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const variable_list saved = context->get_saved_variables();
+    const torch::Tensor &gradient = gradients[0], &h = saved[0];
+    const auto capsule = context->saved_data["group"].toCapsule();
+    const torch::Tensor wide = gradient.to(torch::kFloat64);
+    std::vector<double> sums = ColumnSumsByTorch(wide, wide * h.to(torch::kFloat64));
+    const auto on_device = [&](double divisor) {
+      const torch::Tensor both = torch::tensor(sums, torch::kFloat64).div_(divisor).view({2, -1});
+      return both.to(gradient.device(), torch::kFloat32);
+    };
+    const torch::Tensor of_both = on_device(1);  // this trainer's share
+    SumOverRanks(static_cast<const RankGroup&>(*capsule), sums);
+    const torch::Tensor means = on_device(std::max(context->saved_data["count"].toDouble(), 1.0));
+    const torch::Tensor of_x = saved[1] * saved[2] * (gradient - means[0] - h * means[1]);
+    return {of_x, of_both[1].clone(), of_both[0].clone(), torch::Tensor(), torch::Tensor()};
+  }
+};
+
 }  // namespace
 
 BatchNormImpl::BatchNormImpl(int64_t width)
@@ -178,6 +231,7 @@ torch::Tensor BatchNormImpl::forward(const torch::Tensor& x, const LayerRun& run
     running_mean_.mul_(1 - kMomentum).add_(statistics.mean, kMomentum);
     running_variance_.mul_(1 - kMomentum).add_(statistics.unbiased_variance, kMomentum);
   }
+  if (!UsesCpuKernels(rows)) return NormalizeByTorch::apply(rows, weight_, bias_, statistics, group);
   return Normalize::apply(rows, weight_, bias_, statistics, group);
 }
 

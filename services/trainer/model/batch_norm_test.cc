@@ -7,6 +7,7 @@
 
 #include "services/collective/in_process_collective.h"
 #include "services/trainer/model/collective_error.h"
+#include "services/trainer/ops/op_path.h"
 #include "services/trainer/testing/gradients.h"
 
 namespace espalier::trainer {
@@ -36,6 +37,19 @@ Pass PassOver(const torch::Tensor& rows, const torch::Tensor& weights, collectiv
           norm->named_parameters()["bias"].grad(),
           norm->named_buffers()["running_mean"],
           norm->named_buffers()["running_var"]};
+}
+
+TEST(BatchNormTest, OperationsOfTorchAgreeWithTheKernels) {
+  const torch::Tensor rows = RandomMatrix(1, 600, 7) * 3 + 1, weights = RandomMatrix(2, 600, 7);
+  const Pass by_kernels = PassOver(rows, weights, nullptr);
+  const TorchPathScope torch_path;
+  const Pass by_torch = PassOver(rows, weights, nullptr);
+  EXPECT_TRUE(torch::allclose(by_torch.y, by_kernels.y, 1e-5, 1e-6));
+  EXPECT_TRUE(torch::allclose(by_torch.x_gradient, by_kernels.x_gradient, 1e-4, 1e-5));
+  EXPECT_TRUE(torch::allclose(by_torch.weight_gradient, by_kernels.weight_gradient, 1e-4, 1e-5));
+  EXPECT_TRUE(torch::allclose(by_torch.bias_gradient, by_kernels.bias_gradient, 1e-4, 1e-5));
+  EXPECT_TRUE(torch::allclose(by_torch.running_mean, by_kernels.running_mean, 1e-5, 1e-6));
+  EXPECT_TRUE(torch::allclose(by_torch.running_variance, by_kernels.running_variance, 1e-5, 1e-6));
 }
 
 TEST(BatchNormTest, AloneIsTorchsBatchNorm) {

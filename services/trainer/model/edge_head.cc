@@ -12,7 +12,8 @@ EdgeHead::EdgeHead(int64_t width, int64_t num_outputs, uint64_t seed) : hidden_(
 }
 
 torch::Tensor EdgeHead::Outputs(const torch::Tensor& sources, const torch::Tensor& destinations) {
-  return output_->forward(torch::relu(hidden_->forward(torch::cat({sources, destinations}, 1))));
+  const torch::Tensor ends = torch::cat({sources, destinations}, 1).to(hidden_->weight().device());
+  return output_->forward(torch::relu(hidden_->forward(ends)));
 }
 
 }  // namespace espalier::trainer

@@ -42,7 +42,7 @@ TypedRows EmbeddingModel::Layer(int layer, const sampler::BatchLayer& edges, con
   for (const NodeTypeId seed_type : seed_types_) {
     const uint16_t type = seed_type.value;
     torch::Tensor rows = inputs[type];
-    if (!rows.defined()) rows = torch::empty({0, options_.input_widths[type]});
+    if (!rows.defined()) rows = torch::empty({0, options_.input_widths[type]}, device());
     ESPALIER_CHECK(rows.size(0) == int64_t{edges.num_outputs[type]} && rows.size(1) == options_.input_widths[type])
         << "[" << rows.size(0) << ", " << rows.size(1) << "] rows for " << edges.num_outputs[type] << " nodes";
     if (inputs_[type]) rows = inputs_[type]->forward(rows);

@@ -112,7 +112,7 @@ TypedRows GraphModel::RowsRead(int layer, const sampler::BatchLayer& edges, cons
   const bool projects = layer == 0 && projection_;
   TypedRows rows = projects ? projection_->forward(inputs, edges.num_inputs) : inputs;
   for (size_t type = 0; type < rows.size(); ++type) {
-    if (!rows[type].defined()) rows[type] = torch::empty({0, InputWidth(layer)});
+    if (!rows[type].defined()) rows[type] = torch::empty({0, InputWidth(layer)}, device());
     ESPALIER_CHECK(rows[type].size(0) == int64_t{edges.num_inputs[type]} && rows[type].size(1) == InputWidth(layer))
         << "layer " << layer << " reads [" << edges.num_inputs[type] << ", " << InputWidth(layer) << "] rows of type "
         << type << " and was given [" << rows[type].size(0) << ", " << rows[type].size(1) << "]";

@@ -33,7 +33,9 @@ TypedRows InputProjectionImpl::forward(const TypedRows& features, const std::vec
   for (size_t type = 0; type < features.size(); ++type) {
     if (linear_[type]) {
       const bool has_rows = type < features.size() && features[type].defined();
-      projected[type] = linear_[type]->forward(has_rows ? features[type] : torch::empty({0, input_widths_[type]}));
+      const torch::Device device = linear_[type]->weight().device();
+      projected[type] =
+          linear_[type]->forward(has_rows ? features[type] : torch::empty({0, input_widths_[type]}, device));
     } else if (learned_rows_[type].defined()) {
       projected[type] = learned_rows_[type].expand({int64_t{num_inputs[type]}, width_});
     }

@@ -59,6 +59,7 @@ torch::Tensor LinkLoss(job::LinkLoss kind, const LinkScorer& scorer, const torch
   const torch::Tensor negative = ScoresOfNegatives(scorer, embeddings, queries, links);
   torch::Tensor weights = torch::empty({num_pairs, count});
   std::copy(links.negative_weights.begin(), links.negative_weights.end(), weights.data_ptr<float>());
+  weights = weights.to(embeddings.device());
   switch (kind) {
     case job::LinkLoss::kBinaryCrossEntropy: {
       const torch::Tensor sum = torch::softplus(-positive).sum() + (torch::softplus(negative) * weights).sum();

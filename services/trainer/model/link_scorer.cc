@@ -74,7 +74,7 @@ torch::Tensor LinkScorer::ScoreAll(const torch::Tensor& queries, const torch::Te
     const torch::Tensor block = queries.narrow(0, first, std::min(rows_at_once, queries.size(0) - first));
     blocks.push_back(Score(block.unsqueeze(1), destinations.unsqueeze(0)));
   }
-  return blocks.empty() ? torch::empty({0, destinations.size(0)}) : torch::cat(blocks, 0);
+  return blocks.empty() ? torch::empty({0, destinations.size(0)}, destinations.options()) : torch::cat(blocks, 0);
 }
 
 }  // namespace espalier::trainer

@@ -54,6 +54,18 @@ Status CheckOptions(const ModelOptions& options) {
 
 }  // namespace
 
+TypedRows OnDevice(TypedRows rows, torch::Device device) {
+  for (torch::Tensor& of_type : rows) {
+    if (of_type.defined()) of_type = of_type.to(device);
+  }
+  return rows;
+}
+
+void Model::MoveTo(torch::Device device) {
+  to(device);
+  device_ = device;
+}
+
 std::vector<NodeTypeId> ListSeedTypes(const ModelOptions& options) {
   if (options.seed_types.empty()) return {options.seed_type};
   return options.seed_types;

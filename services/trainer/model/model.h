@@ -36,10 +36,18 @@ struct LayerRun {
   Deadline deadline = Deadline::After(std::chrono::seconds(660));
 };
 
+// Returns the rows on a device: the same tensors if they are there already.
+TypedRows OnDevice(TypedRows rows, torch::Device device);
+
 // Thread-compatible. Parameters are initialized from (seed, parameter name) with Philox
-// (RandomPurpose::kInitialization), never with torch's generator.
+// (RandomPurpose::kInitialization), never with torch's generator, and on the CPU: initial values do not depend on the
+// device.
 class Model : public torch::nn::Module {
  public:
+  // Moves all parameters and buffers, those of submodules too, to a device. Layers then read and write rows there.
+  void MoveTo(torch::Device device);
+  torch::Device device() const { return device_; }
+
   virtual int num_layers() const = 0;
   // Returns the width of the rows that layer `layer` writes.
   virtual int64_t OutputWidth(int layer) const = 0;
@@ -47,9 +55,12 @@ class Model : public torch::nn::Module {
   virtual bool needs_degrees() const { return false; }
   // Returns the rows that layer `layer` writes; `inputs` are the rows that it reads. Layer 0 reads the raw features;
   // the last layer writes logits (no activation). Hidden layers apply normalization, activation and dropout to their
-  // outputs.
+  // outputs. Rows and run.original_ids are on device().
   virtual TypedRows Layer(int layer, const sampler::BatchLayer& edges, const TypedRows& inputs,
                           const LayerRun& run) = 0;
+
+ private:
+  torch::Device device_ = torch::kCPU;
 };
 
 struct ModuleFile;  // module_file.h

@@ -52,6 +52,10 @@ NamedTensors GetState(const Model& model) {
   return SortedByName(std::move(result));
 }
 
+torch::Tensor CopyToHost(const torch::Tensor& tensor) {
+  return tensor.detach().to(torch::kCPU, /*non_blocking=*/false, /*copy=*/true);
+}
+
 Status LoadState(Model& model, const NamedTensors& state) {
   const NamedTensors mine = GetState(model);
   const NamedTensors given = SortedByName(state);

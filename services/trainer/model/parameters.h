@@ -19,8 +19,11 @@ NamedTensors GetBuffers(const Model& model);
 // Returns parameters and buffers, sorted by name: the content of a model file.
 NamedTensors GetState(const Model& model);
 
-// Copies the values of `state` into the model by name. InvalidArgument: a name, dtype or shape does not match; the
-// model is then unchanged.
+// Returns a copy of the tensor in the host's memory, without gradients.
+torch::Tensor CopyToHost(const torch::Tensor& tensor);
+
+// Copies the values of `state`, on any device, into the model by name. InvalidArgument: a name, dtype or shape does not
+// match; the model is then unchanged.
 Status LoadState(Model& model, const NamedTensors& state);
 
 // Returns the SHA-256 over (name, dtype, shape, bytes) of GetState(model), in order: 64 hexadecimal digits.
@@ -28,7 +31,7 @@ std::string ParametersDigest(const Model& model);
 
 // Convert between torch's tensors and Espalier's. The dtype must have a counterpart (checked), as all of Espalier's
 // dtypes except U16, U32 and U64 have.
-Tensor FromTorch(const torch::Tensor& tensor);  // shares memory; copies if the tensor is not contiguous
+Tensor FromTorch(const torch::Tensor& tensor);  // shares memory; copies if not contiguous or not on the CPU
 torch::Tensor ToTorch(const Tensor& tensor);    // shares memory, which must not be written to
 
 // Convert between the state of a model and the tensors of a model file (format/files/safetensors.h). InvalidArgument

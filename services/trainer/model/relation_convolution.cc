@@ -23,11 +23,11 @@ std::span<const float> SelectDegrees(const std::vector<std::vector<float>>& by_r
   return std::span(by_relation[relation.value]).first(static_cast<size_t>(num_rows));
 }
 
-torch::Tensor RowNumbers(const std::vector<uint32_t>& rows, int64_t first_row) {
+torch::Tensor RowNumbers(const std::vector<uint32_t>& rows, int64_t first_row, torch::Device device) {
   torch::Tensor numbers = torch::empty({static_cast<int64_t>(rows.size())}, torch::kInt64);
   auto* out = numbers.data_ptr<int64_t>();
   for (size_t k = 0; k < rows.size(); ++k) out[k] = int64_t{rows[k]} - first_row;
-  return numbers;
+  return numbers.to(device);
 }
 
 }  // namespace
@@ -77,7 +77,7 @@ torch::Tensor RelationalConvolution::AddRelation(size_t r, const sampler::Block&
                                                  int64_t first_row, torch::Tensor sum, const LayerRun& run) {
   const NodeTypeId destination = schema_.DestinationOf(relations_[r]);
   const OccupiedRows occupied = FindOccupiedRows(block, first_row);
-  const torch::Tensor numbers = RowNumbers(occupied.rows, first_row);
+  const torch::Tensor numbers = RowNumbers(occupied.rows, first_row, sum.device());
   RelationRows rows{.segments = {occupied.indptr, block.indices}};
   rows.source = inputs[schema_.SourceOf(relations_[r]).value];
   rows.destination = inputs[destination.value].index_select(0, numbers);

@@ -74,17 +74,17 @@ bool IsKept(torch::ScalarType type) {
   }
 }
 
-torch::Tensor WordsAsLong(const std::vector<uint32_t>& words) {
+torch::Tensor WordsAsLong(const std::vector<uint32_t>& words, torch::Device device) {
   torch::Tensor result = torch::empty({static_cast<int64_t>(words.size())}, torch::kInt64);
   std::copy(words.begin(), words.end(), result.data_ptr<int64_t>());
-  return result;
+  return result.to(device);
 }
 
-c10::IValue ToIValue(const graph::GraphSchema& schema, const sampler::BatchLayer& edges) {
+c10::IValue ToIValue(const graph::GraphSchema& schema, const sampler::BatchLayer& edges, torch::Device device) {
   c10::impl::GenericDict blocks(c10::StringType::get(), BlockType());
   for (const sampler::Block& block : edges.blocks) {
     blocks.insert(schema.EdgeType(block.edge_type).Name(),
-                  c10::ivalue::Tuple::create(WordsAsLong(block.indptr), WordsAsLong(block.indices)));
+                  c10::ivalue::Tuple::create(WordsAsLong(block.indptr, device), WordsAsLong(block.indices, device)));
   }
   return blocks;
 }
@@ -175,7 +175,8 @@ class ScriptModel final : public Model {
 
   Result<std::string> Archive() const {
     try {
-      ScriptModule module = module_;  // a reference to the same module
+      // A reference to the same module, or a copy on the CPU, where any program can load it.
+      ScriptModule module = device().is_cpu() ? module_ : module_.deepcopy(torch::Device(torch::kCPU));
       module.eval();
       std::ostringstream archive(std::ios::binary);
       module.save(archive);
@@ -221,7 +222,9 @@ class ScriptModel final : public Model {
   // Returns the outputs of a share without seeds, for which the module is not called.
   TypedRows NoRows(int layer, const LayerRun& run) const {
     TypedRows rows(options_.schema.num_node_types());
-    for (torch::Tensor& of_type : rows) of_type = torch::zeros({0, OutputWidth(layer)}).set_requires_grad(run.training);
+    for (torch::Tensor& of_type : rows) {
+      of_type = torch::zeros({0, OutputWidth(layer)}, device()).set_requires_grad(run.training);
+    }
     return rows;
   }
 
@@ -231,8 +234,9 @@ class ScriptModel final : public Model {
     c10::Dict<std::string, int64_t> num_rows;
     for (size_t type = 0; type < schema.num_node_types(); ++type) {
       const int64_t width = layer == 0 ? options_.input_widths[type] : OutputWidth(layer - 1);
-      x.insert(schema.node_types()[type],
-               inputs[type].defined() ? inputs[type] : torch::empty({int64_t{edges.num_inputs[type]}, width}));
+      x.insert(schema.node_types()[type], inputs[type].defined()
+                                              ? inputs[type]
+                                              : torch::empty({int64_t{edges.num_inputs[type]}, width}, device()));
       num_rows.insert(schema.node_types()[type], int64_t{edges.num_outputs[type]});
     }
     const uint32_t rank = run.collective == nullptr ? 0 : run.collective->rank().value;
@@ -247,7 +251,7 @@ class ScriptModel final : public Model {
       // The optimizing executor rewrites a module after it has profiled some runs. The first steps after a restart
       // would then be rounded differently from the same steps of an uninterrupted run.
       const torch::jit::GraphOptimizerEnabledGuard as_written(false);
-      written = module_.forward({int64_t{layer}, x, ToIValue(schema, edges), num_rows}).toGenericDict();
+      written = module_.forward({int64_t{layer}, x, ToIValue(schema, edges, device()), num_rows}).toGenericDict();
       KeepBuffers(layer);
     } catch (const ModelError&) {
       throw;
@@ -288,7 +292,7 @@ class ScriptModel final : public Model {
   }
 
   void CheckRows(int layer, const std::string& type, uint32_t num_rows, const torch::Tensor& rows) const {
-    const bool fits = rows.defined() && rows.layout() == torch::kStrided && rows.device().is_cpu() &&
+    const bool fits = rows.defined() && rows.layout() == torch::kStrided && rows.device() == device() &&
                       rows.scalar_type() == torch::kFloat32 && rows.dim() == 2 && rows.size(0) == int64_t{num_rows} &&
                       rows.size(1) > 0 &&
                       (widths_.size() <= static_cast<size_t>(layer) || rows.size(1) == OutputWidth(layer));
@@ -297,7 +301,7 @@ class ScriptModel final : public Model {
     if (rows.defined()) {
       found << rows.dtype() << " " << rows.sizes();
       if (rows.layout() != torch::kStrided) found << " (" << rows.layout() << ")";
-      if (!rows.device().is_cpu()) found << " on " << rows.device();
+      if (rows.device() != device()) found << " on " << rows.device();
     } else {
       found << "nothing";
     }
@@ -310,12 +314,19 @@ class ScriptModel final : public Model {
     return InvalidArgument("the module in " + where_ + ", layer " + std::to_string(layer) + ", " + what);
   }
 
+  static void SetValues(torch::Tensor buffer, const torch::Tensor& values) {
+    const torch::NoGradGuard no_gradient;
+    buffer.copy_(values);
+  }
+
   void ShareBuffers(const LayerRun& run) const {
     for (const Buffer& buffer : buffers_) {
       if (buffer.values.numel() == 0) continue;
-      const std::span<std::byte> bytes(static_cast<std::byte*>(buffer.values.data_ptr()), buffer.values.nbytes());
+      const torch::Tensor on_host = buffer.values.cpu();  // the buffer itself on the CPU
+      const std::span<std::byte> bytes(static_cast<std::byte*>(on_host.data_ptr()), on_host.nbytes());
       const Status status = run.collective->Broadcast(bytes, Rank(0), run.deadline);
       if (!status.ok()) throw CollectiveError(status);
+      if (!buffer.values.device().is_cpu()) SetValues(buffer.values, on_host);
     }
   }
 

@@ -8,8 +8,9 @@ namespace espalier::trainer {
 bool IsOutOfMemory(const std::exception& error) {
   if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) return true;
   const std::string_view text = error.what();
-  // Messages of c10's CPU allocator, in this version of torch and in others.
-  for (const std::string_view words : {"can't allocate memory", "not enough memory", "std::bad_alloc"}) {
+  // Messages of c10's CPU allocator, in this version of torch and in others, and of its CUDA allocator.
+  for (const std::string_view words :
+       {"can't allocate memory", "not enough memory", "std::bad_alloc", "CUDA out of memory"}) {
     if (text.find(words) != std::string_view::npos) return true;
   }
   return false;

@@ -167,11 +167,11 @@ Part CollectParts(const Model& model) {
   std::string last;
   for (const auto& item : model.named_parameters()) {
     Part* part = root.At(item.key(), &last);
-    part->parameters[last] = item.value().detach().clone();
+    part->parameters[last] = CopyToHost(item.value());
   }
   for (const auto& item : model.named_buffers()) {
     Part* part = root.At(item.key(), &last);
-    part->buffers[last] = item.value().detach().clone();
+    part->buffers[last] = CopyToHost(item.value());
   }
   return root;
 }

@@ -1,5 +1,6 @@
-// All gradients of a model in one buffer, so that an all-reduce is one call without copies: every parameter's grad() is
-// a view of the buffer, and backward passes add to it in place.
+// All gradients of a model in one buffer, so that an all-reduce is one call: every parameter's grad() is a view of the
+// buffer, and backward passes add to it in place. On the CPU nothing is copied. Gradients of a model on another device
+// are copied to the host for the all-reduce, and back.
 #pragma once
 
 #include <torch/torch.h>
@@ -14,17 +15,23 @@ namespace espalier::trainer {
 // Owned by one thread. The grad() tensors of the parameters must not be replaced while this exists.
 class FlatGradients {
  public:
-  // The buffer has `num_extra` more floats after the gradients. The caller can use them for values of its own that are
-  // to be summed in the same all-reduce.
+  // The buffer has `num_extra` more floats after the gradients, always in the host's memory. The caller can use them
+  // for values of its own that are to be summed in the same all-reduce. All parameters are on one device.
   FlatGradients(const NamedTensors& parameters, int64_t num_extra);
 
   // Sets gradients and extras to zero.
   void Clear();
-  std::span<float> values();  // gradients in the order of the parameters, then the extras
+  // Returns the gradients in the order of the parameters, then the extras, in the host's memory. The caller may change
+  // them; CopyToDevice then makes them the parameters' gradients.
+  std::span<float> CopyToHost();
+  void CopyToDevice();
   std::span<float> extra_values();
 
  private:
-  torch::Tensor flat_;  // f32 [gradients + extras]
+  torch::Tensor gradients() const { return flat_.narrow(0, 0, flat_.numel() - num_extra_); }
+
+  torch::Tensor flat_;       // f32 [gradients + extras] in the host's memory
+  torch::Tensor on_device_;  // f32 [gradients]; undefined if the parameters' gradients are views of flat_
   int64_t num_extra_;
 };
 

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "services/base/check.h"
+#include "services/trainer/ops/op_path.h"
 
 namespace espalier::trainer {
 namespace {
@@ -25,14 +26,18 @@ bool IsAdam(const job::Optimizer& options) {
   return options.type == job::OptimizerType::kAdam || options.type == job::OptimizerType::kAdamW;
 }
 
+torch::Tensor CopyOnHost(const torch::Tensor& tensor) {
+  return tensor.to(torch::kCPU, /*non_blocking=*/false, /*copy=*/true);
+}
+
 }  // namespace
 
 Optimizer::Optimizer(const job::Optimizer& options, NamedTensors parameters) : options_(options) {
   for (auto& [name, parameter] : parameters) {
     ESPALIER_CHECK(parameter.is_contiguous() && parameter.scalar_type() == torch::kFloat32) << name;
     Slot slot{name, parameter, {}, {}};
-    if (IsAdam(options) || options.momentum != 0) slot.first = torch::zeros(parameter.sizes());
-    if (IsAdam(options)) slot.second = torch::zeros(parameter.sizes());
+    if (IsAdam(options) || options.momentum != 0) slot.first = torch::zeros(parameter.sizes(), parameter.device());
+    if (IsAdam(options)) slot.second = torch::zeros(parameter.sizes(), parameter.device());
     slots_.push_back(std::move(slot));
   }
 }
@@ -41,12 +46,14 @@ void Optimizer::Step(double learning_rate) {
   torch::NoGradGuard no_gradient;
   ++step_;
   for (Slot& slot : slots_) {
-    const torch::Tensor gradient =
-        slot.parameter.grad().defined() ? slot.parameter.grad().contiguous() : torch::zeros(slot.parameter.sizes());
+    const torch::Tensor gradient = slot.parameter.grad().defined()
+                                       ? slot.parameter.grad().contiguous()
+                                       : torch::zeros(slot.parameter.sizes(), slot.parameter.device());
+    const bool by_kernels = UsesCpuKernels(slot.parameter);
     if (IsAdam(options_)) {
-      StepAdam(slot, gradient, learning_rate);
+      by_kernels ? StepAdam(slot, gradient, learning_rate) : StepAdamByTorch(slot, gradient, learning_rate);
     } else {
-      StepSgd(slot, gradient, learning_rate);
+      by_kernels ? StepSgd(slot, gradient, learning_rate) : StepSgdByTorch(slot, gradient, learning_rate);
     }
   }
 }
@@ -90,12 +97,32 @@ void Optimizer::StepSgd(Slot& slot, const torch::Tensor& gradient, double learni
   }
 }
 
+void Optimizer::StepAdamByTorch(Slot& slot, const torch::Tensor& gradient, double learning_rate) const {
+  const double correction1 = 1.0 - std::pow(kBeta1, static_cast<double>(step_));
+  const double correction2 = 1.0 - std::pow(kBeta2, static_cast<double>(step_));
+  const bool decoupled = options_.type == job::OptimizerType::kAdamW;
+  torch::Tensor slope = gradient;
+  if (!decoupled && options_.weight_decay != 0) slope = slope + slot.parameter * options_.weight_decay;
+  slot.first.mul_(kBeta1).add_(slope, 1 - kBeta1);
+  slot.second.mul_(kBeta2).addcmul_(slope, slope, 1 - kBeta2);
+  if (decoupled) slot.parameter.mul_(1.0 - learning_rate * options_.weight_decay);
+  const torch::Tensor divisor = slot.second.sqrt().div_(std::sqrt(correction2)).add_(kEpsilon);
+  slot.parameter.addcdiv_(slot.first, divisor, -learning_rate / correction1);
+}
+
+void Optimizer::StepSgdByTorch(Slot& slot, const torch::Tensor& gradient, double learning_rate) const {
+  torch::Tensor slope = gradient;
+  if (options_.weight_decay != 0) slope = slope + slot.parameter * options_.weight_decay;
+  if (slot.first.defined()) slope = slot.first.mul_(options_.momentum).add_(slope);
+  slot.parameter.sub_(slope, learning_rate);
+}
+
 NamedTensors Optimizer::State() const {
   NamedTensors state = {{kStepName, torch::full({1}, step_, torch::kInt64)}};
   for (const Slot& slot : slots_) {
     if (slot.first.defined())
-      state.emplace_back((IsAdam(options_) ? kFirstMoment : kVelocity) + slot.name, slot.first.clone());
-    if (slot.second.defined()) state.emplace_back(kSecondMoment + slot.name, slot.second.clone());
+      state.emplace_back((IsAdam(options_) ? kFirstMoment : kVelocity) + slot.name, CopyOnHost(slot.first));
+    if (slot.second.defined()) state.emplace_back(kSecondMoment + slot.name, CopyOnHost(slot.second));
   }
   return state;
 }

@@ -1,5 +1,5 @@
-// Adam, AdamW and SGD as defined by torch, in one fused pass over each parameter, with named state for checkpoints.
-// Each element is updated independently of the others.
+// Adam, AdamW and SGD as defined by torch, with named state for checkpoints. Each element is updated independently of
+// the others: on the CPU in one fused pass over each parameter, on other devices by operations of torch.
 #pragma once
 
 #include <torch/torch.h>
@@ -19,15 +19,15 @@ using NamedTensors = std::vector<std::pair<std::string, torch::Tensor>>;
 // Thread-compatible. Weight decay is added to the gradient (Adam, SGD) or shrinks the parameter (AdamW).
 class Optimizer {
  public:
-  // `parameters` are f32 and contiguous (checked) with distinct names. They are shared, not copied.
+  // `parameters` are f32 and contiguous (checked) with distinct names, on any device. They are shared, not copied.
   Optimizer(const job::Optimizer& options, NamedTensors parameters);
 
   // Updates each parameter with its gradient. A missing gradient counts as zero, so that all ranks do the same whatever
   // their batches contain.
   void Step(double learning_rate);
 
-  // Returns copies of the number of steps and of the moments: "step", "moment1.<parameter>", "moment2.<parameter>",
-  // "velocity.<parameter>".
+  // Returns copies, in the host's memory, of the number of steps and of the moments: "step", "moment1.<parameter>",
+  // "moment2.<parameter>", "velocity.<parameter>".
   NamedTensors State() const;
   // Restores a state. InvalidArgument: a tensor is missing, unknown, or of another shape or dtype; the optimizer is
   // then unchanged.
@@ -43,6 +43,8 @@ class Optimizer {
 
   void StepAdam(Slot& slot, const torch::Tensor& gradient, double learning_rate) const;
   void StepSgd(Slot& slot, const torch::Tensor& gradient, double learning_rate) const;
+  void StepAdamByTorch(Slot& slot, const torch::Tensor& gradient, double learning_rate) const;
+  void StepSgdByTorch(Slot& slot, const torch::Tensor& gradient, double learning_rate) const;
 
   job::Optimizer options_;
   int64_t step_ = 0;

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "services/trainer/ops/op_path.h"
 #include "services/trainer/optim/flat_gradients.h"
 #include "services/trainer/optim/schedules.h"
 #include "services/trainer/testing/gradients.h"
@@ -108,16 +109,58 @@ TEST(OptimizerTest, RefusesAStateThatDoesNotFit) {
   EXPECT_NE(optimizer.LoadState(state).message().find("another shape"), std::string::npos);
 }
 
+TEST(OptimizerTest, OperationsOfTorchTakeTheSameSteps) {
+  const job::Optimizer plain = {.type = job::OptimizerType::kSgd, .learning_rate = 0.1};
+  const job::Optimizer with_momentum = {
+      .type = job::OptimizerType::kSgd, .learning_rate = 0.1, .weight_decay = 0.01, .momentum = 0.9};
+  const job::Optimizer adam = {.type = job::OptimizerType::kAdam, .learning_rate = 0.1, .weight_decay = 0.01};
+  const job::Optimizer adam_w = {.type = job::OptimizerType::kAdamW, .learning_rate = 0.1, .weight_decay = 0.1};
+  for (const job::Optimizer& options : {plain, with_momentum, adam, adam_w}) {
+    const NamedTensors by_kernels = TwoParameters(), by_torch = TwoParameters();
+    Optimizer one(options, by_kernels), other(options, by_torch);
+    for (uint64_t step = 0; step < 30; ++step) {
+      SetGradients(by_kernels, step);
+      SetGradients(by_torch, step);
+      one.Step(0.1);
+      const TorchPathScope torch_path;
+      other.Step(0.1);
+    }
+    for (size_t i = 0; i < by_torch.size(); ++i) {
+      EXPECT_TRUE(torch::allclose(by_torch[i].second, by_kernels[i].second, 1e-4, 1e-5)) << by_torch[i].first;
+    }
+  }
+}
+
+// Gradients of a model on a GPU: the host has a copy, whose changes reach the parameters with CopyToDevice.
+TEST(FlatGradientsTest, GradientsOfAnotherDeviceAreCopiedBothWays) {
+  const TorchPathScope torch_path;
+  const NamedTensors parameters = TwoParameters();
+  FlatGradients gradients(parameters, /*num_extra=*/2);
+  (parameters[0].second.sum() * 2).backward();
+  const std::span<float> values = gradients.CopyToHost();
+  EXPECT_EQ(values.size(), 12u + 5u + 2u);
+  EXPECT_EQ(values[11], 2.0f);
+  EXPECT_EQ(values[12], 0.0f);
+  for (float& value : values) value += 1;
+  EXPECT_EQ(parameters[0].second.grad().sum().item<float>(), 24.0f);
+  gradients.CopyToDevice();
+  EXPECT_EQ(parameters[0].second.grad().sum().item<float>(), 36.0f);
+  EXPECT_EQ(gradients.extra_values()[1], 1.0f);
+  gradients.Clear();
+  EXPECT_EQ(parameters[0].second.grad().abs().sum().item<float>(), 0.0f);
+  EXPECT_EQ(gradients.CopyToHost()[18], 0.0f);
+}
+
 TEST(FlatGradientsTest, BackwardPassesAddIntoTheBuffer) {
   const NamedTensors parameters = TwoParameters();
   FlatGradients gradients(parameters, /*num_extra=*/2);
   for (int pass = 0; pass < 2; ++pass) (parameters[0].second.sum() * 2 + parameters[1].second.sum()).backward();
 
-  EXPECT_EQ(gradients.values().size(), 12u + 5u + 2u);
-  EXPECT_EQ(gradients.values()[11], 4.0f);
-  EXPECT_EQ(gradients.values()[12], 2.0f);
+  EXPECT_EQ(gradients.CopyToHost().size(), 12u + 5u + 2u);
+  EXPECT_EQ(gradients.CopyToHost()[11], 4.0f);
+  EXPECT_EQ(gradients.CopyToHost()[12], 2.0f);
   gradients.extra_values()[1] = 3;
-  EXPECT_EQ(gradients.values().back(), 3.0f);
+  EXPECT_EQ(gradients.CopyToHost().back(), 3.0f);
   gradients.Clear();
   EXPECT_EQ(parameters[0].second.grad().abs().sum().item<float>(), 0.0f);
 }
