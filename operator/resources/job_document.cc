@@ -36,6 +36,9 @@ Json JobDocument(const api::DistTraining& training, std::optional<int64_t> train
   spec["trainers"]["threads"] = training.spec->job.trainer_threads;
   if (!trainers) return Shortened(job);
   spec["trainers"]["replicas"] = *trainers;
+  if (const Json* const device = kube::Find(document, {"spec", "trainers", "device"})) {
+    spec["trainers"]["device"] = *device;
+  }
   if (const Json* const cache = kube::Find(document, {"spec", "trainers", "featureCache"})) {
     spec["trainers"]["featureCache"] = *cache;
   }

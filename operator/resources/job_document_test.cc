@@ -48,6 +48,12 @@ TEST(JobDocumentTest, HasTheCacheOfTheTrainers) {
   EXPECT_EQ(parsed->training.feature_cache->steps, 5u);
 }
 
+TEST(JobDocumentTest, HasTheDeviceOfTheTrainers) {
+  const Result<job::ParsedJob> parsed = AsTrainersRead(JobWith({{"trainers", {{"device", "CUDA"}}}}));
+  ASSERT_TRUE(parsed.ok()) << parsed.status().ToString();
+  EXPECT_EQ(parsed->training.trainer_device, job::Device::kCuda);
+}
+
 TEST(JobDocumentTest, TellsNothingOfPods) {
   const std::string text = TextOf(ConfigMap(FullJob().context()));
   for (const char* const word : {"image", "resources", "template", "env", "replicas", "runPolicy"}) {

@@ -165,6 +165,7 @@ std::string ResultJson(const RunFacts& facts, const TrainOutcome& outcome,
                          {"blasKernel", facts.math.blas_kernel},
                          {"torch", facts.math.torch_version},
                          {"cpuCapability", facts.math.cpu_capability},
+                         {"device", facts.math.device},
                          {"collective", facts.collective},
                          {"incarnation", facts.incarnation}};
   if (facts.task.num_edge_outputs > 0) result["edgeOutputs"] = facts.task.num_edge_outputs;

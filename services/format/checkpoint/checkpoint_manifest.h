@@ -37,7 +37,8 @@ enum class CheckpointEnd { kGoesOn, kAllEpochs, kEarlyStopping };
 struct CheckpointMath {
   uint64_t threads = 0;
   std::string torch, cpu_capability, blas, blas_kernel;
-  std::string collective;  // backend of the all-reduce
+  std::string device = "CPU";  // "CPU", or the GPU's name: "CUDA NVIDIA H200"
+  std::string collective;      // backend of the all-reduce
   friend bool operator==(const CheckpointMath&, const CheckpointMath&) = default;
 };
 

@@ -108,6 +108,9 @@ Result<CheckpointMath> MathFrom(const JsonFields& fields) {
   ASSIGN_OR_RETURN(math.cpu_capability, fields.Text("cpu_capability"));
   ASSIGN_OR_RETURN(math.blas, fields.Text("blas"));
   ASSIGN_OR_RETURN(math.blas_kernel, fields.Text("blas_kernel"));
+  if (fields.Has("device")) {  // absent in checkpoints that were written before trainers could use GPUs
+    ASSIGN_OR_RETURN(math.device, fields.Text("device"));
+  }
   ASSIGN_OR_RETURN(math.collective, fields.Text("collective"));
   return math;
 }

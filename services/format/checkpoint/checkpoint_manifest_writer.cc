@@ -20,8 +20,13 @@ Json RealToJson(double value) {
 Json OrNull(const std::optional<double>& value) { return value.has_value() ? RealToJson(*value) : Json(nullptr); }
 
 Json ToJson(const CheckpointMath& math) {
-  return {{"threads", math.threads},         {"torch", math.torch},           {"blas", math.blas},
-          {"blas_kernel", math.blas_kernel}, {"collective", math.collective}, {"cpu_capability", math.cpu_capability}};
+  return {{"threads", math.threads},
+          {"torch", math.torch},
+          {"blas", math.blas},
+          {"blas_kernel", math.blas_kernel},
+          {"device", math.device},
+          {"collective", math.collective},
+          {"cpu_capability", math.cpu_capability}};
 }
 
 Json ToJson(const EpochRecord& epoch) {

@@ -317,6 +317,14 @@ TEST(ParseJobTest, SkipsAByteOrderMark) {
   EXPECT_THAT(ErrorOf("\xEF\xBB\xBF" + ExampleWith("kind: DistTraining", "kind: Pod")), HasSubstr("job.yaml:2:"));
 }
 
+TEST(ParseJobTest, ReadsTheDeviceOfTrainers) {
+  EXPECT_EQ(ParseJob("job.yaml", kExampleJob, {})->training.trainer_device, Device::kAuto);
+  const Result<ParsedJob> job = ParseJob("job.yaml", kExampleJob, {{"trainers.device", "CUDA"}});
+  ASSERT_TRUE(job.ok()) << job.status().ToString();
+  EXPECT_EQ(job->training.trainer_device, Device::kCuda);
+  EXPECT_THAT(ErrorOf(kExampleJob, {{"trainers.device", "GPU"}}), HasSubstr("spec.trainers.device: "));
+}
+
 TEST(ParseJobTest, ReadsTheCacheOfFeatures) {
   EXPECT_FALSE(ParseJob("job.yaml", kExampleJob, {})->training.feature_cache.has_value());
   const Result<ParsedJob> job = ParseJob("job.yaml", kExampleJob, {{"trainers.featureCache", "{memory: 2Gi}"}});

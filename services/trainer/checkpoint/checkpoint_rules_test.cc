@@ -25,17 +25,19 @@ TEST(CheckpointStateTest, SaysWhatChangesOnOtherGround) {
   facts.partition_key = "b";
   facts.math.threads = 2;
   facts.math.blas_kernel = "Zen";
+  facts.math.device = "CUDA NVIDIA H200";
   const std::vector<std::string> changes = ChangesSince(manifest, facts);
-  ASSERT_EQ(changes.size(), 4u);
-  EXPECT_THAT(changes[0], HasSubstr("the number of trainers was 2 and is 3: the run resumes from the same step"));
+  ASSERT_EQ(changes.size(), 5u);
+  EXPECT_THAT(changes[0], HasSubstr("the number of trainers was 2 and is 3: the run goes on from the same step"));
   EXPECT_THAT(changes[1], HasSubstr("the partitioning was a and is b"));
   EXPECT_THAT(changes[2], HasSubstr("the number of threads was 1 and is 2"));
   EXPECT_THAT(changes[3], HasSubstr("the BLAS kernel was Haswell and is Zen"));
+  EXPECT_THAT(changes[4], HasSubstr("the device was CPU and is CUDA NVIDIA H200"));
   EXPECT_THAT(changes[0], ::testing::Not(HasSubstr("other neighbors")));
 
   facts.fields["training.sampling.expand"] = "Once";
   const std::vector<std::string> of_shares = ChangesSince(manifest, facts);
-  ASSERT_EQ(of_shares.size(), 4u);
+  ASSERT_EQ(of_shares.size(), 5u);
   EXPECT_THAT(of_shares[0], HasSubstr("the number of trainers was 2 and is 3"));
   EXPECT_THAT(of_shares[0], HasSubstr("other neighbors"));
   EXPECT_THAT(of_shares[1], HasSubstr("other neighbors"));

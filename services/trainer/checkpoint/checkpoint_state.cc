@@ -57,6 +57,7 @@ format::CheckpointMath ToCheckpointMath(const CheckpointFacts& facts) {
           .cpu_capability = facts.math.cpu_capability,
           .blas = facts.math.blas,
           .blas_kernel = facts.math.blas_kernel,
+          .device = facts.math.device,
           .collective = facts.collective};
 }
 
@@ -205,6 +206,7 @@ std::vector<std::string> ChangesSince(const CheckpointManifest& manifest, const 
   compare("the processor's instruction set for torch", manifest.math.cpu_capability, now.cpu_capability, close);
   compare("BLAS", manifest.math.blas, now.blas, close);
   compare("the BLAS kernel", manifest.math.blas_kernel, now.blas_kernel, close);
+  compare("the device", manifest.math.device, now.device, close);
   return changes;
 }
 

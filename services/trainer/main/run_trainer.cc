@@ -41,7 +41,7 @@ Status WriteReady(const TrainerFlags& flags, const telemetry::AdminServer& admin
 }  // namespace
 
 Result<ExitCode> RunTrainer(const TrainerFlags& flags, const job::DistTraining& job, storage::StoreSettings stores,
-                            MathSettings math) {
+                            MathSettings math, torch::Device device) {
   StopWatcher stop;
   const auto registry = std::make_shared<telemetry::MetricRegistry>();  // shared: calls may end after RunTrainer
   telemetry::MetricRegistry& metrics = *registry;
@@ -83,6 +83,7 @@ Result<ExitCode> RunTrainer(const TrainerFlags& flags, const job::DistTraining& 
   options.incarnation = flags.incarnation;
   options.timeouts = MakeTimeouts(flags);
   options.math = std::move(math);
+  options.device = device;
   options.stop_requested = &stop.requested();
   ProcessObserver observer(status, stop, job.training.evaluation.metric, /*logs=*/flags.rank == 0);
   options.observer = &observer;

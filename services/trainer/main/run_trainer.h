@@ -1,6 +1,8 @@
 // Runs one rank of a job's training as a process: admin port, rendezvous, graph, training, termination message.
 #pragma once
 
+#include <torch/torch.h>
+
 #include "services/base/exit_code.h"
 #include "services/job/dist_training.h"
 #include "services/storage/store_settings.h"
@@ -9,9 +11,9 @@
 
 namespace espalier::trainer {
 
-// Trains `job` as the rank given by the flags. Returns kDone, or kAskedToStop after SIGTERM. Writes the termination
-// message unless it returns an error. Call once per process: it installs signal handling.
+// Trains `job` on the device as the rank given by the flags. Returns kDone, or kAskedToStop after SIGTERM. Writes the
+// termination message unless it returns an error. Call once per process: it installs signal handling.
 Result<ExitCode> RunTrainer(const TrainerFlags& flags, const job::DistTraining& job, storage::StoreSettings stores,
-                            MathSettings math);
+                            MathSettings math, torch::Device device);
 
 }  // namespace espalier::trainer

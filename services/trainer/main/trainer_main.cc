@@ -12,6 +12,7 @@
 #include "services/trainer/main/open_graph.h"
 #include "services/trainer/main/run_trainer.h"
 #include "services/trainer/main/trainer_flags.h"
+#include "services/trainer/ops/cuda_device.h"
 
 namespace espalier::trainer {
 
@@ -58,8 +59,11 @@ int Main(int argc, char** argv) {
   // A trainer that opens the graph itself has no peers.
   const Status tls = flags.servers.empty() ? Status() : daemon::CheckTls(training, flags.tls);
   if (!tls.ok()) return Fail(tls, ExitCode::kBadDocument);
-  const Result<MathSettings> math = SetUpMath(flags.threads > 0 ? flags.threads : training.trainer_threads);
+  const Result<TrainerDevice> device = OpenDevice(training.trainer_device, flags.rank);
+  if (!device.ok()) return Fail(device.status(), ExitCode::kBadDocument);
+  Result<MathSettings> math = SetUpMath(flags.threads > 0 ? flags.threads : training.trainer_threads);
   if (!math.ok()) return Fail(math.status(), ExitCode::kBadDocument);
+  math->device = device->name;
   telemetry::LogConfiguration(app, {{"document", telemetry::OneLine(job->effective_json)},
                                     {"rank", flags.rank},
                                     {"job_name", EffectiveJobName(flags, training)},
@@ -67,10 +71,12 @@ int Main(int argc, char** argv) {
                                     {"blas", math->blas},
                                     {"blas_kernel", math->blas_kernel},
                                     {"torch", math->torch_version},
-                                    {"cpu_capability", math->cpu_capability}});
+                                    {"cpu_capability", math->cpu_capability},
+                                    {"device", device->name},
+                                    {"cuda", device->why_cpu}});
   const Result<storage::StoreSettings> stores = storage::ParseStoreSettings(ReadEnvironment());
   if (!stores.ok()) return Fail(stores.status(), ExitCode::kBadDocument);
-  const Result<ExitCode> ended = RunTrainer(flags, training, *stores, *math);
+  const Result<ExitCode> ended = RunTrainer(flags, training, *stores, *math, device->device);
   return ended.ok() ? static_cast<int>(*ended) : Fail(ended.status(), ToExitCode(ended.status().code()));
 }
 

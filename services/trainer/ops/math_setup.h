@@ -14,6 +14,7 @@ struct MathSettings {
   std::string cpu_capability;  // ATen's kernels: "AVX2", "AVX512", "DEFAULT"
   std::string blas;            // "oneMKL 2024.2", or "unknown"
   std::string blas_kernel;     // oneMKL's code path in effect, as a value of MKL_CBWR: "AVX512,STRICT"
+  std::string device = "CPU";  // TrainerDevice::name, which the caller sets
 
   friend bool operator==(const MathSettings&, const MathSettings&) = default;
 };
