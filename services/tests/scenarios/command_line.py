@@ -7,7 +7,7 @@ import signal
 import subprocess
 import time
 
-from harness import BIN, CORA, Scenario, espalier, on_a_terminal
+from harness import BIN, CORA, Scenario, espalier, job, on_a_terminal
 
 
 def waits_for_a_stop(pid):
@@ -39,6 +39,15 @@ class CommandLine(Scenario):
                                          timeout=60, stdin=subprocess.DEVNULL)
                 self.assertEqual(process.returncode, 64, process.stdout + process.stderr)
                 self.assertIn(f"{self.dir} is a folder", process.stdout + process.stderr)
+
+    def test_a_trainer_without_the_gpu_that_its_document_names_exits_with_64(self):
+        document = self.write_job(job(CORA, "OGB", trainers__device="CUDA"))
+        process = subprocess.run([str(BIN / "espalier-trainer"), "--job", str(document), "--partitions", str(self.dir)],
+                                 capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL,
+                                 env={**os.environ, "CUDA_VISIBLE_DEVICES": ""})
+        self.assertEqual(process.returncode, 64, process.stdout + process.stderr)
+        self.assertRegex(process.stdout + process.stderr, "spec.trainers.device: CUDA: (no NVIDIA driver: libcuda.so.1"
+                         "|the NVIDIA driver shows no CUDA device to this process)")
 
     def test_long_work_shows_a_bar_and_a_rate_on_a_terminal(self):
         graph, parts = self.dir / "graph", self.dir / "parts"
