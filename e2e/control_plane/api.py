@@ -98,6 +98,10 @@ class Api:
     def patch(self, kind, namespace, name, changes):
         return self.request("PATCH", path_of(kind, namespace, name), changes, "application/merge-patch+json")
 
+    def patch_status(self, kind, namespace, name, changes):
+        path = path_of(kind, namespace, name) + "/status"
+        return self.request("PATCH", path, {"status": changes}, "application/merge-patch+json")
+
     def delete(self, kind, namespace, name):
         """True: it was there."""
         try:

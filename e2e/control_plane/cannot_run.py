@@ -53,6 +53,12 @@ def _without_quota(api, namespace):
     api.delete("ResourceQuota", namespace, "small")
 
 
+def _add_gpus(api, _):
+    """Adds two GPUs to a node, as a device plugin does."""
+    gpus = {"nvidia.com/gpu": "2"}
+    api.patch_status("Node", None, api.list("Node")[0]["metadata"]["name"], {"capacity": gpus, "allocatable": gpus})
+
+
 CASES = (
     lambda: Case("secret", _with_credentials(), "SecretMissing", "keys",
                  lambda api, namespace: api.create(_secret(*KEYS), namespace)),
@@ -75,6 +81,7 @@ CASES = (
     lambda: Case("field", training(NAME, trainer_spec={"restartPolicies": "Never"}), "InvalidTemplate",
                  "spec.trainers.template.spec.restartPolicies",
                  _spec({"trainers": {"template": {"spec": {"restartPolicies": None}}}})),
+    lambda: Case("gpus", training(NAME, gpus=1), "Unschedulable", "Insufficient nvidia.com/gpu", _add_gpus),
 )
 
 

@@ -19,7 +19,7 @@ def _template(ends, lasts, spec):
 
 def training(name, *, trainers=2, partitions=2, samplers=0, ends=(), lasts="", partition_ends=(), run_policy=None,
              storage=None, partitioner_spec=None, trainer_spec=None, source="s3://graphs/cora",
-             output="s3://results/e2e"):
+             output="s3://results/e2e", gpus=0):
     small = {"requests": {"cpu": "100m", "memory": "64Mi"}, "limits": {"memory": "256Mi"}}
     spec = {
         "graph": {"source": {"uri": source, "format": "OGB"}, "partitions": {"count": partitions}},
@@ -30,7 +30,7 @@ def training(name, *, trainers=2, partitions=2, samplers=0, ends=(), lasts="", p
         "servers": {"resources": small},
         "samplers": {"replicas": samplers, "resources": small},
         "trainers": {"replicas": trainers, "maxReplicas": 4, "resources": small,
-                     "template": _template(ends, lasts, trainer_spec)},
+                     "template": _template(ends, lasts, trainer_spec), "gpus": gpus},
         "output": {"uri": output},
         "runPolicy": run_policy or {}}
     if storage:

@@ -91,6 +91,10 @@ void AddWorkFlags(CLI::App& app, OperatorFlags* flags) {
   app.add_option("--cluster-domain", flags->cluster_domain, "the cluster's DNS domain")
       ->envname("ESPALIER_CLUSTER_DOMAIN")
       ->capture_default_str();
+  app.add_option("--gpu-resource", flags->gpu_resource,
+                 "extended resource that spec.trainers.gpus counts, as the nodes' device plugin names it")
+      ->envname("ESPALIER_GPU_RESOURCE")
+      ->capture_default_str();
 }
 
 void AddQueueFlags(CLI::App& app, OperatorFlags* flags) {
@@ -155,6 +159,25 @@ Status CheckAllowed(const char* flag, const std::vector<std::string>& words) {
   return Status();
 }
 
+// Checks the name of an extended resource: DOMAIN/NAME, where the domain is not kubernetes.io.
+Status CheckGpuResource(const std::string& name) {
+  const size_t slash = name.find('/');
+  const std::string domain = name.substr(0, slash);
+  const bool has_two_parts = slash != std::string::npos && job::ObjectNameProblem(domain).empty();
+  constexpr std::string_view kNameCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
+  constexpr size_t kMaxNameLength = 63;
+  const std::string_view kind = has_two_parts ? std::string_view(name).substr(slash + 1) : std::string_view();
+  const auto is_end = [](char c) { return c != '-' && c != '_' && c != '.'; };
+  if (!kind.empty() && kind.size() <= kMaxNameLength && domain != "kubernetes.io" &&
+      !domain.ends_with(".kubernetes.io") && kind.find_first_not_of(kNameCharacters) == std::string_view::npos &&
+      is_end(kind.front()) && is_end(kind.back())) {
+    return Status();
+  }
+  return InvalidArgument(
+      "--gpu-resource: '" + name +
+      "' is not an extended resource: expected DOMAIN/NAME, as nvidia.com/gpu, not of kubernetes.io");
+}
+
 Status CheckScriptPlace(const std::string& place) {
   constexpr std::string_view kConfigMap = "ConfigMap/";
   if (place == kNothing || place == kConfigMap.substr(0, kConfigMap.size() - 1)) return Status();
@@ -206,6 +229,7 @@ Status CheckOperatorFlags(const OperatorFlags& flags) {
   }
   if (flags.secret_label.starts_with('=')) return InvalidArgument("--secret-label: expected key or key=value");
   if (flags.cluster_domain.empty()) return InvalidArgument("--cluster-domain is empty");
+  RETURN_IF_ERROR(CheckGpuResource(flags.gpu_resource));
   if (flags.leader_elect && flags.lease_name.empty()) return InvalidArgument("--lease-name is empty");
   // A holder must try to renew more than once before it gives up (LeaseCallTimeout), and must have given up before
   // another process may become leader.

@@ -50,6 +50,23 @@ TEST(OperatorFlagsTest, ReadsHowImagesArePulled) {
   EXPECT_THROW(other.parse("--image-pull-policy Sometimes", false), CLI::ValidationError);
 }
 
+TEST(OperatorFlagsTest, ReadsTheResourceOfGpus) {
+  CLI::App app;
+  OperatorFlags flags;
+  AddOperatorFlags(app, &flags);
+  EXPECT_EQ(flags.gpu_resource, "nvidia.com/gpu");
+  app.parse("--gpu-resource nvidia.com/mig-1g.10gb", false);
+  EXPECT_EQ(flags.gpu_resource, "nvidia.com/mig-1g.10gb");
+  EXPECT_TRUE(CheckOperatorFlags(flags).ok());
+  for (const char* const name : {"", "gpu", "cpu", "/gpu", "nvidia.com/", "nvidia.com/g/u", "nvidia.com/-gpu",
+                                 "Nvidia.com/gpu", "kubernetes.io/gpu", "gpu.kubernetes.io/gpu"}) {
+    flags.gpu_resource = name;
+    EXPECT_EQ(CheckOperatorFlags(flags).message(),
+              "--gpu-resource: '" + std::string(name) +
+                  "' is not an extended resource: expected DOMAIN/NAME, as nvidia.com/gpu, not of kubernetes.io");
+  }
+}
+
 TEST(OperatorFlagsTest, ReadsDefaultsOfJobsFromAFile) {
   const storage::TemporaryFolder folder;
   OperatorFlags flags;

@@ -97,6 +97,7 @@ struct Defaults {
   std::string trainer_image;
   std::string cluster_domain = "cluster.local";
   resources::ImagePull image_pull = {};
+  std::string gpu_resource = resources::kGpuResource;  // extended resource of spec.trainers.gpus
   resources::JobDefaults job_defaults = {};
 };
 

@@ -49,6 +49,7 @@ resources::Context PlanBuilder::context() const {
           .status = plan_.status,
           .cluster_domain = defaults_.cluster_domain,
           .image_pull = defaults_.image_pull,
+          .gpu_resource = defaults_.gpu_resource,
           .defaults = &defaults_.job_defaults,
           .placements = placements_};
 }

@@ -19,13 +19,17 @@ struct ImagePull {
   std::vector<std::string> secrets = {};  // names, in the job's namespace
 };
 
+// The extended resource that NVIDIA's device plugin adds to nodes.
+inline constexpr char kGpuResource[] = "nvidia.com/gpu";
+
 // Input of the builders.
 struct Context {
   const api::DistTraining& training;  // with a valid spec
   api::Status status;  // images, partition, incarnation, attempt, trainer_replicas as they will be written
   std::string cluster_domain = "cluster.local";
   ImagePull image_pull = {};
-  const JobDefaults* defaults = nullptr;  // null: none; must outlive this
+  std::string gpu_resource = kGpuResource;  // extended resource of spec.trainers.gpus
+  const JobDefaults* defaults = nullptr;    // null: none; must outlive this
   // What Kueue adds to the pods of a role at admission: partial PodTemplateSpecs, merged in last.
   std::map<api::Role, kube::Json> placements = {};
 };

@@ -33,6 +33,8 @@ Inputs SelectInputs(const Context& context, api::Role role) {
   add("template", spec.pod_template);
   if (!spec.service_account_name.empty()) inputs.Add("serviceAccountName", spec.service_account_name);
   if (spec.cache_in_memory) inputs.Add("cacheInMemory", true);
+  const uint32_t gpus = context.training.spec->job.trainer_gpus;
+  if (role == api::Role::kTrainer && gpus > 0) inputs.Add("gpus", gpus);
   if (const auto placement = context.placements.find(role); placement != context.placements.end()) {
     inputs.Add("placement", placement->second);
   }

@@ -121,8 +121,8 @@ Json LiteralWords(const std::vector<std::string>& words) {
 }
 
 // Gives the script's init container the program's resources where a template names none: a quota may require some of
-// each container, and the pod needs no more, because the two do not run at the same time.
-void ShareResources(Json* pod) {
+// each container, and the pod needs no more, because the two do not run at the same time. It needs no GPU.
+void ShareResources(const std::string& gpu_resource, Json* pod) {
   const Json& containers = kube::ListAt(*pod, {"spec", "containers"});
   // A template may have replaced the lists by other types, which the API server rejects.
   if (containers.empty() || kube::ListAt(*pod, {"spec", "initContainers"}).empty()) return;
@@ -131,6 +131,9 @@ void ShareResources(Json* pod) {
   for (Json& container : (*pod)["spec"]["initContainers"]) {
     if (kube::StringAt(container, {"name"}) == api::kScriptContainer && !container.contains("resources")) {
       container["resources"] = *resources;
+      for (Json& part : container["resources"]) {
+        if (part.is_object()) part.erase(gpu_resource);
+      }
     }
   }
 }
@@ -318,6 +321,20 @@ Json RolePod::ScriptContainer(const Json& program) const {
   return script;
 }
 
+// The device plugin sets NVIDIA_VISIBLE_DEVICES or passes device files. The capabilities are those of programs that
+// compute; images based on nvidia/cuda set them too.
+RolePod& RolePod::Gpus(uint32_t count) {
+  gpus_ = count;
+  if (context_.gpu_resource.starts_with("nvidia.com/")) Variable("NVIDIA_DRIVER_CAPABILITIES", "compute,utility");
+  return *this;
+}
+
+// Used memory counts towards the container's memory limit.
+RolePod& RolePod::SharedMemory() {
+  Mount("shared-memory", "/dev/shm", /*read_only=*/false, {{"emptyDir", {{"medium", "Memory"}}}});
+  return *this;
+}
+
 RolePod& RolePod::Peers(const std::string& port_name, int port) {
   port_name_ = port_name;
   port_ = port;
@@ -374,7 +391,12 @@ RolePod& RolePod::Field(const std::string& name, Json value) {
 Json RolePod::FieldsOfDocument() const {
   const api::RoleSpec& role = context_.training.spec->role(role_);
   Json container = {{"name", api::ToString(role_)}};
-  SetUnlessEmpty("resources", role.resources, &container);
+  Json resources = role.resources;
+  // Kubernetes requires equal requests and limits of extended resources.
+  for (const char* const part : {"requests", "limits"}) {
+    if (gpus_ > 0) resources[part][context_.gpu_resource] = std::to_string(gpus_);
+  }
+  SetUnlessEmpty("resources", resources, &container);
   SetUnlessEmpty("env", role.env, &container);
   Json spec = {{"containers", Json::array({std::move(container)})}};
   SetUnlessEmpty("nodeSelector", role.node_selector, &spec);
@@ -411,7 +433,7 @@ Json RolePod::Template() const {
   if (const auto placement = context_.placements.find(role_); placement != context_.placements.end()) {
     pod = MergePodTemplate(pod, placement->second, names.size());
   }
-  if (!script_arguments_.is_null()) ShareResources(&pod);
+  if (!script_arguments_.is_null()) ShareResources(context_.gpu_resource, &pod);
   return pod;
 }
 

@@ -39,6 +39,9 @@ class RolePod {
   // digest, the container reports it in its termination message. The program of a trainer has the script in
   // api::kScriptFolder, read-only.
   RolePod& Script(const job::Script& script);
+  // Gives the container `count` GPUs, of context.gpu_resource: they take precedence over the document's `resources`.
+  RolePod& Gpus(uint32_t count);
+  RolePod& SharedMemory();  // /dev/shm in memory, without the container runtime's limit of 64 MiB
   // Adds a data port with Transport, and the admin port with its probes.
   RolePod& Peers(const std::string& port_name, int port);
   // Adds the admin port without probes, for a program that runs to completion: a failed probe must not end it.
@@ -64,6 +67,7 @@ class RolePod {
   const api::Role role_;
   std::string port_name_;  // set by Peers
   int port_ = 0;
+  uint32_t gpus_ = 0;
   kube::Json script_arguments_;  // null: the pod needs no script
   kube::Json pod_;
 };

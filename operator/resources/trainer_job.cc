@@ -29,7 +29,15 @@ void AddThreadsAndSamplers(const Context& context, RolePod* pod) {
   if (!samplers.empty()) pod->Variable("ESPALIER_SAMPLERS", samplers);
 }
 
-RolePod EspalierTrainerPod(const Context& context) {
+void AddGpus(const Context& context, RolePod* pod) {
+  const job::DistTraining& job = context.training.spec->job;
+  if (job.trainer_gpus == 0) return;
+  pod->Gpus(job.trainer_gpus);
+  // Workers of torch's DataLoader, and NCCL between several processes of a pod, exchange data there.
+  if (job.program) pod->SharedMemory();
+}
+
+RolePod EspaliersTrainer(const Context& context) {
   const std::string run = RunPrefix(context.training);
   RolePod pod(context, kTrainerRole, "espalier-trainer");
   pod.Document(MakeConfig(context))
@@ -47,6 +55,7 @@ RolePod EspalierTrainerPod(const Context& context) {
       .Variable("ESPALIER_OUTPUT", run)
       .Variable("ESPALIER_CHECKPOINTS", run + "/checkpoints");
   AddThreadsAndSamplers(context, &pod);
+  AddGpus(context, &pod);
   return pod;
 }
 
@@ -74,6 +83,7 @@ RolePod UserProgramPod(const Context& context, const job::Program& program) {
       .Variable("MASTER_ADDR", Rank0Host(context))
       .Variable("MASTER_PORT", std::to_string(kTrainerPort));
   AddThreadsAndSamplers(context, &pod);
+  AddGpus(context, &pod);
   if (program.script) pod.Script(*program.script);
   return pod;
 }

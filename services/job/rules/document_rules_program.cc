@@ -135,6 +135,14 @@ std::vector<Rule> ProgramRules() {
       {"spec", "!has(self.trainers.program) || !has(self.trainers.featureCache)",
        "not supported for programs, which fetch rows themselves: omit it", "trainers.featureCache",
        Holds([](const DistTraining& self) { return !self.program.has_value() || !self.feature_cache.has_value(); })},
+      {.at = "spec",
+       .cel = "has(self.trainers.program) || self.trainers.gpus <= 1",
+       .message = "a built-in trainer uses at most one GPU: expected 0 or 1; for more GPUs raise "
+                  "spec.trainers.replicas",
+       .field = "trainers.gpus",
+       .check = Holds([](const DistTraining& self) { return self.program.has_value() || self.trainer_gpus <= 1; },
+                      [](const DistTraining& self) { return "; found " + std::to_string(self.trainer_gpus); }),
+       .on_cluster_only = true},
   };
   for (const std::vector<Rule>& part : {WordRules(), ScriptRules()})
     rules.insert(rules.end(), part.begin(), part.end());

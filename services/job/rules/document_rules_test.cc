@@ -79,5 +79,21 @@ TEST(DocumentRulesTest, RulesOfAClusterHoldThereAlone) {
                       "absolute path of a file of the servers' image")));
 }
 
+TEST(DocumentRulesTest, OnlyAProgramHasSeveralGpus) {
+  EXPECT_EQ(ParseJob("", kExampleJob, {}, RunsOn::kCluster)->training.trainer_gpus, 0u);
+  const Result<ParsedJob> one = ParseJob("", kExampleJob, {{"trainers.gpus", "1"}}, RunsOn::kCluster);
+  ASSERT_TRUE(one.ok()) << one.status().ToString();
+  EXPECT_EQ(one->training.trainer_gpus, 1u);
+  const Overrides two = {{"trainers.gpus", "2"}};
+  EXPECT_THAT(ParseJob("", kExampleJob, two, RunsOn::kCluster).status().message(),
+              HasSubstr("spec.trainers.gpus: a built-in trainer uses at most one GPU: expected 0 or 1; for more GPUs "
+                        "raise spec.trainers.replicas; found 2"));
+  EXPECT_TRUE(ParseJob("", kExampleJob, two, RunsOn::kLaptop).ok());
+  const Overrides of_program = {{"trainers.gpus", "8"}, {"trainers.program", "{command: [my-program]}"}};
+  EXPECT_TRUE(ParseJob("", kExampleJob, of_program, RunsOn::kCluster).ok());
+  EXPECT_THAT(ErrorOf(kExampleJob, {{"trainers.gpus", "-1"}}),
+              HasSubstr("spec.trainers.gpus: expected an integer from 0 to 64, found '-1'"));
+}
+
 }  // namespace
 }  // namespace espalier::job
