@@ -4,6 +4,8 @@ import copy
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from espalier import arrays
 from espalier.typing import EdgeType
 
@@ -248,6 +250,22 @@ class MiniBatch:
 
     def _nodes(self, number):
         return self._core.nodes(number) if self._moved_nodes is None else self._moved_nodes[number]
+
+    def _host_inputs(self) -> dict[str, np.ndarray]:
+        """Returns {node type: global ids of the nodes that the first block reads} as arrays, also of a batch that `to`
+        has moved: no ids are copied back from a device."""
+        counts = (self._core.num_inputs(0) if self._core.num_layers else
+                  [len(self._core.nodes(number)) for number in range(len(self._schema.node_types))])
+        return {name: self._core.nodes(number)[:count]
+                for number, (name, count) in enumerate(zip(self._schema.node_types, counts))}
+
+    def _like_nodes(self, array: np.ndarray) -> Any:
+        """Returns `array` as this batch has its ids: an array, or a tensor on the device of the batch."""
+        if self._moved_nodes is None:
+            return array
+        from espalier import torch_arrays
+
+        return torch_arrays.to_tensor(array).to(self._moved_nodes[0].device)
 
     def _by_type(self, counts):
         arrays = [self._nodes(number)[:count] for number, count in enumerate(counts)]

@@ -1,5 +1,7 @@
 """Arrays of blocks and batches as tensors: the functions of arrays.py, and the way of an array to a device."""
 
+import numpy as np
+
 from espalier.errors import InvalidArgument
 
 try:
@@ -10,7 +12,11 @@ except ImportError as error:
 
 def to_tensor(array):
     """Returns an array of NumPy's as a tensor that shares its memory; a tensor as it is."""
-    return array if isinstance(array, torch.Tensor) else torch.from_numpy(array)
+    if isinstance(array, torch.Tensor):
+        return array
+    if array.dtype.char == "Q":  # unsigned long long, which from_numpy refuses, though it is uint64
+        array = array.view(np.uint64)
+    return torch.from_numpy(array)
 
 
 def mover(device, non_blocking):

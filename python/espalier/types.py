@@ -10,7 +10,9 @@ from espalier.errors import FailedPrecondition, InvalidArgument
 
 
 def to_ids(values, what="ids"):
-    """Returns `values` (array, tensor, list or one id) as an int64 array [n]; a mask of bools is refused."""
+    """Returns `values` (array, tensor of any device, list or one id) as an int64 array [n]; a mask of bools is refused."""
+    if not getattr(values, "is_cpu", True):  # of a tensor alone
+        values = values.cpu()
     array = np.asarray(values)
     if array.dtype == np.int64 and array.ndim == 1:
         return np.ascontiguousarray(array)

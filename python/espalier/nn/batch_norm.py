@@ -30,7 +30,7 @@ class BatchNorm(nn.Module):
                                             self.training, _MOMENTUM, _EPSILON)
         with torch.no_grad():
             rows = x.double()
-            count = torch.tensor([len(x)], dtype=torch.float64)
+            count = torch.tensor([len(x)], dtype=torch.float64, device=x.device)
             *sums, count = _sum_over_ranks(self._group, rows.sum(0), rows.square().sum(0), count)
             mean, square = (values / count.clamp(min=1) for values in sums)
             variance = (square - mean.square()).clamp(min=0)
@@ -66,7 +66,7 @@ class _Normalize(torch.autograd.Function):
 
 def _sum_over_ranks(group, *parts):
     """Returns the sums of float64 tensors over all ranks, added in the order of the ranks."""
-    gathered = torch.from_numpy(group.all_gather(torch.cat(parts).numpy()))
+    gathered = torch.from_numpy(group.all_gather(torch.cat(parts).cpu().numpy())).to(parts[0].device)
     total = gathered[0].clone()
     for of_rank in gathered[1:]:
         total += of_rank

@@ -26,6 +26,11 @@ class RelationBlock:
     def csc(self) -> tuple[Any, Any]:
         return self._block.csc(self.canonical_etype)
 
+    @property
+    def device(self) -> "str | torch.device | None":
+        """That of a block of espalier.dgl; None of others, whose arrays or tensors say where they are."""
+        return getattr(self._block, "device", None)
+
     def num_src_nodes(self) -> int:
         return self._block.num_src_nodes(self.canonical_etype[0])
 

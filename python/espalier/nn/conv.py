@@ -11,6 +11,7 @@ from espalier.errors import InvalidArgument
 from espalier.nn import functional as F
 from espalier.nn.blocks import RelationBlock, edge_weights, edges_of, pair_of, rows_of
 from espalier.nn.functional import Edges
+from espalier.torch_arrays import to_tensor
 from espalier.typing import Values
 
 _RELU_GAIN = nn.init.calculate_gain("relu")
@@ -86,15 +87,14 @@ class SAGEConv(nn.Module):
         if weights is None:
             mean = F.segment_mean(edges, source)
         else:
-            degrees = torch.from_numpy(np.maximum(edges.in_degrees(), 1))
-            mean = F.weighted_sum(edges, weights, source) / degrees[:, None]
+            mean = F.weighted_sum(edges, weights, source) / edges.in_degrees().clamp(min=1)[:, None]
         return self.fc_self(destination) + self.fc_neigh(mean)
 
     def _gcn(self, edges, weights, source, destination, is_pair):
         if not is_pair and weights is None:
             return self._with_bias(self.fc_neigh(F.segment_mean(edges, source, with_self=True)))
         sums = F.segment_sum(edges, source) if weights is None else F.weighted_sum(edges, weights, source)
-        return self._with_bias(self.fc_neigh((sums + destination) / torch.from_numpy(edges.in_degrees() + 1)[:, None]))
+        return self._with_bias(self.fc_neigh((sums + destination) / (edges.in_degrees() + 1)[:, None]))
 
     def _with_bias(self, rows):
         return rows if self.bias is None else rows + self.bias
@@ -102,8 +102,9 @@ class SAGEConv(nn.Module):
     def _pool(self, edges, weights, source, destination, _):
         pooled = torch.relu(self.fc_pool(source))
         if weights is not None:  # a row for each edge
-            pooled = pooled[torch.from_numpy(edges.indices).long()] * weights
-            edges = F.Edges(edges.indptr, np.arange(edges.num_edges, dtype=np.int32), edges.num_edges)
+            pooled = pooled[to_tensor(edges.indices).long()] * weights
+            edges = F.Edges(edges.indptr, torch.arange(edges.num_edges, dtype=torch.int32, device=edges.device),
+                            edges.num_edges)
         return self.fc_self(destination) + self.fc_neigh(F.segment_max(edges, pooled))
 
 
@@ -176,38 +177,36 @@ class GraphConv(nn.Module):
         return rows if self._activation is None else self._activation(rows)
 
     def _by_block(self, edges, x, edge_weight):
-        loop = np.float32(self._self_loops)
-        out_degrees, in_degrees = edges.out_degrees(), edges.in_degrees() + loop
+        out_degrees, in_degrees = edges.out_degrees(), edges.in_degrees() + self._self_loops
         if self._self_loops:
-            out_degrees[:edges.num_dst] += loop
-        out_degrees, in_degrees = np.maximum(out_degrees, 1), np.maximum(in_degrees, 1)
+            out_degrees[:edges.num_dst] += 1
         powers = {"both": (-0.5, -0.5), "left": (-1, None), "right": (None, -1), "none": (None, None)}[self._norm]
-        source, result = (None if power is None else (degrees ** np.float32(power)).astype(np.float32)
+        source, result = (None if power is None else degrees.clamp(min=1) ** power
                           for degrees, power in zip((out_degrees, in_degrees), powers))
         own = None
         if self._self_loops:
-            own = np.ones(edges.num_dst, np.float32) if source is None else source[:edges.num_dst]
+            own = torch.ones_like(in_degrees) if source is None else source[:edges.num_dst]
         if edge_weight is None:
             return F.segment_sum(edges, x, source, own, result)
-        scaled = x if source is None else x * torch.from_numpy(source)[:, None]
+        scaled = x if source is None else x * source[:, None]
         sums = F.weighted_sum(edges, edge_weights(edge_weight, edges), scaled)
         if self._self_loops:
             sums = sums + scaled[:edges.num_dst]
-        return sums if result is None else sums * torch.from_numpy(result)[:, None]
+        return sums if result is None else sums * result[:, None]
 
 
 def whole_graph_scales(edges: Edges, out_degrees: Values, in_degrees: Values,
-                       self_loops: bool) -> tuple[np.ndarray, np.ndarray | None, np.ndarray]:
+                       self_loops: bool) -> tuple[torch.Tensor, torch.Tensor | None, torch.Tensor]:
     """Returns GCN's scales of sources, of destinations' own rows (None without self loops) and of results, by the
     degrees of the whole graph: c_uv = (d_in(v) / drawn(v)) / sqrt(d_out(u) d_in(v)), as in the C++ trainer."""
-    loop = np.float32(self_loops)
-    out_degrees, in_degrees = (np.ascontiguousarray(degrees, dtype=np.float32).reshape(-1)
-                               for degrees in (out_degrees, in_degrees))
-    if len(out_degrees) != edges.num_src or len(in_degrees) != edges.num_dst:
+    whole_out, whole_in = (
+        (degrees if isinstance(degrees, torch.Tensor) else torch.from_numpy(np.array(degrees, np.float32)))
+        .to(edges.device, torch.float32).reshape(-1) for degrees in (out_degrees, in_degrees))
+    if len(whole_out) != edges.num_src or len(whole_in) != edges.num_dst:
         raise InvalidArgument(f"there are {edges.num_src} sources and {edges.num_dst} destinations, and degrees of "
-                              f"{len(out_degrees)} and {len(in_degrees)}")
-    source = np.float32(1) / np.sqrt(np.maximum(out_degrees + loop, 1))
+                              f"{len(whole_out)} and {len(whole_in)}")
+    source = 1 / (whole_out + self_loops).clamp(min=1).sqrt()
     drawn = edges.in_degrees()
-    share = np.divide(drawn, in_degrees, out=np.ones_like(drawn), where=drawn > 0)
-    result = np.float32(1) / (share * np.sqrt(np.maximum(in_degrees + loop, 1)))
+    share = torch.where(drawn > 0, drawn / whole_in, 1)
+    result = 1 / (share * (whole_in + self_loops).clamp(min=1).sqrt())
     return source, source[:edges.num_dst] * share if self_loops else None, result

@@ -28,20 +28,25 @@ class StepKeys:
     def __init__(self, g: DistGraph, batch: MiniBatch, seed: int = 0) -> None:
         self.seed, self.epoch, self.step = seed, batch.epoch, batch.step
         self._schema = g._schema
-        nodes = batch.input_nodes
-        nodes = nodes if isinstance(nodes, dict) else {g.ntypes[0]: nodes}
         columns = batch.blocks[0].srcdata if batch.blocks else {}
         read = columns["original_id"] if "original_id" in columns else {}
         read = read if isinstance(read, dict) else {g.ntypes[0]: read}
-        self._ids = [np.ascontiguousarray(read[name], dtype=np.int64).reshape(-1) if name in read
-                     else g.to_original_ids(nodes[name], name) for name in g.ntypes]
+        self._ids = [self._as_ids(read[name]) if name in read else
+                     batch._like_nodes(g.to_original_ids(nodes, name)) for name, nodes in batch._host_inputs().items()]
 
-    def ids(self, ntype: str | None = None, count: int | None = None) -> np.ndarray:
-        """Returns the original ids of the first `count` rows of a type: int64 [count]."""
+    @staticmethod
+    def _as_ids(column):
+        if isinstance(column, torch.Tensor):
+            return column.long().reshape(-1).contiguous()
+        return np.ascontiguousarray(column, dtype=np.int64).reshape(-1)
+
+    def ids(self, ntype: str | None = None, count: int | None = None) -> np.ndarray | torch.Tensor:
+        """Returns the original ids of the first `count` rows of a type: int64 [count], a tensor if the batch has
+        tensors."""
         return self._ids[self._schema.node_type(ntype)][:count]
 
     def masks(self, rows: Iterable[tuple[str | None, int]],
-              layer: int | None = None) -> list[tuple[int, np.ndarray]]:
+              layer: int | None = None) -> list[tuple[int, np.ndarray | torch.Tensor]]:
         """Returns the masks of `rows`, [(node type or None, number of rows)], of what `layer` writes; None: of what the
         model reads (functional.drop_elements)."""
         masks = []
@@ -54,8 +59,8 @@ class StepKeys:
             masks.append((key, self._ids[number][:count]))
         return masks
 
-    def attention_masks(self, edges: Edges, layer: int,
-                        etype: EdgeType | None = None) -> tuple[int, np.ndarray, np.ndarray]:
+    def attention_masks(self, edges: Edges, layer: int, etype: EdgeType | None = None
+                        ) -> tuple[int, np.ndarray | torch.Tensor, np.ndarray | torch.Tensor]:
         """Returns (key, ids of sources, ids of destinations) of a layer's edges (functional.drop_edges)."""
         number = self._schema.edge_type(etype)
         key = _core.attention_dropout_key(self.seed, self.epoch, self.step, layer, number)

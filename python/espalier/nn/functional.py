@@ -1,8 +1,10 @@
-"""Operations on the edges of a block, with gradients. They run in the library's kernels: float32, on processors, on
-torch.get_num_threads() threads, and their results do not depend on the number of threads.
+"""Operations on the edges of a block, with gradients. On processors they run in the library's kernels: float32, on
+torch.get_num_threads() threads, and their results do not depend on the number of threads. On other devices they run in
+torch's operations, without atomics (device_kernels.py), with the same masks of dropout.
 
 Shapes: N source rows, D destination rows, E edges, H heads of C columns each; a matrix of heads is [rows, H * C].
-InvalidArgument: a tensor is not float32, not on the processor, or of another shape.
+InvalidArgument: a tensor on the processor is not float32 or of another shape, or tensors and edges are on different
+devices.
 """
 
 from collections.abc import Iterable
@@ -15,6 +17,8 @@ from torch.autograd.function import once_differentiable
 from espalier import _core
 from espalier.block import Block
 from espalier.errors import InvalidArgument
+from espalier.nn import device_kernels
+from espalier.torch_arrays import to_tensor
 from espalier.typing import Ids, Values
 
 if TYPE_CHECKING:
@@ -26,6 +30,11 @@ def keep_memory() -> None:
     ones of the step before, and not new pages. Call it before the first step; the process stays as large as its largest
     step."""
     _core.keep_memory()
+
+
+def _kernels(device):
+    """Returns the module with the operations for tensors on `device`."""
+    return _core if device.type == "cpu" else device_kernels
 
 
 def _words(values, what):
@@ -42,22 +51,33 @@ def _words(values, what):
 
 class Edges:
     """The edges of one relation of a block, checked: `indptr` [D + 1] and `indices` [E] as `Block.csc` gives them, of
-    any integer dtype. Rows of sources are [0, num_src).
+    any integer dtype. Rows of sources are [0, num_src). Tensors on a device make edges on that device, whose values are
+    not checked: that would wait for the device.
 
     self_loops: each destination d hears source row d as well, by an edge behind its others (then E counts these too).
     The arrays are copied; what they hold later makes no difference. InvalidArgument: an index is out of range.
     """
 
     def __init__(self, indptr: Ids, indices: Ids, num_src: int, self_loops: bool = False) -> None:
-        indptr, indices = _words(indptr, "indptr"), _words(indices, "indices")
-        self._core = _core.Edges(indptr, indices, num_src, self_loops)
+        self.device = indptr.device if isinstance(indptr, torch.Tensor) else torch.device("cpu")
+        kernels = _kernels(self.device)
+        self.indptr: torch.Tensor | np.ndarray
+        self.indices: torch.Tensor | np.ndarray  # without self loops, as indptr
+        if kernels is _core:
+            self.indptr, self.indices = _words(indptr, "indptr"), _words(indices, "indices")
+        else:
+            self.indptr, self.indices = to_tensor(indptr), to_tensor(indices)
+        self._core = kernels.Edges(self.indptr, self.indices, num_src, self_loops)
         self.self_loops = self_loops
-        self.indptr, self.indices = indptr, indices  # without self loops
 
     @classmethod
     def of_block(cls, block: "Block | RelationBlock", self_loops: bool = False) -> "Edges":
         """Of a block of one relation, or of RelationBlock."""
-        return cls(*block.csc(), block.num_src_nodes(), self_loops)
+        indptr, indices = block.csc()
+        device = getattr(block, "device", None)  # of a block of espalier.dgl, whose csc() returns arrays
+        if device is not None and torch.device(device).type != "cpu":
+            indptr, indices = (to_tensor(values).to(device) for values in (indptr, indices))
+        return cls(indptr, indices, block.num_src_nodes(), self_loops)
 
     @property
     def num_dst(self) -> int:
@@ -71,13 +91,20 @@ class Edges:
     def num_edges(self) -> int:
         return self._core.num_edges
 
-    def in_degrees(self) -> np.ndarray:
+    def in_degrees(self) -> torch.Tensor:
         """Number of edges of each destination, without self loops: float32 [D]."""
-        return np.diff(self.indptr).astype(np.float32)
+        return torch.diff(to_tensor(self.indptr)).float()
 
-    def out_degrees(self) -> np.ndarray:
+    def out_degrees(self) -> torch.Tensor:
         """Number of edges of each source, without self loops: float32 [N]."""
-        return np.bincount(self.indices, minlength=self.num_src).astype(np.float32)
+        return torch.bincount(to_tensor(self.indices).long(), minlength=self.num_src).float()
+
+    def check_device(self, *tensors: torch.Tensor) -> None:
+        """Raises InvalidArgument if one of the tensors is on another device than the edges."""
+        for tensor in tensors:
+            if tensor.device != self.device:
+                raise InvalidArgument(f"the edges are on {self.device} and a tensor is on {tensor.device}: move the "
+                                      "batch with batch.to(device), or give the loader a device")
 
 
 def _threads():
@@ -117,13 +144,15 @@ class _Sum(torch.autograd.Function):
         return of_x, None, None, None, None, None
 
 
-def _scale(values, what, size):
+def _scale(values, what, edges, size):
+    """Returns scales on the device of the edges: float32 [size]."""
     if values is None:
         return None
-    array = np.ascontiguousarray(values, dtype=np.float32)
-    if array.shape != (size,):
-        raise InvalidArgument(f"{what} must have the shape [{size}], not {list(array.shape)}")
-    return array
+    tensor = values.detach() if isinstance(values, torch.Tensor) else torch.from_numpy(np.array(values, np.float32))
+    tensor = tensor.to(edges.device, torch.float32).contiguous()
+    if tensor.shape != (size,):
+        raise InvalidArgument(f"{what} must have the shape [{size}], not {list(tensor.shape)}")
+    return tensor
 
 
 def segment_sum(edges: Edges, x: torch.Tensor, source_scale: Values | None = None, self_scale: Values | None = None,
@@ -131,20 +160,22 @@ def segment_sum(edges: Edges, x: torch.Tensor, source_scale: Values | None = Non
     """Returns result_scale[d] * (self_scale[d] * x[d] + sum over the edges from s to d of source_scale[s] * x[s]): [N,
     F] to [D, F]. Without self_scale a destination's own row takes no part; other scales are 1 if not given. Scales, [D]
     or [N], get no gradient, and those of sources are above 0. A destination without edges gets zeros."""
-    source = _scale(source_scale, "source_scale", edges.num_src)
-    own = _scale(self_scale, "self_scale", edges.num_dst)
-    result = _scale(result_scale, "result_scale", edges.num_dst)
+    edges.check_device(x)
+    source = _scale(source_scale, "source_scale", edges, edges.num_src)
+    own = _scale(self_scale, "self_scale", edges, edges.num_dst)
+    result = _scale(result_scale, "result_scale", edges, edges.num_dst)
     return _Sum.apply(x, edges, source, own is not None, own, result)
 
 
 def _inverse(counts):
-    return np.divide(np.float32(1), counts, out=np.zeros_like(counts), where=counts > 0)
+    return torch.where(counts > 0, 1 / counts, 0)
 
 
 def segment_mean(edges: Edges, x: torch.Tensor, with_self: bool = False) -> torch.Tensor:
     """Returns the mean of the sources of each destination, zeros if it has none; with_self: of those and of its own
     row. [N, F] to [D, F]."""
-    return _Sum.apply(x, edges, None, with_self, None, _inverse(edges.in_degrees() + np.float32(with_self)))
+    edges.check_device(x)
+    return _Sum.apply(x, edges, None, with_self, None, _inverse(edges.in_degrees() + with_self))
 
 
 class _SelfAndMean(torch.autograd.Function):
@@ -171,6 +202,7 @@ class _SelfAndMean(torch.autograd.Function):
 def self_and_mean(edges: Edges, x: torch.Tensor) -> torch.Tensor:
     """Returns each destination's own row and the mean of its sources side by side, so that one matrix product serves
     both: [N, F] to [D, 2 F]."""
+    edges.check_device(x)
     return _SelfAndMean.apply(x, edges)
 
 
@@ -179,7 +211,7 @@ class _Max(torch.autograd.Function):
     def forward(ctx, x, edges):
         rows = _dense(x)
         out = rows.new_empty((edges.num_dst, rows.shape[1]))
-        ctx.edges, ctx.winners = edges, torch.zeros(out.shape, dtype=torch.int32)
+        ctx.edges, ctx.winners = edges, rows.new_zeros(out.shape, dtype=torch.int32)
         edges._core.max(rows, out, ctx.winners, **_threads())
         return out
 
@@ -194,6 +226,7 @@ class _Max(torch.autograd.Function):
 def segment_max(edges: Edges, x: torch.Tensor) -> torch.Tensor:
     """Returns the largest value of the sources of each destination, column by column, zeros if it has none: [N, F] to
     [D, F]. The gradient goes to the first edge among equals."""
+    edges.check_device(x)
     return _Max.apply(x, edges)
 
 
@@ -220,6 +253,7 @@ class _AdditiveScores(torch.autograd.Function):
 def additive_scores(edges: Edges, source: torch.Tensor, destination: torch.Tensor,
                     negative_slope: float = 0.2) -> torch.Tensor:
     """Returns LeakyReLU(source[s] + destination[d]) of each edge: [N, H], [D, H] to [E, H] (Velickovic et al. 2018)."""
+    edges.check_device(source, destination)
     return _AdditiveScores.apply(source, destination, edges, negative_slope)
 
 
@@ -246,6 +280,7 @@ def dynamic_scores(edges: Edges, source: torch.Tensor, destination: torch.Tensor
                    negative_slope: float = 0.2) -> torch.Tensor:
     """Returns attention . LeakyReLU(source[s] + destination[d]) of each edge, head by head: [N, H * C], [D, H * C],
     attention [H, C] to [E, H] (Brody, Alon, Yahav 2022)."""
+    edges.check_device(source, destination, attention)
     return _DynamicScores.apply(source, destination, attention, edges, negative_slope)
 
 
@@ -273,6 +308,7 @@ class _Dots(torch.autograd.Function):
 def edge_dots(edges: Edges, heads: int, source: torch.Tensor, destination: torch.Tensor) -> torch.Tensor:
     """Returns source[s] . destination[d] of each edge, head by head: [N, H * C], [D, H * C] to [E, H]. Counterpart of
     DGL's u_dot_v."""
+    edges.check_device(source, destination)
     return _Dots.apply(source, destination, edges, heads)
 
 
@@ -297,6 +333,7 @@ class _Softmax(torch.autograd.Function):
 
 def edge_softmax(edges: Edges, scores: torch.Tensor) -> torch.Tensor:
     """Returns the softmax of the scores over the edges of each destination: [E, H] to [E, H]."""
+    edges.check_device(scores)
     return _Softmax.apply(scores, edges)
 
 
@@ -327,6 +364,7 @@ class _WeightedSum(torch.autograd.Function):
 def weighted_sum(edges: Edges, weights: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
     """Returns the sum over each destination's edges of weights[e] * x[s], head by head: [E, H], [N, H * C] to [D, H *
     C]. One weight for an edge is [E, 1]. Weights get gradients too."""
+    edges.check_device(weights, x)
     return _WeightedSum.apply(weights, x, edges)
 
 
@@ -336,6 +374,7 @@ def drop_edges(edges: Edges, weights: torch.Tensor, probability: float, key: int
     ones: a function of (key, original ids of both ends, head), as in the C++ trainer. Ids: int64 [N] and [D]."""
     if probability == 0:
         return weights
+    edges.check_device(weights)
     factors = weights.new_empty(weights.shape)
     edges._core.dropout_factors(probability, key, source_ids, destination_ids, factors, **_threads())
     return weights * factors
@@ -345,9 +384,9 @@ class _BiasReluDropout(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x, bias, probability, masks):
         ctx.mark_dirty(x)
-        passes = torch.empty(x.shape, dtype=torch.uint8)
-        _core.bias_relu_dropout(x.detach(), None if bias is None else _dense(bias), probability, masks, passes,
-                                **_threads())
+        passes = x.new_empty(x.shape, dtype=torch.uint8)
+        _kernels(x.device).bias_relu_dropout(x.detach(), None if bias is None else _dense(bias), probability, masks,
+                                             passes, **_threads())
         ctx.passes, ctx.probability = passes, probability
         return x
 
@@ -357,7 +396,8 @@ class _BiasReluDropout(torch.autograd.Function):
         gradient = gradient.contiguous()
         of_x = torch.empty_like(gradient)
         of_bias = gradient.new_empty(gradient.shape[1]) if ctx.needs_input_grad[1] else None
-        _core.bias_relu_dropout_gradient(gradient, ctx.passes, ctx.probability, of_x, of_bias, **_threads())
+        _kernels(gradient.device).bias_relu_dropout_gradient(gradient, ctx.passes, ctx.probability, of_x, of_bias,
+                                                             **_threads())
         return of_x, of_bias, None, None
 
 
@@ -375,5 +415,5 @@ def drop_elements(x: torch.Tensor, probability: float,
     if probability == 0:
         return x
     factors = x.new_empty(x.shape)
-    _core.dropout_factors(probability, list(masks), factors, **_threads())
+    _kernels(x.device).dropout_factors(probability, list(masks), factors, **_threads())
     return x * factors

@@ -1,5 +1,6 @@
 """Layers over blocks of several relations."""
 
+import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -12,6 +13,7 @@ from espalier.block import Block
 from espalier.errors import InvalidArgument
 from espalier.nn import functional as F
 from espalier.nn.blocks import RelationBlock, edge_weights
+from espalier.torch_arrays import to_tensor
 from espalier.typing import Ids
 
 _RELU_GAIN = nn.init.calculate_gain("relu")
@@ -37,10 +39,14 @@ def _like(feat, found):
 class OccupiedRows:
     # The destinations that have edges under one relation: in a graph of many relations most have none under most.
     def __init__(self, indptr: Ids, indices: Ids, num_src: int) -> None:
-        counts = np.diff(indptr)
-        rows = np.flatnonzero(counts)
-        self.rows = torch.from_numpy(rows)
-        self.edges = F.Edges(np.concatenate(([0], np.cumsum(counts[rows]))), indices, num_src)
+        counts = torch.diff(to_tensor(indptr))
+        self.rows = torch.nonzero(counts).flatten()
+        self.edges = F.Edges(_starts(counts[self.rows]), indices, num_src)
+
+
+def _starts(counts):
+    """Returns the offsets of segments with these lengths: int64 [n + 1]."""
+    return torch.cat([counts.new_zeros(1, dtype=torch.int64), torch.cumsum(counts, 0)])
 
 
 class RelGraphConv(nn.Module):
@@ -147,19 +153,24 @@ class RelGraphConv(nn.Module):
                 yield (schema.edge_type(names), names[0], names[2],
                        OccupiedRows(*block.csc(names), block.num_src_nodes(names[0])), norms)
             return
-        indptr, indices = block.csc()
-        numbers = np.asarray(etypes)
-        if numbers.shape != (len(indices),) or (numbers.size and numbers.min() < 0):
+        indptr, indices = map(to_tensor, block.csc())
+        numbers = to_tensor(etypes if isinstance(etypes, torch.Tensor) else np.array(etypes)).to(indices.device)
+        if numbers.shape != (len(indices),) or (numbers.numel() and numbers.min() < 0):
             raise InvalidArgument(f"etypes must be {len(indices)} numbers of relations, of shape {list(numbers.shape)}")
         source, _, destination = block.canonical_etypes[0]
-        rows = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
-        for number in np.unique(numbers):
-            chosen = np.flatnonzero(numbers == number)
-            counts = np.bincount(rows[chosen], minlength=len(indptr) - 1)
-            starts = np.concatenate(([0], np.cumsum(counts)))
-            occupied = OccupiedRows(starts, indices[chosen], block.num_src_nodes(source))
-            norms = norm if norm is None or isinstance(norm, str) else norm[torch.from_numpy(chosen)]
-            yield int(number), source, destination, occupied, norms
+        rows = _rows_of_edges(indptr, len(indices))
+        for number in torch.unique(numbers).tolist():
+            chosen = torch.nonzero(numbers == number).flatten()
+            counts = torch.bincount(rows[chosen], minlength=len(indptr) - 1)
+            occupied = OccupiedRows(_starts(counts), indices[chosen], block.num_src_nodes(source))
+            norms = norm if norm is None or isinstance(norm, str) else norm[chosen.to(norm.device)]
+            yield number, source, destination, occupied, norms
+
+
+def _rows_of_edges(indptr, num_edges):
+    """Returns the destination of each edge: int64 [E]."""
+    rows = torch.arange(len(indptr) - 1, device=indptr.device)
+    return torch.repeat_interleave(rows, torch.diff(indptr).long(), output_size=num_edges)
 
 
 class HGTConv(nn.Module):
@@ -248,12 +259,13 @@ class HGTConv(nn.Module):
 
 def _merged(blocks, num_src):
     """Returns Edges over the same destinations of several (indptr, indices), whose sources lie one after the other."""
-    firsts = np.concatenate(([0], np.cumsum(num_src)))
-    rows = np.concatenate([np.repeat(np.arange(len(indptr) - 1), np.diff(indptr)) for indptr, _ in blocks])
-    indices = np.concatenate([indices.astype(np.int64) + first for (_, indices), first in zip(blocks, firsts)])
-    order = np.argsort(rows, kind="stable")
-    indptr = np.concatenate(([0], np.cumsum(sum(np.diff(indptr) for indptr, _ in blocks))))
-    return F.Edges(indptr, indices[order], int(firsts[-1]))
+    blocks = [tuple(map(to_tensor, block)) for block in blocks]
+    firsts = [0, *itertools.accumulate(num_src)]
+    rows = torch.cat([_rows_of_edges(indptr, len(indices)) for indptr, indices in blocks])
+    indices = torch.cat([indices.long() + first for (_, indices), first in zip(blocks, firsts)])
+    order = torch.argsort(rows, stable=True)
+    indptr = torch.stack([indptr.long() for indptr, _ in blocks]).sum(0)
+    return F.Edges(indptr, indices[order], firsts[-1])
 
 
 class HeteroGraphConv(nn.Module):

@@ -15,6 +15,7 @@ from espalier.nn.blocks import RelationBlock
 from espalier.nn.conv import GraphConv, SAGEConv
 from espalier.nn.dropout import StepKeys
 from espalier.nn.hetero import OccupiedRows
+from espalier.torch_arrays import to_tensor
 from espalier.types import Schema
 
 if TYPE_CHECKING:
@@ -128,18 +129,19 @@ def _merge(block, rows, written):
         rest[name] = total - counts.get(name, 0)
         total += len(x) - counts.get(name, 0)
         parts.append(x[counts.get(name, 0):])
-    destinations, sources = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    none = torch.zeros(0, dtype=torch.int64, device=parts[0].device)
+    found = [(none, none)]
     for source, relation, destination in block.canonical_etypes:
         if destination not in written.first:
             continue
-        starts, ends = block.edges((source, relation, destination))
+        starts, ends = map(to_tensor, block.edges((source, relation, destination)))
         is_written = starts < counts.get(source, 0)
-        sources.append(starts + np.where(is_written, written.first.get(source, 0), rest[source]))
-        destinations.append(ends + written.first[destination])
-    destinations, sources = np.concatenate(destinations), np.concatenate(sources)
-    order = np.argsort(destinations, kind="stable")  # a destination's edges in the order of the relations
-    degrees = np.bincount(destinations, minlength=sum(written.counts))
-    indptr = np.concatenate(([0], np.cumsum(degrees)))
+        found.append((ends + written.first[destination],
+                      starts + torch.where(is_written, written.first.get(source, 0), rest[source])))
+    destinations, sources = map(torch.cat, zip(*found))
+    order = torch.argsort(destinations, stable=True)  # a destination's edges in the order of the relations
+    degrees = torch.bincount(destinations, minlength=sum(written.counts))
+    indptr = torch.cat([none.new_zeros(1), torch.cumsum(degrees, 0)])
     return torch.cat(parts), F.Edges(indptr, sources[order], total)
 
 

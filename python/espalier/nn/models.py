@@ -39,8 +39,7 @@ _NORMALIZATIONS = {None: "None", "batch": "Batch", "layer": "Layer"}
 def degrees_of(g: DistGraph, batch: MiniBatch) -> dict[int, tuple[np.ndarray, np.ndarray]]:
     """Returns what GCN's `degrees` takes: {number of an edge type: (out-degrees, in-degrees)} in the whole graph of the
     nodes that the batch reads, int64 [n] each."""
-    nodes = batch.input_nodes
-    nodes = nodes if isinstance(nodes, dict) else {g.ntypes[0]: nodes}
+    nodes = batch._host_inputs()
     return {number: (g.out_degrees(nodes[names[0]], names), g.in_degrees(nodes[names[2]], names))
             for number, names in enumerate(g.canonical_etypes)}
 

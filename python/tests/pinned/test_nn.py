@@ -240,7 +240,8 @@ class Attention(LayerTest):
 class DropoutOfSteps(unittest.TestCase):
     class Batch:
         epoch, step, blocks = 3, 5, []
-        input_nodes = np.arange(20)
+        _host_inputs = staticmethod(lambda: {"node": np.arange(20)})
+        _like_nodes = staticmethod(lambda array: array)
 
     class Graph:
         ntypes = ["node"]
