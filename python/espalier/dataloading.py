@@ -13,6 +13,8 @@ from espalier.types import OneCallAtATime, to_ids, to_int
 from espalier.typing import Columns, EdgeIds, EdgeType, NodeIds
 
 if TYPE_CHECKING:
+    import torch
+
     from espalier.graph import DistGraph
     from espalier.splits import EdgeShare
 
@@ -168,8 +170,10 @@ class _Loader:
     """Each iteration (`for batch in loader`) is an epoch: the one after the last iteration's, also if that was left early.
     After load_state_dict the first iteration is the rest of the loaded epoch. For one thread."""
 
-    def __init__(self, g, sampler, batch_size, shuffle, drop_last, seed, num_threads, batches_ahead, from_samplers):
+    def __init__(self, g, sampler, batch_size, shuffle, drop_last, seed, num_threads, batches_ahead, from_samplers,
+                 device):
         self._graph = g
+        self._batch_device = device  # None: batches are arrays
         schema = g._schema
         settings = sampling_settings(schema, sampler, seed)
         settings.batch_size = to_int(batch_size, "batch_size", least=1)
@@ -227,16 +231,29 @@ class _Loader:
         return self._batches(self._iteration)
 
     def _batches(self, iteration):
+        batches = self._sampled(iteration)
+        if self._batch_device is not None:
+            from espalier import device_batches
+
+            batches = device_batches.on_device(batches, self._batch_device)
+        for batch in batches:
+            self._check_newest(iteration)
+            self._step, self._begun = batch.step + 1, True  # not of those that are copied ahead
+            yield batch
+        self.set_epoch(self._epoch + 1)
+
+    def _sampled(self, iteration):
         while True:
-            if iteration != self._iteration:
-                raise FailedPrecondition("a newer iteration of this loader has begun; one loader has one at a time")
+            self._check_newest(iteration)
             with self._calls:
                 batch = self._core.next()
             if batch is None:
-                self.set_epoch(self._epoch + 1)
                 return
-            self._step, self._begun = batch.step + 1, True
             yield MiniBatch(self._graph._schema, batch, self._fetches, self._origin)
+
+    def _check_newest(self, iteration):
+        if iteration != self._iteration:
+            raise FailedPrecondition("a newer iteration of this loader has begun; one loader has one at a time")
 
     def cancel(self) -> None:
         """Ends the epoch early, from any thread: a pending batch raises Cancelled."""
@@ -264,12 +281,17 @@ class DistNodeDataLoader(_Loader):
 
     seed: of shuffling and sampling. num_threads: threads that sample; features are fetched on another.
     from_samplers: batches come from the job's sampler processes, for a NodesOfSplit with their split, seed and fan-outs.
+    device: a name or a torch.device: batches are tensors on it, as `batch.to(device)` makes them. On a GPU each batch is
+    copied from pinned memory, on a stream of its own, while the batch before it is in use; two batches take memory of
+    the GPU. None: batches are arrays.
     """
 
     def __init__(self, g: "DistGraph", nodes: NodesOfSplit | NodeIds, sampler: NeighborSampler, *, batch_size: int,
                  shuffle: bool = True, drop_last: bool = False, seed: int = 0, num_threads: int = 1,
-                 batches_ahead: int = 2, from_samplers: bool = False) -> None:
-        super().__init__(g, sampler, batch_size, shuffle, drop_last, seed, num_threads, batches_ahead, from_samplers)
+                 batches_ahead: int = 2, from_samplers: bool = False,
+                 device: "str | torch.device | None" = None) -> None:
+        super().__init__(g, sampler, batch_size, shuffle, drop_last, seed, num_threads, batches_ahead, from_samplers,
+                         device)
         if isinstance(nodes, NodesOfSplit):
             number = self._origin.seed_type = g._schema.node_type(nodes.ntype)
             self._num_items = _size_of_parts(g._core.node_splits, [number], nodes)
@@ -297,6 +319,7 @@ class DistEdgeDataLoader(_Loader):
     "reverse_types": seed edges, and their reverses, are not sampled in the batch; reverse_etypes: {edge type: edge type
     of its reverses}; None means that an edge type has its own reverses. edge_columns: columns of the seed edges in
     `batch.links.columns`, and edge_ids: whether `batch.links.edge_ids` has the ids of seed edges, for one edge type.
+    device: as of DistNodeDataLoader.
     """
 
     def __init__(self, g: "DistGraph", edges: "EdgesOfSplit | EdgeShare | EdgeIds", sampler: NeighborSampler, *,
@@ -304,8 +327,9 @@ class DistEdgeDataLoader(_Loader):
                  negative_sampler: "_Negatives | None" = None, exclude: str | None = "self",
                  reverse_etypes: Mapping[Any, EdgeType] | None = None, edge_columns: Iterable[str] = (),
                  edge_ids: bool = False, seed: int = 0, num_threads: int = 1, batches_ahead: int = 2,
-                 from_samplers: bool = False) -> None:
-        super().__init__(g, sampler, batch_size, shuffle, drop_last, seed, num_threads, batches_ahead, from_samplers)
+                 from_samplers: bool = False, device: "str | torch.device | None" = None) -> None:
+        super().__init__(g, sampler, batch_size, shuffle, drop_last, seed, num_threads, batches_ahead, from_samplers,
+                         device)
         schema = g._schema
         settings = _core.EdgeSettings()
         if negative_sampler is not None:

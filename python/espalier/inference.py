@@ -32,10 +32,11 @@ def infer(model: Any, g: "DistGraph", features: Columns, group: "ProcessGroup | 
 
     model: of espalier.nn.models, or a torch module with `num_layers`, `output_width(layer)` and `layer(layer, block,
     rows, keys, degrees)`, which takes and returns {node type: rows}; degrees_of the block's nodes, or None unless the
-    model has `needs_degrees`. It is in evaluation mode meanwhile. features: the columns that the first layer reads, a
-    name or a list of names, or {node type: names}. hidden: returns (outputs, embeddings), whose second part is what
-    enters the last layer: {node type: DistTensor}, or a DistTensor; `write_embeddings` and `write_predictions` write
-    them to files, and `write_edge_predictions` what a function makes of both ends of edges.
+    model has `needs_degrees`. It is in evaluation mode meanwhile, and computes on the device of its parameters.
+    features: the columns that the first layer reads, a name or a list of names, or {node type: names}. hidden: returns
+    (outputs, embeddings), whose second part is what enters the last layer: {node type: DistTensor}, or a DistTensor;
+    `write_embeddings` and `write_predictions` write them to files, and `write_edge_predictions` what a function makes
+    of both ends of edges.
     """
     if hidden and model.num_layers < 2:
         raise InvalidArgument("a model of one layer has no hidden activations: hidden needs a second layer")
@@ -74,21 +75,23 @@ def _run_layer(model, g, layer, tensor_name, rows_of, batch_size, num_threads):
     from espalier.nn.models import degrees_of
 
     numbers = getattr(model, "_written_types", None)
+    device = next((parameter.device for parameter in model.parameters()), torch.device("cpu"))
     names = g.ntypes if numbers is None else [g.ntypes[number] for number in sorted(numbers[layer])]
     written = {name: DistTensor.create(g, (model.output_width(layer),), name=tensor_name, ntype=name)
                for name in names}
     for name, tensor in written.items():
         share = node_split(np.arange(g.num_nodes(name)), g, ntype=name, local=True)
         loader = DistNodeDataLoader(g, {name: share}, MultiLayerFullNeighborSampler(1), batch_size=batch_size,
-                                    shuffle=False, num_threads=num_threads)
+                                    shuffle=False, num_threads=num_threads,
+                                    device=None if device.type == "cpu" else device)
         for batch in loader:
-            nodes = batch.input_nodes if isinstance(batch.input_nodes, dict) else {name: batch.input_nodes}
-            rows = {ntype: torch.from_numpy(rows_of[ntype](ids)) for ntype, ids in nodes.items() if ntype in rows_of}
+            rows = {ntype: torch.from_numpy(rows_of[ntype](ids)).to(device)
+                    for ntype, ids in batch._host_inputs().items() if ntype in rows_of}
             with _evaluating(model), torch.no_grad():
                 degrees = degrees_of(g, batch) if getattr(model, "needs_degrees", False) else None
                 found = model.layer(layer, batch.blocks[0], rows, None, degrees)
             seeds = batch.output_nodes[name] if isinstance(batch.output_nodes, dict) else batch.output_nodes
-            tensor[seeds] = found[name].numpy()
+            tensor[seeds] = found[name].cpu().numpy()
     return written
 
 

@@ -8,8 +8,8 @@ alone does not.
     rows = layer(block, x)  # x: float32 [block.num_src_nodes(), 1433]
 
 Constructors and calls are those of DGL's layers of the same name, with a block in the place of the graph. On processors
-forward and backward run in the kernels of the C++ trainer (espalier.nn.functional), in float32; on GPUs, for blocks that
-`batch.to("cuda")` has moved, in torch's operations, which drop the same elements.
+forward and backward run in the kernels of the C++ trainer (espalier.nn.functional), in float32. On GPUs, for blocks
+that `batch.to("cuda")` has moved, they run in torch's operations, which drop the same elements.
 """
 
 from espalier.nn import functional, models

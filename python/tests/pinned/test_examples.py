@@ -63,6 +63,9 @@ class Examples(unittest.TestCase):
             self.assertGreater(accuracy, 0.78)
         self.assertAlmostEqual(*accuracies, delta=0.01)
 
+    def test_a_program_for_gpus_runs_on_processors(self):
+        self.assertGreater(self.accuracy_in(self.alone("gpu.py")), 0.77)
+
     def test_graph_sage_of_pyg_learns_cora(self):
         """The mean of five seeds."""
         spec = importlib.util.spec_from_file_location("pyg_graph_sage", EXAMPLES / "pyg_graph_sage.py")
