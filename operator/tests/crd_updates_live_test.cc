@@ -103,11 +103,12 @@ TEST_F(CrdUpdatesLiveTest, WherePodsRunMayChangeOnlyWhileTheJobIsSuspended) {
   const char* words = "may change only while the job is suspended";
   ExpectRefused(R"({"trainers": {"image": "example.com/trainer:2"}})", "spec.trainers", words);
   ExpectRefused(R"({"trainers": {"template": {"spec": {"priorityClassName": "high"}}}})", "spec.trainers", words);
+  ExpectRefused(R"({"trainers": {"gpus": 1}})", "spec.trainers", words);
   ExpectRefused(R"({"servers": {"env": [{"name": "A", "value": "1"}]}})", "spec.servers", words);
   ExpectRefused(R"({"partitioner": {"nodeSelector": {"pool": "a"}}})", "spec.partitioner", words);
   ExpectRefused(R"({"samplers": {"replicas": 2}})", "spec.samplers", words);
 
-  ExpectTaken(R"({"runPolicy": {"suspend": true}, "trainers": {"image": "example.com/trainer:2"}})");
+  ExpectTaken(R"({"runPolicy": {"suspend": true}, "trainers": {"image": "example.com/trainer:2", "gpus": 1}})");
   ExpectTaken(
       R"({"trainers": {"template": {"spec": {"priorityClassName": "high"}}, "resources": {"limits": {"cpu": 2}}},
                   "servers": {"env": [{"name": "A", "value": "1"}], "tolerations": [{"operator": "Exists"}]},

@@ -1,6 +1,7 @@
-"""Loaders with a device: batches as tensors, and copies that are begun one batch ahead. No test runs on a GPU: in the
-place of its copies stands one that moves a batch to the processor."""
+"""Loaders with a device: batches as tensors, and copies that are begun one batch ahead. No test runs on a GPU:
+copies to the processor stand in the place of those to a GPU."""
 
+import contextlib
 import unittest
 from unittest import mock
 
@@ -10,7 +11,7 @@ import torch
 import espalier as ep
 import espalier.nn
 import graphs
-from espalier import device_batches
+from espalier import device_batches, torch_arrays
 
 
 def setUpModule():
@@ -74,6 +75,46 @@ class CopiedAhead(unittest.TestCase):
                 for batch in device_batches.copied_ahead(source, copies):
                     found.append(batch)
             self.assertEqual(found, [0, 1])
+
+
+class CudaCopies(unittest.TestCase):
+    """The calls of torch's streams, recorded: CPU tensors have none."""
+
+    def test_the_callers_stream_waits_for_the_copy_and_keeps_its_memory(self):
+        calls, recorded = [], []
+        copying, current = mock.Mock(name="copying"), mock.Mock(name="current")
+        copying.record_event.side_effect = lambda: calls.append("record") or "event"
+        current.wait_event.side_effect = lambda event: calls.append(f"wait for {event}")
+
+        @contextlib.contextmanager
+        def on_stream(stream):
+            self.assertIs(stream, copying)
+            calls.append("enter")
+            yield
+            calls.append("leave")
+
+        def record(tensor, stream):
+            self.assertIs(stream, current)
+            recorded.append(tensor.untyped_storage().data_ptr())
+
+        patches = {"Stream": lambda device: copying, "stream": on_stream, "current_stream": lambda device: current}
+        for name, fake in patches.items():
+            self.enterContext(mock.patch.object(torch.cuda, name, fake))
+        self.enterContext(mock.patch.object(torch.Tensor, "record_stream", record))
+        # Pinned memory needs a GPU: a copy stands for it, and another one for that of the GPU.
+        self.enterContext(mock.patch.object(torch_arrays, "pin", lambda array: torch_arrays.to_tensor(array).clone()))
+        batch = next(iter(node_loader()))
+        copies = device_batches._CudaCopies(torch.device("cpu", 0))
+        started = copies.start(batch)
+        self.assertEqual((calls, recorded), (["enter", "leave", "record"], []))
+        moved = copies.finish(started)
+        self.assertEqual(calls[3:], ["wait for event"])
+        tensors = [moved.input_nodes, moved.output_nodes, moved.blocks[0].srcdata["node-feat"],
+                   moved.blocks[-1].dstdata["node-label"]]
+        for block in moved.blocks:
+            tensors += [*block.csc(), block.srcdata[ep.NID], block.dstdata[ep.NID]]
+        missing = {tensor.untyped_storage().data_ptr() for tensor in tensors} - set(recorded)
+        self.assertEqual(missing, set())
 
 
 class Loaders(unittest.TestCase):
