@@ -51,7 +51,7 @@ def train(g: ep.DistGraph, group: ep.ProcessGroup, layer: ep.nn.SAGEConv) -> flo
 
 def layers(g: ep.DistGraph, batch: ep.MiniBatch, x: torch.Tensor) -> None:
     block, keys = batch.blocks[0], ep.nn.StepKeys(g, batch, seed=1)
-    assert_type(keys.ids("paper", 10), np.ndarray)
+    assert_type(keys.ids("paper", 10), np.ndarray | torch.Tensor)
     edges = ep.nn.Edges.of_block(ep.nn.RelationBlock(block, "cites"), self_loops=True)
     assert_type(edges.num_edges, int)
     weights = ep.nn.functional.edge_softmax(edges, ep.nn.functional.additive_scores(edges, x, x, 0.1))
