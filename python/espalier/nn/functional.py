@@ -8,7 +8,7 @@ devices.
 """
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -19,7 +19,7 @@ from espalier.block import Block
 from espalier.errors import InvalidArgument
 from espalier.nn import device_kernels
 from espalier.torch_arrays import to_tensor
-from espalier.typing import Ids, Values
+from espalier.typing import EdgeType, Ids, Values
 
 if TYPE_CHECKING:
     from espalier.nn.blocks import RelationBlock
@@ -49,6 +49,17 @@ def _words(values, what):
     return np.ascontiguousarray(array, dtype=np.int32)
 
 
+def csc_of(block: "Block | RelationBlock", *etype: EdgeType) -> tuple[Any, Any]:
+    """Returns block.csc(), or that of an edge type, on the device of the block: `csc` of blocks of espalier.dgl returns
+    arrays."""
+    arrays = block.csc(*etype)
+    device = getattr(block, "device", None)
+    if device is None or torch.device(device).type == "cpu":
+        return arrays
+    indptr, indices = (to_tensor(array).to(device) for array in arrays)
+    return indptr, indices
+
+
 class Edges:
     """The edges of one relation of a block, checked: `indptr` [D + 1] and `indices` [E] as `Block.csc` gives them, of
     any integer dtype. Rows of sources are [0, num_src). Tensors on a device make edges on that device, whose values are
@@ -73,11 +84,7 @@ class Edges:
     @classmethod
     def of_block(cls, block: "Block | RelationBlock", self_loops: bool = False) -> "Edges":
         """Of a block of one relation, or of RelationBlock."""
-        indptr, indices = block.csc()
-        device = getattr(block, "device", None)  # of a block of espalier.dgl, whose csc() returns arrays
-        if device is not None and torch.device(device).type != "cpu":
-            indptr, indices = (to_tensor(values).to(device) for values in (indptr, indices))
-        return cls(indptr, indices, block.num_src_nodes(), self_loops)
+        return cls(*csc_of(block), block.num_src_nodes(), self_loops)
 
     @property
     def num_dst(self) -> int:

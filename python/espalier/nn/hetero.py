@@ -151,9 +151,9 @@ class RelGraphConv(nn.Module):
                 if norm is not None and not isinstance(norm, str):
                     norms = norm.get(names, norm.get(names[1])) if isinstance(norm, dict) else norm
                 yield (schema.edge_type(names), names[0], names[2],
-                       OccupiedRows(*block.csc(names), block.num_src_nodes(names[0])), norms)
+                       OccupiedRows(*F.csc_of(block, names), block.num_src_nodes(names[0])), norms)
             return
-        indptr, indices = map(to_tensor, block.csc())
+        indptr, indices = map(to_tensor, F.csc_of(block))
         numbers = to_tensor(etypes if isinstance(etypes, torch.Tensor) else np.array(etypes)).to(indices.device)
         if numbers.shape != (len(indices),) or (numbers.numel() and numbers.min() < 0):
             raise InvalidArgument(f"etypes must be {len(indices)} numbers of relations, of shape {list(numbers.shape)}")
@@ -248,7 +248,7 @@ class HGTConv(nn.Module):
             attention = self.relation_att[relation] * scale[:, None, None]
             keys.append(self._by_head(rows[names[0]] @ self.linear_k[source], attention))
             messages.append(self._by_head(rows[names[0]] @ self.linear_v[source], self.relation_msg[relation]))
-        edges = _merged([block.csc(names) for names in relations], [len(part) for part in keys])
+        edges = _merged([F.csc_of(block, names) for names in relations], [len(part) for part in keys])
         weights = F.edge_softmax(edges, F.edge_dots(edges, self._heads, torch.cat(keys), queries))
         return F.weighted_sum(edges, weights, torch.cat(messages))
 

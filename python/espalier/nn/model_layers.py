@@ -175,7 +175,7 @@ class Rgcn(nn.Module):
             source, _, destination = names = self._schema.edge_types[number]
             if destination not in written.first:
                 continue
-            occupied = OccupiedRows(*block.csc(names), block.num_src_nodes(source))
+            occupied = OccupiedRows(*F.csc_of(block, names), block.num_src_nodes(source))
             means = F.segment_mean(occupied.edges, rows[source])
             total = total.index_add(0, occupied.rows + written.first[destination], means @ self._weight(position))
         return total

@@ -16,6 +16,7 @@ import test_nn
 import test_nn_functional
 import test_nn_models
 import test_nn_typed
+from espalier.dgl import _blocks as dgl_blocks
 from espalier.nn import device_kernels
 from espalier.nn import functional as F
 
@@ -154,6 +155,8 @@ class Devices(unittest.TestCase):
     def test_edges_are_where_the_block_is(self):
         edges = F.Edges.of_block(ref.random_block())
         self.assertEqual(edges.device, torch.device("cpu"))
+        moved = dgl_blocks.Block(ref.random_block(), "meta")  # whose csc() stays arrays
+        self.assertEqual(F.Edges.of_block(moved, self_loops=True).device, torch.device("meta"))
         far = torch.zeros(9, 4, device="meta")
         words = "the edges are on cpu and a tensor is on meta: move the batch with batch.to"
         for call in (lambda: F.segment_sum(edges, far), lambda: F.segment_max(edges, far),
