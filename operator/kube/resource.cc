@@ -21,7 +21,8 @@ constexpr const Resource* kAll[] = {&kPods,
                                     &kCustomResourceDefinitions,
                                     &kWorkloads,
                                     &kResourceFlavors,
-                                    &kWorkloadPriorityClasses};
+                                    &kWorkloadPriorityClasses,
+                                    &kPodGroups};
 
 // Returns true if the name is valid between two slashes; the rule of Kubernetes (apimachinery, validation/path).
 bool IsPathSegment(std::string_view name) {

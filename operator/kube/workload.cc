@@ -11,6 +11,10 @@ namespace {
 
 int64_t CountAt(const Json& value, JsonPath path) { return std::max<int64_t>(0, IntegerAt(value, path).value_or(0)); }
 
+std::string PodGroupOfTemplate(const Json& object) {
+  return StringAt(object, {"spec", "template", "spec", "schedulingGroup", "podGroupName"});
+}
+
 std::optional<int64_t> NumberIn(std::string_view text) {
   int64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -46,7 +50,8 @@ Result<Job> ParseJob(const Json& object) {
           .complete = IsConditionTrue(object, "Complete"),
           .success_criteria_met = IsConditionTrue(object, "SuccessCriteriaMet"),
           .completed_at = TimeAt(object, {"status", "completionTime"}),
-          .completed_indexes = StringAt(object, {"status", "completedIndexes"})};
+          .completed_indexes = StringAt(object, {"status", "completedIndexes"}),
+          .pod_group = PodGroupOfTemplate(object)};
   if (const auto suspended = FindCondition(object, "Suspended"); suspended && suspended->is_true()) {
     job.suspended_since = suspended->changed_at;
   }
@@ -67,7 +72,8 @@ Result<StatefulSet> ParseStatefulSet(const Json& object) {
                      .observed_generation = CountAt(object, {"status", "observedGeneration"}),
                      .wanted = IntegerAt(object, {"spec", "replicas"}).value_or(1),  // the API server's default
                      .current = CountAt(object, {"status", "replicas"}),
-                     .ready = CountAt(object, {"status", "readyReplicas"})};
+                     .ready = CountAt(object, {"status", "readyReplicas"}),
+                     .pod_group = PodGroupOfTemplate(object)};
 }
 
 Result<Event> ParseEvent(const Json& object) {

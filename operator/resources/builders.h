@@ -4,6 +4,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,8 @@ struct Context {
   const JobDefaults* defaults = nullptr;    // null: none; must outlive this
   // What Kueue adds to the pods of a role at admission: partial PodTemplateSpecs, merged in last.
   std::map<api::Role, kube::Json> placements = {};
+  // Roles whose pods are members of their PodGroup. Not an input of an existing child: its pods stay as they are.
+  std::set<api::Role> gangs = {};
 };
 
 // Ports of the pods. If a pod has several servers (spec.servers.containersPerPod), server n adds n to its ports.
@@ -55,12 +58,23 @@ kube::Json TrainerJob(const Context& context);  // of status.incarnation, with s
 // and their template without placements. `priority` is the value of the WorkloadPriorityClass that kQueuePriorityLabel
 // names, or nullopt: without a priority class.
 kube::Json QueuedWorkload(const Context& context, std::optional<int64_t> priority);
+// The group that the pods of `role` are members of, named by PodGroupName: kube-scheduler places `min_count` of them at
+// the same time, or none. It has the priority class of the pods, which must equal that of the group.
+kube::Json PodGroup(const Context& context, api::Role role, int64_t min_count);
+
+// Returns the pod template that the children of a role are made with.
+kube::Json PodTemplate(const Context& context, api::Role role);
+// Returns the number of pods that the role has while it runs, all trainers of the document among them.
+int64_t CountPods(const api::Spec& spec, api::Role role);
+// Returns the name of the PodGroup of the role's current pods.
+std::string CurrentPodGroupName(const Context& context, api::Role role);
 
 // Return the kInputsAnnotation that an object would have, without building it.
 std::string InputsOfShared(
     const Context& context);  // Service, ServiceAccount, ConfigMap, NetworkPolicy, DisruptionBudget
 std::string InputsOfServerSet(const Context& context, bool scaled_to_zero);  // of every replica
 std::string InputsOfSamplerSet(const Context& context, bool scaled_to_zero);
+std::string InputsOfPodGroup(const Context& context, int64_t min_count);
 std::string InputsOfQueuedWorkload(const Context& context);  // its pod sets: counts, and what changes their templates
 
 // Returns the folder of the run: "<output.uri>/<name>-<first 8 characters of uid>".

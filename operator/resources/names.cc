@@ -35,6 +35,16 @@ std::string NetworkPolicyName(const std::string& job) { return job + "-job"; }
 
 std::string DisruptionBudgetName(const std::string& job) { return job + "-server"; }
 
+std::string PodGroupName(const std::string& job, api::Role role, int64_t number) {
+  switch (role) {
+    case api::Role::kPartitioner: return PartitionJobName(job, number);
+    case api::Role::kServer: return job + "-server";
+    case api::Role::kSampler: return SamplerSetName(job);
+    case api::Role::kTrainer: return TrainerJobName(job, number);
+  }
+  return "";
+}
+
 std::string QueuedWorkloadName(const std::string& job) { return job + "-workload"; }
 
 std::string PortName(const std::string& name, uint32_t container) {

@@ -21,7 +21,9 @@ std::string TlsSecretName(const std::string& job, api::Role role);  // "cora-tls
 std::string ServiceAccountName(const std::string& job);             // "cora-job"
 std::string NetworkPolicyName(const std::string& job);              // "cora-job"
 std::string DisruptionBudgetName(const std::string& job);           // "cora-server"
-std::string QueuedWorkloadName(const std::string& job);             // "cora-workload"
+// Of the group of a role's pods; `number`: of the partition attempt or incarnation, unused for servers and samplers.
+std::string PodGroupName(const std::string& job, api::Role role, int64_t number);
+std::string QueuedWorkloadName(const std::string& job);  // "cora-workload"
 
 // Returns the name of a port in program container `container`: "admin", "admin-1". Names of ports are unique in a pod.
 std::string PortName(const std::string& name, uint32_t container);

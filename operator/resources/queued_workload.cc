@@ -15,37 +15,16 @@ using api::Role;
 // Names the owner, as Kueue's own integrations do.
 constexpr char kJobUidLabel[] = "kueue.x-k8s.io/job-uid";
 
-// Returns the number of pods that the role has while it runs, all trainers of the document among them.
-int64_t CountPods(const api::Spec& spec, Role role) {
-  const job::DistTraining& job = spec.job;
-  switch (role) {
-    case Role::kPartitioner: return job.partitioner_replicas;
-    case Role::kServer: return int64_t{job.graph.partitions.count} * job.server_replicas_per_partition;
-    case Role::kSampler: return job.sampler_replicas;
-    case Role::kTrainer: return job.trainer_replicas;
-  }
-  return 0;
-}
-
 // Returns the fewest trainers that the document accepts, or nullopt.
 std::optional<int64_t> MinTrainers(const api::Spec& spec) {
   return kube::IntegerAt(spec.document, {"spec", "trainers", "minReplicas"});
-}
-
-Json PodTemplate(const Context& context, Role role) {
-  switch (role) {
-    case Role::kPartitioner: return PartitionJob(context)["spec"]["template"];
-    case Role::kServer: return ServerSet(context, /*replica=*/0, /*scaled_to_zero=*/false)["spec"]["template"];
-    case Role::kSampler: return SamplerSet(context, /*scaled_to_zero=*/false)["spec"]["template"];
-    case Role::kTrainer: return TrainerJob(context)["spec"]["template"];
-  }
-  return Json::object();
 }
 
 // The Workload exists before the first attempt and incarnation, and outlives them.
 Context WithoutAttempt(const Context& context) {
   Context first = context;
   first.placements.clear();
+  first.gangs.clear();
   first.status.partition_attempt = std::max<int64_t>(1, first.status.partition_attempt);
   first.status.incarnation = std::max<int64_t>(1, first.status.incarnation);
   first.status.trainer_replicas = context.training.spec->job.trainer_replicas;

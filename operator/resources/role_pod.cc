@@ -408,6 +408,9 @@ Json RolePod::FieldsOfDocument() const {
 Json RolePod::Template() const {
   const api::RoleSpec& role = context_.training.spec->role(role_);
   Json pod = pod_;
+  if (context_.gangs.count(role_) > 0) {
+    pod["spec"]["schedulingGroup"] = {{"podGroupName", CurrentPodGroupName(context_, role_)}};
+  }
   if (context_.defaults != nullptr) {
     for (const Json& partial : context_.defaults->templates[static_cast<size_t>(role_)]) {
       pod = MergePodTemplate(pod, partial);

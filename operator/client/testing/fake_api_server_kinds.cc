@@ -70,6 +70,7 @@ std::vector<KindTraits> MakeKinds() {
        .has_generation = true,
        .is_custom = true,
        .must_name_version = true},
+      {.resource = &kube::kPodGroups, .fields = {"spec", "status"}, .has_status = true, .has_generation = true},
   };
 }
 
