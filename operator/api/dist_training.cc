@@ -81,6 +81,7 @@ Result<Spec> ParseSpec(const std::string& name, const Json& raw_spec) {
   spec.run_policy = ReadRunPolicy(effective);
   spec.tls = spec.job.tls;
   spec.tls_secret = spec.job.tls_secret;
+  spec.gangs = kube::StringAt(effective, {"scheduling", "gang"}) != "Never";
   RETURN_IF_ERROR(CheckCluster(spec));
   return spec;
 }

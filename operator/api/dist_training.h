@@ -57,6 +57,8 @@ struct Spec {
   RunPolicy run_policy;
   TlsMode tls = TlsMode::kManaged;
   std::string tls_secret;
+  bool gangs =
+      true;  // scheduling.gang is not Never: the pods of a role start all-or-nothing where the cluster can do it
 
   const RoleSpec& role(Role role) const { return roles[static_cast<size_t>(role)]; }
 };

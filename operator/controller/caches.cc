@@ -55,7 +55,8 @@ Caches::Caches()
     : jobs(Index<kube::Job>),
       stateful_sets(Index<kube::StatefulSet>),
       pods(Index<kube::Pod>),
-      workloads(Index<kube::QueuedWorkload>) {
+      workloads(Index<kube::QueuedWorkload>),
+      pod_groups(Index<kube::PodGroup>) {
   for (auto& store : others) store = std::make_unique<runtime::Store<plan::Child>>(Index<plan::Child>);
 }
 

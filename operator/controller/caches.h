@@ -7,6 +7,7 @@
 #include <string>
 
 #include "operator/kube/pod.h"
+#include "operator/kube/pod_group.h"
 #include "operator/kube/queued_workload.h"
 #include "operator/kube/workload.h"
 #include "operator/plan/observed.h"
@@ -47,6 +48,7 @@ struct Caches {
   runtime::Store<kube::StatefulSet> stateful_sets;
   runtime::Store<kube::Pod> pods;
   runtime::Store<kube::QueuedWorkload> workloads;  // of Kueue; empty if the operator does not use it
+  runtime::Store<kube::PodGroup> pod_groups;       // empty if the operator does not use them
   std::array<std::unique_ptr<runtime::Store<plan::Child>>, kOtherKinds.size()> others;  // in the order of kOtherKinds
 };
 

@@ -26,7 +26,8 @@ struct ControllerOptions {
   int num_workers = 4;
   std::chrono::seconds min_watch{45};
   std::chrono::seconds max_watch{75};
-  bool kueue = false;  // manage the Workloads of jobs that have a queue of Kueue
+  bool kueue = false;            // manage the Workloads of jobs that have a queue of Kueue
+  bool gang_scheduling = false;  // make PodGroups, where the API server serves them
   bool poll_progress = true;
   uint64_t seed = 0;
   std::function<kube::WallTime()> wall_clock;  // unset: the system's

@@ -78,6 +78,9 @@ Informers::Informers(client::ApiClient& client, const InformersOptions& options,
     add(&kube::kWorkloads,
         SinkOfChildren<kube::QueuedWorkload>(caches.workloads, kube::ParseQueuedWorkload, handlers.wake));
   }
+  if (options.pod_groups) {
+    add(&kube::kPodGroups, SinkOfChildren<kube::PodGroup>(caches.pod_groups, kube::ParsePodGroup, handlers.wake));
+  }
   for (size_t i = 0; i < kinds_.size(); ++i) {
     runtime::InformerOptions informer;
     informer.resource = kinds_[i].resource;
@@ -104,7 +107,7 @@ void Informers::Stop() {
 Status Informers::WaitForSync(Deadline deadline) {
   std::string missing;
   for (Kind& kind : kinds_) {
-    const bool may_fail = *kind.resource == kube::kWorkloads;
+    const bool may_fail = *kind.resource == kube::kWorkloads || *kind.resource == kube::kPodGroups;
     if (may_fail ? kind.informer->WaitForFirstList(deadline) : kind.informer->WaitForSync(deadline)) continue;
     if (may_fail && !kind.informer->last_error().empty()) continue;
     if (!missing.empty()) missing += ", ";
@@ -122,6 +125,13 @@ std::string Informers::ListError(const kube::Resource& resource) const {
     return error.empty() ? "no list has arrived yet" : error;
   }
   return "";
+}
+
+bool Informers::IsMissing(const kube::Resource& resource) const {
+  for (const Kind& kind : kinds_) {
+    if (*kind.resource == resource) return kind.informer->last_code() == StatusCode::kNotFound;
+  }
+  return false;
 }
 
 std::string Informers::SeenVersion(const kube::Resource& resource) const {

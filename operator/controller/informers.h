@@ -12,8 +12,9 @@
 namespace espalier::ctl::controller {
 
 struct InformersOptions {
-  std::string name_space;  // "": all
-  bool kueue = false;      // watch Workloads of Kueue too
+  std::string name_space;   // "": all
+  bool kueue = false;       // watch Workloads of Kueue too
+  bool pod_groups = false;  // watch PodGroups too
   std::chrono::seconds min_watch{45};
   std::chrono::seconds max_watch{75};
   uint64_t seed = 0;
@@ -36,10 +37,13 @@ class Informers {
   void Start();
   void Stop();
   // Blocks until all kinds are listed. Returns DeadlineExceeded, naming the missing kinds and their errors, at the
-  // deadline. Kueue's kind, which a cluster may lack, need not be listed: an error suffices.
+  // deadline. Kinds that a cluster may lack (Kueue's Workloads, PodGroups) need not be listed: an error suffices.
   Status WaitForSync(Deadline deadline);
   // Returns why a kind that is watched has not been listed yet, or "" if it has.
-  std::string ListError(const kube::Resource& resource) const;
+  std::string WhyNotListed(const kube::Resource& resource) const;
+  // Returns whether the API server has answered the last list or watch of a kind that is watched with NotFound: it does
+  // not serve this kind. It is asked again after at most 30 s.
+  bool IsMissing(const kube::Resource& resource) const;
   // Returns the newest resourceVersion seen of that kind; "" for a kind that is not watched.
   std::string SeenVersion(const kube::Resource& resource) const;
 

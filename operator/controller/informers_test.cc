@@ -65,14 +65,14 @@ TEST(InformersTest, AreAllToldToStopBeforeOneIsWaitedFor) {
   EXPECT_EQ(transport.num_alone(), 0u);
 }
 
-// Lists Workloads only when all other kinds have been listed, and then as `code` says.
-class WorkloadsLastTransport final : public client::HttpTransport {
+// Lists one kind, with this end of its path, only when all other kinds have been listed, and then as `code` says.
+class LastKindTransport final : public client::HttpTransport {
  public:
-  explicit WorkloadsLastTransport(int code) : code_(code) {}
+  LastKindTransport(std::string last_kind, int code) : last_kind_(std::move(last_kind)), code_(code) {}
 
   Result<client::HttpResponse> Send(const kube::HttpRequest& request, Deadline, std::stop_token) override {
     MutexLock lock(&mutex_);
-    if (request.target.find("/workloads") == std::string::npos) {
+    if (request.target.find(last_kind_) == std::string::npos) {
       ++num_listed_;
       return client::HttpResponse{.code = 200, .body = kList};
     }
@@ -87,14 +87,15 @@ class WorkloadsLastTransport final : public client::HttpTransport {
  private:
   static constexpr char kList[] = R"({"kind":"List","metadata":{"resourceVersion":"1"},"items":[]})";
   static constexpr char kForbidden[] = R"({"apiVersion":"v1","kind":"Status","code":403,"reason":"Forbidden",
-      "message":"workloads is forbidden"})";
+      "message":"it is forbidden"})";
+  const std::string last_kind_;
   const int code_;
   Mutex mutex_;
   size_t num_listed_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 std::string WhyWorkloadsAreNotListedAfterSync(int code) {
-  WorkloadsLastTransport transport(code);
+  LastKindTransport transport("/workloads", code);
   telemetry::MetricRegistry registry;
   client::ClientMetrics client_metrics(registry);
   client::ApiClient client(transport, {.qps = 0}, client_metrics);
@@ -110,7 +111,35 @@ std::string WhyWorkloadsAreNotListedAfterSync(int code) {
 // Otherwise each start of the operator would report KueueUnavailable.
 TEST(InformersTest, WorkloadsAreListedOrRefusedAfterSync) {
   EXPECT_EQ(WhyWorkloadsAreNotListedAfterSync(200), "");
-  EXPECT_THAT(WhyWorkloadsAreNotListedAfterSync(403), testing::HasSubstr("workloads is forbidden"));
+  EXPECT_THAT(WhyWorkloadsAreNotListedAfterSync(403), testing::HasSubstr("it is forbidden"));
+}
+
+struct PodGroupsSeen {
+  std::string why_not_listed;
+  bool are_missing;
+};
+
+PodGroupsSeen PodGroupsAfterSync(int code) {
+  LastKindTransport transport("/podgroups", code);
+  telemetry::MetricRegistry registry;
+  client::ClientMetrics client_metrics(registry);
+  client::ApiClient client(transport, {.qps = 0}, client_metrics);
+  Caches caches;
+  Informers informers(client, {.pod_groups = true}, caches,
+                      {[](const kube::ObjectKey&) {}, [](const auto*, const auto*) {}}, registry);
+  informers.Start();
+  const Status synced = informers.WaitForSync(Deadline::After(std::chrono::hours(1)));
+  EXPECT_TRUE(synced.ok()) << synced.ToString();
+  return {informers.WhyNotListed(kube::kPodGroups), informers.IsMissing(kube::kPodGroups)};
+}
+
+// An API server that does not serve a kind answers with 404, which is no reason to wait for the kind.
+TEST(InformersTest, PodGroupsAreListedMissingOrRefusedAfterSync) {
+  EXPECT_EQ(PodGroupsAfterSync(200).why_not_listed, "");
+  EXPECT_FALSE(PodGroupsAfterSync(200).are_missing);
+  EXPECT_TRUE(PodGroupsAfterSync(404).are_missing);
+  EXPECT_FALSE(PodGroupsAfterSync(403).are_missing);
+  EXPECT_THAT(PodGroupsAfterSync(403).why_not_listed, testing::HasSubstr("it is forbidden"));
 }
 
 }  // namespace

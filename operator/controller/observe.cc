@@ -170,6 +170,7 @@ plan::Observed ObservedFromCaches(const api::DistTraining& training, const Cache
   seen.stateful_sets = caches.stateful_sets.ByIndex(job);
   seen.pods = caches.pods.ByIndex(job);
   seen.queue.workloads = caches.workloads.ByIndex(job);
+  seen.gangs.groups = caches.pod_groups.ByIndex(job);
   for (const auto& store : caches.others) {
     for (const auto& child : store->ByIndex(job)) seen.others.push_back(*child);
   }

@@ -103,6 +103,10 @@ void AddQueueFlags(CLI::App& app, OperatorFlags* flags) {
          "run DistTrainings with the label kueue.x-k8s.io/queue-name when Kueue admits them; needs permissions for "
          "Kueue's objects")
       ->envname("ESPALIER_KUEUE");
+  app.add_flag("--gang-scheduling", flags->gang_scheduling,
+               "start the pods of a role together or not at all, by PodGroups, where the API server serves "
+               "scheduling.k8s.io/v1beta1; needs permissions for PodGroups")
+      ->envname("ESPALIER_GANG_SCHEDULING");
 }
 
 void AddPolicyFlags(CLI::App& app, OperatorFlags* flags) {

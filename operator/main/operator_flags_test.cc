@@ -26,6 +26,15 @@ TEST(OperatorFlagsTest, ReadsFlags) {
   EXPECT_EQ(flags.lease_seconds, 20);
 }
 
+TEST(OperatorFlagsTest, MakesNoPodGroupsUnlessItIsAsked) {
+  OperatorFlags flags;
+  CLI::App app;
+  AddOperatorFlags(app, &flags);
+  EXPECT_FALSE(flags.gang_scheduling);
+  app.parse("--gang-scheduling", false);
+  EXPECT_TRUE(flags.gang_scheduling);
+}
+
 TEST(OperatorFlagsTest, DoesNotUseKueueUnlessItIsAsked) {
   CLI::App app;
   OperatorFlags flags;

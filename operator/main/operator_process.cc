@@ -75,6 +75,7 @@ controller::ControllerOptions MakeControllerOptions(const OperatorFlags& flags, 
                       .job_defaults = around.job_defaults};
   options.pod_policy = PodPolicyFrom(flags);
   options.kueue = flags.kueue;
+  options.gang_scheduling = flags.gang_scheduling;
   options.num_workers = flags.workers;
   options.seed = std::hash<std::string>()(context.identity);
   return options;

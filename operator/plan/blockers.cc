@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "operator/plan/gangs.h"
 #include "operator/plan/program_pod.h"
 #include "operator/plan/restart_policy.h"
 
@@ -133,6 +134,7 @@ std::optional<Blocker> FindSuspensionBlocker(const PlanBuilder& builder, Role ro
 std::optional<Blocker> FindRoleBlocker(const PlanBuilder& builder, Role role) {
   if (auto blocker = FindSuspensionBlocker(builder, role)) return blocker;
   if (auto blocker = FindCreationBlocker(builder, role)) return blocker;
+  if (auto blocker = FindGangBlocker(builder, role)) return blocker;
   for (const kube::Pod* pod : builder.world().pods(role)) {
     if (auto blocker = FindPodBlocker(*pod, builder.seen())) {
       blocker->pod = pod->meta.key.name;

@@ -7,6 +7,7 @@
 #include "operator/plan/changes.h"
 #include "operator/plan/cleanup.h"
 #include "operator/plan/final_progress.h"
+#include "operator/plan/gangs.h"
 #include "operator/plan/job_failure.h"
 #include "operator/plan/make_status.h"
 #include "operator/plan/outcome.h"
@@ -60,6 +61,7 @@ void Run(PlanBuilder& builder) {
   MakeCertificates(builder);
   const bool services_are_ready = Partition(builder) && Serve(builder);
   if (!api::IsTerminal(builder.status())) Train(builder, services_are_ready);
+  DeleteOldGangs(builder);
 }
 
 // Handles a job that has begun and whose document this operator no longer accepts, as after an upgrade. What needs no

@@ -11,6 +11,7 @@
 #include "operator/api/dist_training.h"
 #include "operator/kube/field_manager.h"
 #include "operator/kube/pod.h"
+#include "operator/kube/pod_group.h"
 #include "operator/kube/queued_workload.h"
 #include "operator/kube/workload.h"
 #include "operator/resources/secrets.h"
@@ -106,6 +107,15 @@ struct Observed {
     std::string priority_error;
   };
   Queue queue;
+
+  // What is known about PodGroups.
+  struct Gangs {
+    bool is_enabled = false;      // the operator uses PodGroups (--gang-scheduling)
+    bool is_missing = false;      // the API server does not serve them
+    std::string unknown_because;  // why the cache of PodGroups is not filled, if they are not missing; empty: it is
+    std::vector<std::shared_ptr<const kube::PodGroup>> groups;  // with the job's label
+  };
+  Gangs gangs;
 };
 
 // Returns whether the object's controller is `training`, by uid.

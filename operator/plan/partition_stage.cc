@@ -9,6 +9,7 @@
 #include "operator/api/program_container.h"
 #include "operator/plan/blockers.h"
 #include "operator/plan/failure.h"
+#include "operator/plan/gangs.h"
 #include "operator/plan/job_failure.h"
 #include "operator/plan/job_turn.h"
 #include "operator/plan/program_pod.h"
@@ -131,7 +132,10 @@ void MakeAttempt(PlanBuilder& builder) {
   const api::Status& status = builder.status();
   const std::string job = resources::PartitionJobName(builder.name(), status.partition_attempt);
   const Turn turn = TakeTurn(builder, builder.world().partition_runs(), status.partition_attempt);
-  if (turn.may_start) builder.Apply(kube::kJobs, resources::PartitionJob(builder.context()));
+  const bool is_due = turn.may_start || builder.world().partition_run(status.partition_attempt).job != nullptr;
+  if (is_due && PlanGang(builder, Role::kPartitioner) && turn.may_start) {
+    builder.Apply(kube::kJobs, resources::PartitionJob(builder.context()));
+  }
 
   const std::optional<Blocker> blocker = BlockerFor(builder, Role::kPartitioner);
   if (blocker)

@@ -51,7 +51,8 @@ resources::Context PlanBuilder::context() const {
           .image_pull = defaults_.image_pull,
           .gpu_resource = defaults_.gpu_resource,
           .defaults = &defaults_.job_defaults,
-          .placements = placements_};
+          .placements = placements_,
+          .gangs = gangs_};
 }
 
 void PlanBuilder::SetCondition(const char* type, api::ConditionStatus status, const std::string& reason,

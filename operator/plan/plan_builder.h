@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -45,6 +46,8 @@ class PlanBuilder {
   resources::Context context() const;
   // Sets the node labels, tolerations and other settings that Kueue adds to the pods of each role.
   void SetPlacements(std::map<api::Role, kube::Json> placements) { placements_ = std::move(placements); }
+  // Makes the role's pods that are created from here on members of their PodGroup.
+  void AddGang(api::Role role) { gangs_.insert(role); }
 
   void SetCondition(const char* type, api::ConditionStatus status, const std::string& reason,
                     const std::string& message);
@@ -92,6 +95,7 @@ class PlanBuilder {
   const api::RunPolicy run_policy_;
   Plan plan_;
   std::map<api::Role, kube::Json> placements_;
+  std::set<api::Role> gangs_;
   bool may_apply_ = true;
   std::optional<Blocker> blocker_, noted_;
   std::optional<kube::WallTime> requeue_at_;

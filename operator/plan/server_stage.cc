@@ -7,6 +7,7 @@
 
 #include "operator/plan/acceptance.h"
 #include "operator/plan/blockers.h"
+#include "operator/plan/gangs.h"
 #include "operator/resources/names.h"
 
 namespace espalier::ctl::plan {
@@ -47,6 +48,7 @@ struct ServersThere {
 // which holds the writable data: it serves all partitions, and clients find the servers of other groups as they come
 // back.
 ServersThere KeepServers(PlanBuilder& builder) {
+  if (!PlanGang(builder, Role::kServer)) return {.all = false, .enough = false};
   const job::DistTraining& wanted = builder.spec().job;
   const resources::Context context = builder.context();
   const std::string inputs = resources::InputsOfServerSet(context, /*scaled_to_zero=*/false);
@@ -64,6 +66,7 @@ ServersThere KeepServers(PlanBuilder& builder) {
 bool KeepSamplers(PlanBuilder& builder) {
   const uint32_t wanted = builder.spec().job.sampler_replicas;
   if (wanted > 0) {
+    if (!PlanGang(builder, Role::kSampler)) return false;
     const resources::Context context = builder.context();
     return Keep(builder, resources::SamplerSetName(builder.name()),
                 resources::InputsOfSamplerSet(context, /*scaled_to_zero=*/false), wanted,

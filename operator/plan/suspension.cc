@@ -7,6 +7,7 @@
 
 #include "operator/plan/acceptance.h"
 #include "operator/plan/cleanup.h"
+#include "operator/plan/gangs.h"
 #include "operator/plan/trainer_stage.h"
 #include "operator/resources/names.h"
 
@@ -58,6 +59,7 @@ void Suspend(PlanBuilder& builder) {
   builder.ClearCondition(api::kTrainersReady, kSuspending, "the job is suspended");
   builder.ClearCondition(api::kRestarting, kSuspending, "the job is suspended");
   if (jobs_have_left && !builder.world().has_pods()) {
+    DeleteGangs(builder);
     builder.SetCondition(api::kSuspended, ConditionStatus::kTrue, kNoPodsLeft, "no pod of the job is left");
   } else {
     builder.SetCondition(api::kSuspended, ConditionStatus::kFalse, kSuspending,

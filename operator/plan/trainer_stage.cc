@@ -6,6 +6,7 @@
 
 #include "operator/plan/acceptance.h"
 #include "operator/plan/blockers.h"
+#include "operator/plan/gangs.h"
 #include "operator/plan/job_failure.h"
 #include "operator/plan/job_turn.h"
 #include "operator/plan/program_pod.h"
@@ -88,7 +89,8 @@ const char* MakeIncarnation(PlanBuilder& builder, bool services_are_ready) {
   const std::string config = resources::TrainerConfigName(builder.name(), incarnation);
   const bool has_config = builder.world().Find(kube::kConfigMaps, config) != nullptr ||
                           builder.Apply(kube::kConfigMaps, resources::TrainerConfigMap(builder.context()));
-  if (has_config && turn.may_start) builder.Apply(kube::kJobs, resources::TrainerJob(builder.context()));
+  const bool may_start = PlanGang(builder, Role::kTrainer) && has_config && turn.may_start;
+  if (may_start) builder.Apply(kube::kJobs, resources::TrainerJob(builder.context()));
   return runs ? turn.waits_for : nullptr;
 }
 

@@ -29,6 +29,8 @@ class Informer {
   std::string resource_version() const { return list_watch_.resource_version(); }
   // Returns the error of the last list or watch, or "" if it succeeded or is open.
   std::string last_error() const { return list_watch_.last_error(); }
+  // Returns the code of the last list or watch; kOk before the first one has ended.
+  StatusCode last_code() const { return list_watch_.last_code(); }
 
  private:
   void Run();

@@ -176,6 +176,7 @@ void ListWatch::Publish(const Status& status) {
   has_synced_ = reflector_.has_listed();
   resource_version_ = reflector_.resource_version();
   last_error_ = status.ok() ? "" : status.ToString();
+  last_code_ = status.code();
 }
 
 bool ListWatch::Register(std::shared_ptr<client::LineStream> stream) {
@@ -226,6 +227,11 @@ std::string ListWatch::resource_version() const {
 std::string ListWatch::last_error() const {
   MutexLock lock(&mutex_);
   return last_error_;
+}
+
+StatusCode ListWatch::last_code() const {
+  MutexLock lock(&mutex_);
+  return last_code_;
 }
 
 }  // namespace espalier::ctl::runtime

@@ -49,6 +49,8 @@ class ListWatch {
   bool WaitForFirstList(Deadline deadline);
   std::string resource_version() const;
   std::string last_error() const;
+  // Returns the code of the last list or watch; kOk before the first one has ended.
+  StatusCode last_code() const;
 
  private:
   Status List(const std::string& resource_version);
@@ -81,6 +83,7 @@ class ListWatch {
   bool has_synced_ ABSL_GUARDED_BY(mutex_) = false;
   std::string resource_version_ ABSL_GUARDED_BY(mutex_);
   std::string last_error_ ABSL_GUARDED_BY(mutex_);
+  StatusCode last_code_ ABSL_GUARDED_BY(mutex_) = StatusCode::kOk;
 };
 
 }  // namespace espalier::ctl::runtime

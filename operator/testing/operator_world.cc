@@ -87,6 +87,7 @@ bool TestOperator::IsSynced() const {
   if (!HasSame(kube::kJobs, Versions(caches.jobs.All()))) return false;
   if (!HasSame(kube::kStatefulSets, Versions(caches.stateful_sets.All()))) return false;
   if (!HasSame(kube::kPods, Versions(caches.pods.All()))) return false;
+  if (awaits_pod_groups && !HasSame(kube::kPodGroups, Versions(caches.pod_groups.All()))) return false;
   if (awaits_workloads && !HasSame(kube::kWorkloads, Versions(caches.workloads.All()))) return false;
   for (size_t i = 0; i < controller::kOtherKinds.size(); ++i) {
     if (!HasSame(*controller::kOtherKinds[i], Versions(caches.others[i]->All()))) return false;
@@ -131,9 +132,11 @@ OperatorWorld::~OperatorWorld() = default;
 
 void OperatorWorld::RestartOperator() {
   const bool awaits_workloads = op != nullptr && op->awaits_workloads;
+  const bool awaits_pod_groups = op != nullptr && op->awaits_pod_groups;
   op.reset();
   op = std::make_unique<TestOperator>(server, wall, options_);
   op->awaits_workloads = awaits_workloads;
+  op->awaits_pod_groups = awaits_pod_groups;
 }
 
 void OperatorWorld::Create(const std::string& name, const Json& spec) {

@@ -35,8 +35,8 @@ class TestOperator {
   TestOperator(client::FakeApiServer& server, WallTimer& wall, controller::ControllerOptions options = {});
   ~TestOperator();
 
-  // Waits until the caches equal the objects of the server. That of Workloads counts only if awaits_workloads: the
-  // server may refuse to list them.
+  // Waits until the caches equal the objects of the server. Those of Workloads and PodGroups count only if
+  // awaits_workloads and awaits_pod_groups: the server may refuse to list them.
   void Sync();
   struct Round {
     bool did_something = false;                          // a write, an error, or an immediate requeue
@@ -46,6 +46,7 @@ class TestOperator {
   Round ReconcileAll();  // reconciles each DistTraining once, in order of names
 
   bool awaits_workloads = false;
+  bool awaits_pod_groups = false;
 
   client::FaultyApiTransport& transport() { return transport_; }
   controller::Controller& controller() { return controller_; }
@@ -76,7 +77,7 @@ class OperatorWorld {
   void Create(const std::string& name, const kube::Json& spec = kube::Json::object());
   // Changes the spec, like kubectl edit.
   void Edit(const std::string& name, const kube::Json& spec_patch);
-  void RestartOperator();  // keeps awaits_workloads
+  void RestartOperator();  // keeps awaits_workloads and awaits_pod_groups
 
   // Syncs the caches, reconciles each job, and steps the cluster. Returns false if nothing changed.
   bool Turn();

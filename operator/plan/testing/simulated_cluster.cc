@@ -76,8 +76,11 @@ Observed SimulatedCluster::Now() const {
   for (const auto& [name, job] : jobs_) seen.jobs.push_back(std::make_shared<kube::Job>(job));
   for (const auto& [name, set] : sets_) seen.stateful_sets.push_back(std::make_shared<kube::StatefulSet>(set));
   for (const auto& [name, pod] : pods_) seen.pods.push_back(std::make_shared<kube::Pod>(pod.pod));
-  for (const auto& [name, child] : others_) seen.others.push_back(child);
-  seen.conflicting_objects = conflicting_objects_;
+  for (const auto& [name, child] : others_) {
+    if (*child.resource != kube::kPodGroups) seen.others.push_back(child);
+  }
+  ShowPodGroups(&seen);
+  seen.in_the_way = in_the_way_;
   seen.authority = authority_;
   seen.leaves = leaves_;
   seen.missing_secrets = missing_secrets_;
@@ -187,8 +190,10 @@ Status SimulatedCluster::Apply(const ApplyChild& apply) {
     kube::StatefulSet& set = sets_[name];
     set.meta = meta;
     set.wanted = applied.wanted;
+    set.pod_group = applied.pod_group;
   } else {
     others_[key] = {apply.resource, meta};
+    if (*apply.resource == kube::kPodGroups) KeepPodGroup(apply.object, meta);
   }
   return {};
 }
@@ -240,6 +245,7 @@ void SimulatedCluster::DeleteObject(const kube::Resource& resource, const std::s
   if (resource == kube::kJobs) jobs_.erase(name);
   if (resource == kube::kStatefulSets) sets_.erase(name);
   if (resource == kube::kWorkloads) workloads_.erase(name);
+  if (resource == kube::kPodGroups) pod_groups_.erase(name);
   others_.erase({std::string(resource.kind), name});
 }
 

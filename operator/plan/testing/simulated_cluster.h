@@ -11,6 +11,7 @@
 //   kubelet               a deleted pod ends with 75 and disappears; on a lost node it stays until a forced deletion; a
 //                         pod with a sidecar keeps running after its program
 //   taint manager         pods of a lost node become disruption targets and are deleted
+//   PodGroups             stored with the condition that the test writes (simulated_pod_groups.cc)
 //   Kueue                 pod sets of a Workload are immutable while quota is reserved (simulated_kueue.cc)
 #pragma once
 
@@ -109,6 +110,19 @@ class SimulatedCluster {
                             const std::string& message);
   void EditWorkload(const std::function<void(kube::Json*)>& edit);
 
+  // PodGroups -----------------------------------------------------------------------------------------------------
+  // Whether the operator uses PodGroups, and the API server serves them.
+  void set_pod_groups(bool are_used, bool are_served) {
+    gangs_are_enabled_ = are_used;
+    gangs_are_missing_ = are_used && !are_served;
+  }
+  // Makes PodGroups unknown, as while they cannot be listed. Empty: they are known.
+  void set_pod_groups_unknown(std::string because) { gangs_unknown_ = std::move(because); }
+  // Returns the PodGroup as stored, or null.
+  const kube::PodGroup* FindPodGroup(const std::string& name) const;
+  // Writes the condition PodGroupInitiallyScheduled, as kube-scheduler does.
+  void SetScheduled(const std::string& pod_group, bool is_scheduled, const std::string& message);
+
   void set_grace(std::chrono::seconds grace) { grace_ = grace; }  // terminationGracePeriodSeconds of all pods
   bool EndSidecar(const std::string& pod, int exit_code);         // false: it does not run
   void set_creation_error(std::string error) { creation_error_ = std::move(error); }  // no pod can be made
@@ -135,6 +149,8 @@ class SimulatedCluster {
   Status Apply(const ApplyChild& apply);
   Status Delete(const plan::DeleteChild& deletion);
   Status ApplyWorkload(const kube::Json& object, const kube::ObjectMeta& meta);
+  void KeepPodGroup(const kube::Json& object, const kube::ObjectMeta& meta);
+  void ShowPodGroups(Observed* seen) const;
   Status PatchWorkload(const PatchWorkloadStatus& action);
   void DeleteObject(const kube::Resource& resource, const std::string& name, kube::Propagation propagation);
   void MakePod(const kube::ObjectMeta& controller, const kube::Resource& resource, const std::string& name,
@@ -171,6 +187,9 @@ class SimulatedCluster {
   std::optional<int64_t> priority_;
   std::string workloads_unknown_;
   bool uses_kueue_ = false;
+  std::map<std::string, kube::PodGroup> pod_groups_;
+  std::string gangs_unknown_;
+  bool gangs_are_enabled_ = false, gangs_are_missing_ = false;
   std::map<std::string, bool> nodes_;  // name, is lost
   int64_t next_uid_ = 1, next_node_ = 0, resource_version_ = 1, changes_ = 0;
   bool deleted_ = false;

@@ -1,4 +1,4 @@
-// The fields of spec.checkpoint, spec.output, spec.tls and spec.runPolicy.
+// The fields of spec.checkpoint, spec.output, spec.tls, spec.scheduling and spec.runPolicy.
 #include "services/job/fields/field_table.h"
 
 namespace espalier::job {
@@ -67,6 +67,15 @@ std::vector<FieldSpec> RunFields() {
        .availability = kClusterOnly,
        .meaning = "SecretRef: Secret with the keys ca.crt, server.crt, server.key, trainer.crt, trainer.key and, with "
                   "samplers, sampler.crt and sampler.key"},
+      {.path = "spec.scheduling", .meaning = "how the pods of the job are scheduled"},
+      {.path = "spec.scheduling.gang",
+       .type = kEnum,
+       .values = {"Auto", "Never"},
+       .availability = kClusterOnly,
+       .meaning =
+           "Auto: the pods of a role start together or not at all, where the cluster has PodGroups "
+           "(scheduling.k8s.io/v1beta1) and the operator uses them; Never: each pod starts when it has a node; by "
+           "default Auto"},
       {.path = "spec.runPolicy", .meaning = "deadline, retries and cleanup of the run"},
       {.path = "spec.runPolicy.activeDeadlineSeconds",
        .type = kInteger,

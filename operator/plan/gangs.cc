@@ -1,0 +1,140 @@
+// One PodGroup per role, because kube-scheduler requires that all pods of a group have the same priority and scheduler,
+// which roles may set differently. The names of the groups of Jobs have the attempt or incarnation, so that a new group
+// of pods has a new PodGroup.
+//
+// Whether pods are members of a group is in the template of the Job or StatefulSet that makes them. The plan decides it
+// when that child is created, and keeps it as long as the child has pods: an API that appears or disappears changes
+// nothing for pods that exist.
+//
+// All pods of a Job must run at the same time, so its minCount is the number of its pods. Servers and samplers are
+// replaced one by one after a failure. Their minCount is the number of pods only until they have been scheduled
+// together; then it is 1, so that a pod that is replaced does not wait for others.
+#include "operator/plan/gangs.h"
+
+#include "operator/resources/names.h"
+
+namespace espalier::ctl::plan {
+namespace {
+
+using api::Role;
+
+// No watch reports a change of permissions.
+constexpr std::chrono::seconds kAskForGroupsAgain{10};
+
+bool IsKnown(const Observed::Gangs& gangs) {
+  return gangs.is_enabled && !gangs.is_missing && gangs.unknown_because.empty();
+}
+
+const kube::Job* FindJobOfRole(const PlanBuilder& builder, Role role) {
+  const api::Status& status = builder.status();
+  return role == Role::kPartitioner ? builder.world().partition_run(status.partition_attempt).job
+                                    : builder.world().trainer_run(status.incarnation).job;
+}
+
+// Returns the PodGroup of the pods that the role's children make now, "" if these are in none, or nullopt if the role
+// has no child that makes pods.
+std::optional<std::string> FindExistingGroup(const PlanBuilder& builder, Role role) {
+  if (role == Role::kPartitioner || role == Role::kTrainer) {
+    const kube::Job* const job = FindJobOfRole(builder, role);
+    return job == nullptr ? std::nullopt : std::optional(job->pod_group);
+  }
+  if (role == Role::kSampler) {
+    const kube::StatefulSet* const samplers = builder.world().sampler_set();
+    return samplers == nullptr || samplers->wanted == 0 ? std::nullopt : std::optional(samplers->pod_group);
+  }
+  for (const kube::StatefulSet* const set : builder.world().server_sets()) {
+    if (set->wanted > 0) return set->pod_group;
+  }
+  return std::nullopt;
+}
+
+int64_t CountMembers(const PlanBuilder& builder, Role role) {
+  return role == Role::kTrainer ? builder.status().trainer_replicas : resources::CountPods(builder.spec(), role);
+}
+
+// Returns whether the template of the document names a group itself.
+bool HasGroupOfTheUser(const PlanBuilder& builder, Role role) {
+  return kube::Find(builder.spec().role(role).pod_template, {"spec", "schedulingGroup"}) != nullptr;
+}
+
+bool ShouldBeGang(const PlanBuilder& builder, Role role) {
+  const Observed::Gangs& gangs = builder.seen().gangs;
+  return gangs.is_enabled && !gangs.is_missing && builder.spec().gangs && CountMembers(builder, role) > 1 &&
+         !HasGroupOfTheUser(builder, role);
+}
+
+const kube::PodGroup* FindGroup(const PlanBuilder& builder, const std::string& name) {
+  for (const auto& group : builder.seen().gangs.groups) {
+    if (group->meta.key.name == name && IsOurs(group->meta, builder.training())) return group.get();
+  }
+  return nullptr;
+}
+
+std::string CurrentName(const PlanBuilder& builder, Role role) {
+  return resources::CurrentPodGroupName(builder.context(), role);
+}
+
+int64_t MinCount(const PlanBuilder& builder, Role role, const std::string& name) {
+  const kube::PodGroup* const group = FindGroup(builder, name);
+  const bool is_replaced_one_by_one = role == Role::kServer || role == Role::kSampler;
+  if (is_replaced_one_by_one && group != nullptr && group->was_scheduled()) return 1;
+  return CountMembers(builder, role);
+}
+
+bool ApplyGroup(PlanBuilder& builder, Role role) {
+  const std::string name = CurrentName(builder, role);
+  const int64_t min_count = MinCount(builder, role, name);
+  const resources::Context context = builder.context();
+  return builder.Apply(kube::kPodGroups, name, resources::InputsOfPodGroup(context, min_count),
+                       [&] { return resources::PodGroup(context, role, min_count); });
+}
+
+}  // namespace
+
+bool PlanGang(PlanBuilder& builder, Role role) {
+  const Observed::Gangs& gangs = builder.seen().gangs;
+  const std::optional<std::string> existing = FindExistingGroup(builder, role);
+  if (existing ? *existing != CurrentName(builder, role) : !ShouldBeGang(builder, role)) return true;
+  if (!existing && !gangs.unknown_because.empty()) {
+    builder.BlockChanges({.reason = kPodGroupsUnavailable,
+                          .message = "PodGroups cannot be listed (" + gangs.unknown_because +
+                                     "): set gangScheduling.enabled of the chart, which grants the permissions, or "
+                                     "spec.scheduling.gang to Never"});
+    builder.RequeueAfter(kAskForGroupsAgain);
+    return false;
+  }
+  builder.AddGang(role);
+  const bool has_group = !IsKnown(gangs) || ApplyGroup(builder, role);
+  return existing || has_group;
+}
+
+void DeleteOldGangs(PlanBuilder& builder) {
+  const api::Status& status = builder.status();
+  for (const auto& group : builder.seen().gangs.groups) {
+    const std::string& name = group->meta.key.name;
+    if (!IsOurs(group->meta, builder.training())) continue;
+    const auto attempt = ParseNumber(name, builder.name(), resources::PartitionJobName);
+    const auto incarnation = ParseNumber(name, builder.name(), resources::TrainerJobName);
+    const bool is_old = (attempt && (*attempt != status.partition_attempt || status.partition)) ||
+                        (incarnation && *incarnation != status.incarnation);
+    if (is_old) builder.Delete(kube::kPodGroups, group->meta);
+  }
+}
+
+void DeleteGangs(PlanBuilder& builder) {
+  for (const auto& group : builder.seen().gangs.groups) {
+    if (IsOurs(group->meta, builder.training())) builder.Delete(kube::kPodGroups, group->meta);
+  }
+}
+
+std::optional<Blocker> FindGangBlocker(const PlanBuilder& builder, Role role) {
+  const std::optional<std::string> existing = FindExistingGroup(builder, role);
+  const kube::PodGroup* const group = existing ? FindGroup(builder, *existing) : nullptr;
+  if (group == nullptr || !group->scheduled || group->scheduled->is_true()) return std::nullopt;
+  return Blocker{.reason = kUnschedulable,
+                 .message = "the " + std::to_string(group->min_count) + " pods of spec." + api::FieldName(role) +
+                            " start together or not at all, and wait for free nodes: PodGroup " + *existing + ": " +
+                            group->scheduled->message};
+}
+
+}  // namespace espalier::ctl::plan

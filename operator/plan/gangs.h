@@ -1,0 +1,21 @@
+// Gangs: the pods of a role that start all-or-nothing, as members of a PodGroup of kube-scheduler.
+#pragma once
+
+#include "operator/plan/plan_builder.h"
+
+namespace espalier::ctl::plan {
+
+// Plans the PodGroup of the role's pods if they are a gang, and makes the children that are built from here on members.
+// Called before the role's children are applied, and while they exist. Returns false if they must not be created now:
+// the PodGroup could not be planned, or it is unknown whether the cluster has PodGroups.
+bool PlanGang(PlanBuilder& builder, api::Role role);
+
+// Deletes PodGroups of earlier attempts and incarnations.
+void DeleteOldGangs(PlanBuilder& builder);
+// Deletes all PodGroups of a job without pods: when it resumes, its pods start all-or-nothing again.
+void DeleteGangs(PlanBuilder& builder);
+
+// Returns what a gang whose pods have no nodes waits for, or nullopt if the role is no such gang.
+std::optional<Blocker> FindGangBlocker(const PlanBuilder& builder, api::Role role);
+
+}  // namespace espalier::ctl::plan
