@@ -30,6 +30,7 @@ KINDS = {
     "LocalQueue": ("apis/kueue.x-k8s.io/v1beta2", "localqueues"),
     "WorkloadPriorityClass": ("apis/kueue.x-k8s.io/v1beta2", "workloadpriorityclasses"),
     "Workload": ("apis/kueue.x-k8s.io/v1beta2", "workloads"),
+    "PodGroup": ("apis/scheduling.k8s.io/v1beta1", "podgroups"),
     "CustomResourceDefinition": ("apis/apiextensions.k8s.io/v1", "customresourcedefinitions"),
 }
 TIMEOUT_SECONDS = 30

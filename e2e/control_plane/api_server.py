@@ -27,19 +27,23 @@ AUDIT_POLICY = {
     "rules": [{"level": "Metadata", "users": list(OPERATORS)}, {"level": "None"}]}
 
 
-def tools_folder():
-    folder = os.environ.get("ESPALIER_KUBE_TOOLS")
+def tools_folder(variable="ESPALIER_KUBE_TOOLS", tools="kube"):
+    folder = os.environ.get(variable)
     if not folder:
-        raise SystemExit("ESPALIER_KUBE_TOOLS names no folder: export it as what e2e/tools/build.sh kube prints")
+        raise SystemExit(f"{variable} names no folder: export it as what e2e/tools/build.sh {tools} prints")
     return pathlib.Path(folder)
 
 
 class ApiServer:
-    """Owned by the main thread; `api` may be used by all. Ends all it has started on leaving."""
+    """Owned by the main thread; `api` may be used by all. Ends all it has started on leaving. `tools`: the folder of
+    another Kubernetes; a program that it lacks is that of ESPALIER_KUBE_TOOLS. `gates`: the feature gates that are on.
+    `apis`: the groups and versions that are served besides the default ones."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, tools=None, gates=(), apis=()):
         self.folder = pathlib.Path(folder)
-        self.tools = tools_folder()
+        self.tools = tools or tools_folder()
+        self.gate_flags = ["--feature-gates=" + ",".join(f"{gate}=true" for gate in gates)] if gates else []
+        self.api_flags = ["--runtime-config=" + ",".join(f"{api}=true" for api in apis)] if apis else []
         self.tokens = {user: secrets.token_hex(16)
                        for user in (ADMIN, "controller-manager", "scheduler", "kwok", "kueue", *OPERATORS)}
         self.programs = []
@@ -113,7 +117,8 @@ class ApiServer:
         """What else is there once the API server answers."""
 
     def _run(self, program, *flags):
-        started = Program([str(self.tools / program), *flags], str(self.folder / f"{program}.log"))
+        path = self.tools / program
+        started = Program([str(path if path.exists() else tools_folder() / program), *flags], str(self.folder / f"{program}.log"))
         self.programs.append(started)
         return started
 
@@ -156,7 +161,7 @@ class ApiServer:
     def _start_api_server(self):
         at = f"{self.folder}/"
         self.api_server = self._run(
-            "kube-apiserver", f"--etcd-servers={self.etcd_url}", "--bind-address=127.0.0.1",
+            "kube-apiserver", *self.gate_flags, *self.api_flags, f"--etcd-servers={self.etcd_url}", "--bind-address=127.0.0.1",
             "--advertise-address=127.0.0.1", f"--secure-port={self.port}", f"--cert-dir={at}certs",
             f"--tls-cert-file={at}server.crt", f"--tls-private-key-file={at}server.key",
             f"--token-auth-file={at}tokens.csv", "--authorization-mode=RBAC",

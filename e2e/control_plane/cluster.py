@@ -10,8 +10,8 @@ OURS = "app.kubernetes.io/managed-by=espalier-operator"
 
 
 class ControlPlane(ApiServer):
-    def __init__(self, folder, num_nodes):
-        super().__init__(folder)
+    def __init__(self, folder, num_nodes, **options):
+        super().__init__(folder, **options)
         self.num_nodes = num_nodes
         self._lock = threading.Lock()
         self._unused_users = list(OPERATORS)
@@ -34,7 +34,7 @@ class ControlPlane(ApiServer):
         wait_until(lambda: self.api.get("ServiceAccount", name, "default"), 30, f"namespace {name} has an account")
 
     def _start_controllers(self):
-        common = ("--leader-elect=false", "--secure-port=0", "--kube-api-qps=200", "--kube-api-burst=400")
+        common = (*self.gate_flags, "--leader-elect=false", "--secure-port=0", "--kube-api-qps=200", "--kube-api-burst=400")
         self._run("kube-controller-manager", f"--kubeconfig={self.kubeconfig('controller-manager')}", *common,
                   f"--service-account-private-key-file={self.folder}/accounts.key",
                   f"--root-ca-file={self.folder}/ca.crt",

@@ -8,10 +8,12 @@ SYSTEM_NAMESPACE = "espalier-system"  # of operators and their Lease
 ROLE = "espalier-operator"
 LEASE_ROLE = "espalier-operator-lease"
 QUEUE_ROLE = "espalier-operator-kueue"
+GANG_ROLE = "espalier-operator-gangs"
 QUEUE_CLUSTER_ROLE = "espalier-operator-kueue-reader"
 # One request that each role allows.
 LIST_JOBS = {"group": "batch", "resource": "jobs", "verb": "list"}
 LIST_WORKLOADS = {"group": "kueue.x-k8s.io", "resource": "workloads", "verb": "list"}
+LIST_POD_GROUPS = {"group": "scheduling.k8s.io", "resource": "podgroups", "verb": "list"}
 GET_FLAVORS = {"group": "kueue.x-k8s.io", "resource": "resourceflavors", "verb": "get"}
 CREATE_LEASES = {"group": "coordination.k8s.io", "resource": "leases", "verb": "create"}
 EFFECT_SECONDS = 30
@@ -53,6 +55,13 @@ def allow_queues_in(plane, user, namespace):
     plane.api.create(_binding("ClusterRoleBinding", user, "ClusterRole", QUEUE_CLUSTER_ROLE))
     _wait_until_allowed(plane, user, {**LIST_WORKLOADS, "namespace": namespace})
     _wait_until_allowed(plane, user, GET_FLAVORS)
+
+
+def allow_gangs_in(plane, user, namespace):
+    """As the chart does for one namespace with gangScheduling.enabled."""
+    plane.apply(REPOSITORY / "operator" / "rbac" / "gang_role.yaml", f"--namespace={namespace}")
+    plane.api.create(_binding("RoleBinding", user, "Role", GANG_ROLE), namespace)
+    _wait_until_allowed(plane, user, {**LIST_POD_GROUPS, "namespace": namespace})
 
 
 def allow_lease_in(plane, user, namespace):

