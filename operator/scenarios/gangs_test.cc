@@ -32,7 +32,9 @@ class GangScenarioTest : public ::testing::Test {
  protected:
   GangScenarioTest() : world_(WithGangs()) {}
 
-  void Create() { world_.Create("cora", {{"trainers", {{"replicas", 2}}}}); }
+  void Create() {
+    world_.Create("cora", {{"trainers", {{"replicas", 2}}}, {"graph", {{"partitions", {{"count", 2}}}}}});
+  }
   std::string GroupOf(const kube::Resource& resource, const std::string& name) const {
     const std::optional<Json> child = world_.server.Find(resource, {"ml", name});
     return child ? kube::StringAt(*child, {"spec", "template", "spec", "schedulingGroup", "podGroupName"}) : "no child";

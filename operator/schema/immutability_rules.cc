@@ -1,7 +1,7 @@
-// Rules on changes of a document. Once a job is accepted or has started, only replicas, labels and runPolicy may
-// change. While it is suspended (before or after the change), the fields that decide where its pods run and with which
-// image may change too: queueing controllers set them in the request that resumes the job. A job that was not accepted
-// may change freely.
+// Rules on changes of a document. Once a job is accepted or has started, only replicas, labels, runPolicy and
+// scheduling may change. While it is suspended (before or after the change), the fields that decide where its pods run
+// and with which image may change too: queueing controllers set them in the request that resumes the job. A job that
+// was not accepted may change freely.
 #include "operator/schema/rules.h"
 
 namespace espalier::ctl::schema {
