@@ -183,6 +183,22 @@ class Go(Built):
         # A module's files are read-only; the cache can be deleted.
         self.assertTrue((folder / "config/default").stat().st_mode & 0o200)
 
+    def test_the_newest_kubernetes_says_its_version(self):
+        self.stub({"go": """case "$*" in
+              "env GOVERSION") echo go1.26.6 ;;
+              "list -m -f {{.Version}} k8s.io/kubernetes") echo v1.37.2 ;;
+              install*) mkdir -p "$GOBIN" && echo "$@" >"$GOBIN/kube-scheduler" && echo etcd >"$GOBIN/server" ;;
+            esac"""})
+        process = self.start("kube-newest")
+        output, error = process.communicate(timeout=SECONDS)
+        self.assertEqual(process.returncode, 0, error)
+        folder = pathlib.Path(output.strip())
+        call = (folder / "kube-scheduler").read_text()
+        for flag in ("component-base/version.gitVersion=v1.37.2", "gitMajor=1 ", "gitMinor=37 "):
+            self.assertIn(flag, call)
+        self.assertTrue(call.endswith(" go.etcd.io/etcd/server/v3\n"), call)
+        self.assertEqual((folder / "etcd").read_text(), "etcd\n")
+
 
 if __name__ == "__main__":
     unittest.main()
