@@ -56,6 +56,13 @@ Result<QueuedWorkload> ParseQueuedWorkload(const Json& object) {
   workload.queue = StringAt(object, {"spec", "queueName"});
   workload.priority_class = StringAt(object, {"spec", "priorityClassRef", "name"});
   workload.max_execution_seconds = IntegerAt(object, {"spec", "maximumExecutionTimeSeconds"});
+  for (const Json& set : ListAt(object, {"spec", "podSets"})) {
+    for (const char* const level : {"required", "preferred", "unconstrained"}) {
+      if (kube::Find(set, {"topologyRequest", level}) != nullptr) {
+        workload.topology_requested.insert(StringAt(set, {"name"}));
+      }
+    }
+  }
   workload.cluster_queue = StringAt(object, {"status", "admission", "clusterQueue"});
   for (const Json& assignment : ListAt(object, {"status", "admission", "podSetAssignments"})) {
     workload.assignments.push_back(ParseAssignment(assignment));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,7 @@ struct QueuedWorkload {
   std::string cluster_queue;  // status.admission.clusterQueue; empty: no quota is reserved
   std::vector<Assignment> assignments;
   std::vector<PodSetUpdate> updates;
+  std::set<std::string> topology_requested;       // names of pod sets whose topologyRequest says how close pods must be
   std::optional<int64_t> past_execution_seconds;  // status.accumulatedPastExecutionTimeSeconds
   Json conditions = Json::array();                // status.conditions as stored
   Json reclaimable_pods = Json::array();          // status.reclaimablePods as stored

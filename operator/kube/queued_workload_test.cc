@@ -13,7 +13,9 @@ constexpr char kWorkload[] = R"({
   "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload",
   "metadata": {"name": "cora-workload", "namespace": "ml", "uid": "u", "resourceVersion": "7", "generation": 2},
   "spec": {"queueName": "research", "priorityClassRef": {"group": "kueue.x-k8s.io", "kind": "WorkloadPriorityClass",
-           "name": "high"}, "priority": 100, "maximumExecutionTimeSeconds": 600, "active": false},
+           "name": "high"}, "priority": 100, "maximumExecutionTimeSeconds": 600, "active": false,
+           "podSets": [{"name": "trainers", "topologyRequest": {"required": "rack", "podIndexLabel": "index"}},
+                       {"name": "servers", "topologyRequest": {"podIndexLabel": "index"}}, {"name": "samplers"}]},
   "status": {
     "conditions": [
       {"type": "QuotaReserved", "status": "True", "reason": "QuotaReserved", "message": "reserved"},
@@ -43,6 +45,7 @@ TEST(QueuedWorkloadTest, IsReadWithKueuesDecision) {
   EXPECT_FALSE(workload->assignments[0].has_topology);
   EXPECT_EQ(workload->assignments[1].count, std::nullopt);
   EXPECT_TRUE(workload->assignments[1].has_topology);
+  EXPECT_EQ(workload->topology_requested, (std::set<std::string>{"trainers"}));
   ASSERT_EQ(workload->updates.size(), 1u);
   EXPECT_EQ(workload->updates[0].node_selector, (Json{{"pool", "new"}}));
   EXPECT_EQ(workload->updates[0].tolerations.size(), 1u);

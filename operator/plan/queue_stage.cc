@@ -137,11 +137,6 @@ void FollowWorkload(PlanBuilder& builder, const kube::QueuedWorkload& workload) 
   if (is_outdated || (may_update && HasOldPriority(builder, workload))) return Replace(builder, workload);
   if (workload.IsTrue(kWorkloadEvicted) && !IsQueuedAgain(builder, workload)) return FollowEviction(builder, workload);
   if (!workload.IsTrue(kWorkloadAdmitted)) return Wait(builder, kPending, PendingMessage(workload));
-  if (NeedsTopology(workload)) {
-    return Wait(builder, kTopologyUnsupported,
-                name + " is admitted by ClusterQueue " + workload.cluster_queue +
-                    " with a topology assignment, which is not supported: use ResourceFlavors without topologyName");
-  }
   FollowAdmission(builder, workload);
 }
 

@@ -425,16 +425,43 @@ TEST(QueueTest, ANameThatIsTakenIsReported) {
   EXPECT_EQ(MessageOf(scene), "Workload cora-workload exists and does not belong to this job");
 }
 
-TEST(QueueTest, ATopologyAssignmentIsNotIgnored) {
+// Kueue removes the gate from each pod when it has added the node labels of the pod's place.
+TEST(QueueTest, PodsWithAPlaceInATopologyWaitForKueue) {
   Scene scene = Queued();
   scene.Settle();
   scene.cluster().AdmitWorkload("spot");
   scene.cluster().EditWorkload([](Json* workload) {
-    (*workload)["status"]["admission"]["podSetAssignments"][0]["topologyAssignment"] = {{"levels", {"rack"}}};
+    (*workload)["spec"]["podSets"][1]["topologyRequest"] = {{"required", "rack"}};
+    for (Json& assignment : (*workload)["status"]["admission"]["podSetAssignments"]) {
+      if (assignment["name"] != "partitioner") assignment["topologyAssignment"] = {{"levels", {"rack"}}};
+    }
   });
   scene.Settle();
-  EXPECT_EQ(scene.status().phase, Phase::kSuspended);
-  EXPECT_EQ(scene.ReasonOf(api::kQuotaReserved), kTopologyUnsupported);
+  ASSERT_EQ(scene.status().phase, Phase::kPartitioning);
+  scene.PartitionPodEnded(PartitionEnding("0123abcd"));
+  const Plan servers = scene.Act();
+  const Json* pod = PodTemplateOf(servers, "cora-server-0");
+  ASSERT_NE(pod, nullptr);
+  EXPECT_EQ((*pod)["spec"]["schedulingGates"], (Json::array({{{"name", "kueue.x-k8s.io/topology"}}})));
+  EXPECT_EQ((*pod)["metadata"]["labels"]["kueue.x-k8s.io/podset"], "servers");
+  EXPECT_EQ((*pod)["metadata"]["annotations"]["kueue.x-k8s.io/workload"], "cora-workload");
+  EXPECT_FALSE((*pod)["metadata"]["annotations"].contains(resources::kUnconstrainedTopologyAnnotation));
+  const Plan trainers = scene.Look();
+  pod = PodTemplateOf(trainers, "cora-trainer-1");
+  ASSERT_NE(pod, nullptr);
+  EXPECT_EQ((*pod)["metadata"]["labels"]["kueue.x-k8s.io/podset"], "trainers");
+  // The queue assigns places to all pods; this role has not asked for one.
+  EXPECT_EQ((*pod)["metadata"]["annotations"][resources::kUnconstrainedTopologyAnnotation], "true");
+}
+
+TEST(QueueTest, PodsWithoutAPlaceInATopologyDoNotWait) {
+  Scene scene = Queued();
+  scene.Settle();
+  scene.cluster().AdmitWorkload("spot");
+  const Plan plan = scene.Act();
+  const Json* const pod = PodTemplateOf(plan, "cora-partition-1");
+  ASSERT_NE(pod, nullptr);
+  EXPECT_FALSE((*pod)["spec"].contains("schedulingGates"));
 }
 
 }  // namespace

@@ -36,6 +36,17 @@ void AddMembers(const Json& members, const char* part, const char* field, Json* 
   for (const auto& [name, value] : members.items()) (*pod)[part][field][name] = value;
 }
 
+// Adds what Kueue 0.19 expects of pods with a place in a topology (pkg/podset, pkg/controller/tas). It finds them by
+// the Workload's name and the name of the pod set.
+void AddGate(const kube::QueuedWorkload& workload, const std::string& pod_set, Json* pod) {
+  (*pod)["metadata"]["labels"]["kueue.x-k8s.io/podset"] = pod_set;
+  Json& annotations = (*pod)["metadata"]["annotations"];
+  annotations["kueue.x-k8s.io/workload"] = workload.meta.key.name;
+  if (workload.topology_requested.count(pod_set) == 0)
+    annotations[resources::kUnconstrainedTopologyAnnotation] = "true";
+  (*pod)["spec"]["schedulingGates"] = Json::array({{{"name", "kueue.x-k8s.io/topology"}}});
+}
+
 }  // namespace
 
 bool IsQueued(const api::DistTraining& training) {
@@ -61,19 +72,11 @@ bool IsOutdated(const kube::QueuedWorkload& workload, const api::DistTraining& t
   return inputs == workload.meta.annotations.end() || inputs->second != resources::InputsOfQueuedWorkload(context);
 }
 
-bool NeedsTopology(const kube::QueuedWorkload& workload) {
-  for (const auto& assignment : workload.assignments) {
-    if (assignment.has_topology) return true;
-  }
-  return false;
-}
-
 bool AwaitsQuota(const api::DistTraining& training, const api::Status& status, const Observed& seen) {
   if (!IsQueued(training)) return false;
   if (!IsQueueKnown(seen)) return !status.started_at || api::IsTrue(status, api::kSuspended);
   const kube::QueuedWorkload* const workload = FindWorkload(training, seen);
-  return workload == nullptr || !HasQuota(*workload) || NeedsTopology(*workload) ||
-         IsOutdated(*workload, training, status, seen);
+  return workload == nullptr || !HasQuota(*workload) || IsOutdated(*workload, training, status, seen);
 }
 
 std::optional<int64_t> AdmittedTrainers(const api::DistTraining& training, const Observed& seen) {
@@ -119,6 +122,7 @@ Placements FindPlacements(const api::DistTraining& training, const Observed& see
       AddMembers(update.node_selector, "spec", "nodeSelector", &pod);
       AddTolerations(update.tolerations, &pod);
     }
+    if (assignment.has_topology) AddGate(*workload, assignment.pod_set, &pod);
     if (!pod.empty()) placements.by_role[*role] = std::move(pod);
   }
   return placements;

@@ -29,8 +29,6 @@ const kube::QueuedWorkload* FindWorkload(const api::DistTraining& training, cons
 // or pod sets. Kueue allows no such change while quota is reserved. A document that might be refused changes nothing.
 bool IsOutdated(const kube::QueuedWorkload& workload, const api::DistTraining& training, const api::Status& status,
                 const Observed& seen);
-// Returns whether Kueue assigns places in a topology to pods of the Workload, which the operator does not pass on.
-bool NeedsTopology(const kube::QueuedWorkload& workload);
 
 // Returns whether the job must not run now, because Kueue has not admitted it or has evicted it. If the operator does
 // not know what Kueue has decided, a job that runs continues, and a job that does not run waits.
@@ -42,7 +40,8 @@ std::optional<int64_t> AdmittedTrainers(const api::DistTraining& training, const
 std::vector<std::string> AdmittedFlavors(const api::DistTraining& training, const Observed& seen);
 
 // What Kueue adds to the pods of each role (resources::Context::placements): the node labels and tolerations of their
-// flavors, and the updates of admission checks. A role without additions has no entry.
+// flavors, the updates of admission checks, and, with a topology assignment, the gate that Kueue removes from a pod
+// when it has given the pod the node labels of its place. A role without additions has no entry.
 struct Placements {
   std::map<api::Role, kube::Json> by_role;
   std::string missing;  // why a flavor is not known; empty: all are

@@ -36,7 +36,6 @@ inline constexpr char kKueueDisabled[] = "KueueDisabled";        // the operator
 inline constexpr char kKueueUnavailable[] = "KueueUnavailable";  // Workloads cannot be listed
 inline constexpr char kFlavorUnavailable[] = "FlavorUnavailable";
 inline constexpr char kPriorityUnavailable[] = "PriorityClassUnavailable";
-inline constexpr char kTopologyUnsupported[] = "TopologyUnsupported";
 
 // Blockers: problems that can be fixed from outside and do not count as failures of the job.
 inline constexpr char kSecretMissing[] = "SecretMissing";

@@ -30,6 +30,12 @@ inline constexpr char kQueueLabel[] = "kueue.x-k8s.io/queue-name";
 inline constexpr char kQueuePriorityLabel[] = "kueue.x-k8s.io/priority-class";
 inline constexpr char kQueueMaxTimeLabel[] = "kueue.x-k8s.io/max-exec-time-seconds";
 
+// Annotations of Kueue in the template of a role: how close its pods must be, as the label of a level of nodes
+// (topology.kubernetes.io/zone), or that it does not matter.
+inline constexpr char kRequiredTopologyAnnotation[] = "kueue.x-k8s.io/podset-required-topology";
+inline constexpr char kPreferredTopologyAnnotation[] = "kueue.x-k8s.io/podset-preferred-topology";
+inline constexpr char kUnconstrainedTopologyAnnotation[] = "kueue.x-k8s.io/podset-unconstrained-topology";
+
 inline constexpr char kManagedBySelector[] = "app.kubernetes.io/managed-by=espalier-operator";
 
 inline constexpr char kSharedComponent[] = "job";

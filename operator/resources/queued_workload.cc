@@ -20,6 +20,27 @@ std::optional<int64_t> MinTrainers(const api::Spec& spec) {
   return kube::IntegerAt(spec.document, {"spec", "trainers", "minReplicas"});
 }
 
+// Returns the pod set's topologyRequest by the annotations of its template, or null if it has none of them. Pods of
+// Jobs have a rank, by which Kueue places neighbors close to each other; numbers of servers are unique only in their
+// replica.
+Json TopologyRequest(Role role, const Json& pod_template) {
+  const auto annotation = [&pod_template](const char* name) {
+    return kube::StringAt(pod_template, {"metadata", "annotations", name});
+  };
+  Json request;
+  if (const std::string level = annotation(kRequiredTopologyAnnotation); !level.empty()) {
+    request = {{"required", level}};
+  } else if (const std::string preferred = annotation(kPreferredTopologyAnnotation); !preferred.empty()) {
+    request = {{"preferred", preferred}};
+  } else if (annotation(kUnconstrainedTopologyAnnotation) == "true") {
+    request = {{"unconstrained", true}};
+  } else {
+    return request;
+  }
+  if (role == Role::kTrainer) request["podIndexLabel"] = kCompletionIndexLabel;
+  return request;
+}
+
 // The Workload exists before the first attempt and incarnation, and outlives them.
 Context WithoutAttempt(const Context& context) {
   Context first = context;
@@ -57,6 +78,9 @@ Json QueuedWorkload(const Context& given, std::optional<int64_t> priority) {
     Json set = {{"name", api::FieldName(role)}, {"count", count}, {"template", PodTemplate(context, role)}};
     const auto least = MinTrainers(*training.spec);
     if (role == Role::kTrainer && least && *least < count) set["minCount"] = *least;
+    if (Json request = TopologyRequest(role, set["template"]); !request.is_null()) {
+      set["topologyRequest"] = std::move(request);
+    }
     sets.push_back(std::move(set));
   }
   Json workload = MakeChild(context, kube::kWorkloads, QueuedWorkloadName(training.meta.key.name), kSharedComponent,

@@ -57,6 +57,26 @@ TEST(QueuedWorkloadTest, TheMinimumOfTheDocumentAllowsPartialAdmission) {
   EXPECT_FALSE(sets.front().contains("minCount"));
 }
 
+Json WithAnnotation(const char* name, const char* value) {
+  return {{"replicas", 2}, {"template", {{"metadata", {{"annotations", {{name, value}}}}}}}};
+}
+
+TEST(QueuedWorkloadTest, AnnotationsOfATemplateAskForATopology) {
+  const auto sets_of = [](const Json& spec) {
+    return QueuedWorkload(Queued(JobWith(spec)).context(), std::nullopt)["spec"]["podSets"];
+  };
+  const char* const zone = "topology.kubernetes.io/zone";
+  EXPECT_EQ(sets_of({{"trainers", WithAnnotation(kRequiredTopologyAnnotation, zone)}}).back()["topologyRequest"],
+            (Json{{"required", zone}, {"podIndexLabel", "batch.kubernetes.io/job-completion-index"}}));
+  EXPECT_EQ(sets_of({{"trainers", WithAnnotation(kPreferredTopologyAnnotation, zone)}})
+                .back()["topologyRequest"]["preferred"],
+            zone);
+  const Json samplers = sets_of({{"samplers", WithAnnotation(kUnconstrainedTopologyAnnotation, "true")}})[2];
+  EXPECT_EQ(samplers["topologyRequest"], (Json{{"unconstrained", true}}));
+  EXPECT_EQ(samplers["template"]["metadata"]["annotations"][kUnconstrainedTopologyAnnotation], "true");
+  for (const Json& set : sets_of(Json::object())) EXPECT_FALSE(set.contains("topologyRequest")) << set["name"];
+}
+
 TEST(QueuedWorkloadTest, PriorityAndTheLongestTimeArePassedOn) {
   Job job = Queued(SmallJob());
   job.training.meta.labels[kQueuePriorityLabel] = "high";
