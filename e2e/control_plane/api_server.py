@@ -162,7 +162,9 @@ class ApiServer:
         at = f"{self.folder}/"
         self.api_server = self._run(
             "kube-apiserver", *self.gate_flags, *self.api_flags, f"--etcd-servers={self.etcd_url}", "--bind-address=127.0.0.1",
-            "--advertise-address=127.0.0.1", f"--secure-port={self.port}", f"--cert-dir={at}certs",
+            # Kubernetes 1.37 allows no loopback address in the endpoints of its own Service, which nothing here uses.
+            "--advertise-address=127.0.0.1", "--endpoint-reconciler-type=none",
+            f"--secure-port={self.port}", f"--cert-dir={at}certs",
             f"--tls-cert-file={at}server.crt", f"--tls-private-key-file={at}server.key",
             f"--token-auth-file={at}tokens.csv", "--authorization-mode=RBAC",
             "--service-account-issuer=https://kubernetes.default.svc", f"--service-account-key-file={at}accounts.crt",

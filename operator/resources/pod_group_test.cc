@@ -27,7 +27,7 @@ const Json* GroupOfPods(const Json& child) {
 }
 
 TEST(PodGroupBuilderTest, AGroupOfTrainersStartsAndIsPreemptedTogether) {
-  const Job job = FullJob();
+  const Job job = SmallJob();
   const Json group = PodGroup(WithGang(job, Role::kTrainer), Role::kTrainer, 3);
   EXPECT_EQ(group["apiVersion"], "scheduling.k8s.io/v1beta1");
   EXPECT_EQ(group["kind"], "PodGroup");
