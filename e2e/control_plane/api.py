@@ -28,6 +28,7 @@ KINDS = {
     "ResourceFlavor": ("apis/kueue.x-k8s.io/v1beta2", "resourceflavors"),
     "ClusterQueue": ("apis/kueue.x-k8s.io/v1beta2", "clusterqueues"),
     "LocalQueue": ("apis/kueue.x-k8s.io/v1beta2", "localqueues"),
+    "Topology": ("apis/kueue.x-k8s.io/v1beta2", "topologies"),
     "WorkloadPriorityClass": ("apis/kueue.x-k8s.io/v1beta2", "workloadpriorityclasses"),
     "Workload": ("apis/kueue.x-k8s.io/v1beta2", "workloads"),
     "PodGroup": ("apis/scheduling.k8s.io/v1beta1", "podgroups"),

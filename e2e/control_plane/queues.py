@@ -17,7 +17,15 @@ from .report import Report
 NAMESPACE = "queues"
 # A job of training() has a partitioner, two servers and two trainers, each with 100m: 500m, and 400m once the partitions
 # exist and the partitioner is reclaimed. So two jobs fit into "spot", the second after the first has partitioned.
-QUOTA_MILLICORES = {"spot": 900, "small": 500}
+QUOTA_MILLICORES = {"spot": 900, "small": 500, "racks": 500}
+POOL = {"e2e.espalier.io/pool": "spot"}
+TAINT = {"key": "spot", "value": "true", "effect": "NoSchedule"}
+TOLERATION = {"key": "spot", "operator": "Exists"}
+POOL_NODES = 3
+RACK = "e2e.espalier.io/rack"  # the upper level of the topology of the flavor "racks", which has two racks of two nodes
+RACK_POOL = {"e2e.espalier.io/pool": "racks"}
+NODES_IN_RACKS = 4
+RACKED = "racked"
 ENTRANT = "entrant"  # runs without a queue at first, so that its pods have no quota until it is suspended
 SECONDS = 60  # until the next state of a job is there
 
@@ -78,6 +86,33 @@ class Queues:
         self.operator.start()
 
 
+def _nodes_in_racks(plane):
+    return [node["metadata"]["name"] for node in plane.api.list("Node")][POOL_NODES:POOL_NODES + NODES_IN_RACKS]
+
+
+def _make_queues(plane, kueue):
+    for node in [node["metadata"]["name"] for node in plane.api.list("Node")][:POOL_NODES]:
+        plane.api.patch("Node", None, node, {"metadata": {"labels": POOL}, "spec": {"taints": [TAINT]}})
+    kueue.create({"apiVersion": API, "kind": "ResourceFlavor", "metadata": {"name": "spot"},
+                  "spec": {"nodeLabels": POOL, "tolerations": [TOLERATION]}})
+    kueue.create({"apiVersion": API, "kind": "ResourceFlavor", "metadata": {"name": "small"}})
+    for number, node in enumerate(_nodes_in_racks(plane)):
+        plane.api.patch("Node", None, node, {"metadata": {"labels": {**RACK_POOL, RACK: f"rack-{number % 2}"}}})
+    kueue.create({"apiVersion": API, "kind": "Topology", "metadata": {"name": "racks"},
+                  "spec": {"levels": [{"nodeLabel": RACK}, {"nodeLabel": "kubernetes.io/hostname"}]}})
+    kueue.create({"apiVersion": API, "kind": "ResourceFlavor", "metadata": {"name": "racks"},
+                  "spec": {"nodeLabels": RACK_POOL, "topologyName": "racks"}})
+    for name, value in (("batch", 10), ("urgent", 1000)):
+        kueue.create({"apiVersion": API, "kind": "WorkloadPriorityClass", "metadata": {"name": name}, "value": value})
+    for name, millicores in QUOTA_MILLICORES.items():
+        resources = [{"name": "cpu", "nominalQuota": f"{millicores}m"}, {"name": "memory", "nominalQuota": "64Gi"}]
+        kueue.create({"apiVersion": API, "kind": "ClusterQueue", "metadata": {"name": name}, "spec": {
+            "namespaceSelector": {}, "preemption": {"withinClusterQueue": "LowerPriority"},
+            "resourceGroups": [{"coveredResources": ["cpu", "memory"], "flavors": [{"name": name, "resources": resources}]}]}})
+        kueue.create({"apiVersion": API, "kind": "LocalQueue", "metadata": {"name": name}, "spec": {"clusterQueue": name}},
+                     NAMESPACE)
+
+
 def _wait_for_quota(queues):
     queues.create("first", lasts="25s")
     queues.await_phase("first", "Training")
@@ -122,6 +157,23 @@ def _admit_partially(queues):
     queues.await_phase("partial", "Succeeded")
     status = queues.job("partial")["status"]
     queues.report.expect(status["trainerReplicas"] == 2, "partial: trainerReplicas is 2", status)
+
+
+def _place_in_a_rack(queues):
+    """Trainers that must be in one rack, in a queue that assigns a place to every pod."""
+    document = queued(RACKED, "racks", lasts="5s")
+    document["spec"]["trainers"]["template"]["metadata"]["annotations"]["kueue.x-k8s.io/podset-required-topology"] = RACK
+    queues.api.create(document, NAMESPACE)
+    queues.await_phase(RACKED, "Training")
+    racks = {node["metadata"]["name"]: label(node, RACK) for node in queues.api.list("Node")}
+    pods = queues.pods(RACKED)
+    places = {pod["metadata"]["name"]: racks[pod["spec"]["nodeName"]] for pod in pods}
+    queues.report.expect(all(places.values()), f"{RACKED}: all pods are in racks", places)
+    trainers = {rack for name, rack in places.items() if "-trainer-" in name}
+    queues.report.expect(len(trainers) == 1, f"{RACKED}: its trainers are in one rack", places)
+    without = [pod["metadata"]["name"] for pod in pods if RACK not in pod["spec"].get("nodeSelector", {})]
+    queues.report.expect_none(without, f"{RACKED}: Kueue has given each pod a place")
+    queues.await_phase(RACKED, "Succeeded")
 
 
 def _deactivate(queues):
@@ -243,8 +295,8 @@ def _delete(queues):
 
 def _check_pods(report, plane, usage):
     pool = {node["metadata"]["name"] for node in plane.api.list("Node", None, "e2e.espalier.io/pool=spot")}
-    # Not in this flavor: the queue of "partial", and what ran before and after it was in a queue.
-    spot = [pod for pod in usage.pods.values() if label(pod, LABEL) not in ("partial", "leaver", ENTRANT)]
+    # Not in this flavor: the queues of "partial" and of the job in a rack, and what ran before and after it was in a queue.
+    spot = [pod for pod in usage.pods.values() if label(pod, LABEL) not in ("partial", "leaver", RACKED, ENTRANT)]
     report.row("pods seen, in the flavor spot", f"{len(usage.pods)}, {len(spot)}")
     roles = {label(pod, COMPONENT) for pod in spot}
     report.expect(roles == {"partitioner", "server", "trainer"}, "pods of all roles were seen", roles)
@@ -255,7 +307,8 @@ def _check_pods(report, plane, usage):
     elsewhere = [f"{pod['metadata']['name']} on {pod['spec'].get('nodeName')}" for pod in spot
                  if pod["spec"].get("nodeName", next(iter(pool))) not in pool]
     report.expect_none(elsewhere, "the scheduler put them on the nodes of the flavor")
-    gated = [pod["metadata"]["name"] for pod in usage.pods.values() if pod["spec"].get("schedulingGates")]
+    gated = [pod["metadata"]["name"] for pod in usage.pods.values()
+             if pod["spec"].get("schedulingGates") and label(pod, LABEL) != RACKED]
     report.expect_none(gated, "Kueue's webhooks gated none of them")
 
 
@@ -273,8 +326,8 @@ def run(plane, _):
         with Operator(plane, user, namespace=NAMESPACE, flags=["--kueue"]) as operator:
             operator.await_words("reconciling")
             queues = Queues(plane, operator, report)
-            for act in (_wait_for_quota, _preempt, _admit_partially, _deactivate, _exceed_time, _suspend, _lose_the_workload,
-                        _scale, _leave_and_enter, _restart_trainers, _delete):
+            for act in (_wait_for_quota, _preempt, _admit_partially, _place_in_a_rack, _deactivate, _exceed_time, _suspend,
+                        _lose_the_workload, _scale, _leave_and_enter, _restart_trainers, _delete):
                 act(queues)
             _restart_kueue(queues, kueue)
             owners = {owner["kind"] for one in plane.api.list("Workload") for owner in one["metadata"]["ownerReferences"]}
