@@ -23,6 +23,7 @@ TAINT = {"key": "spot", "value": "true", "effect": "NoSchedule"}
 TOLERATION = {"key": "spot", "operator": "Exists"}
 POOL_NODES = 3
 RACK = "e2e.espalier.io/rack"  # the upper level of the topology of the flavor "racks", which has two racks of two nodes
+HOST = "kubernetes.io/hostname"  # its lower level, which Kueue adds to the pods
 RACK_POOL = {"e2e.espalier.io/pool": "racks"}
 NODES_IN_RACKS = 4
 RACKED = "racked"
@@ -99,7 +100,7 @@ def _make_queues(plane, kueue):
     for number, node in enumerate(_nodes_in_racks(plane)):
         plane.api.patch("Node", None, node, {"metadata": {"labels": {**RACK_POOL, RACK: f"rack-{number % 2}"}}})
     kueue.create({"apiVersion": API, "kind": "Topology", "metadata": {"name": "racks"},
-                  "spec": {"levels": [{"nodeLabel": RACK}, {"nodeLabel": "kubernetes.io/hostname"}]}})
+                  "spec": {"levels": [{"nodeLabel": RACK}, {"nodeLabel": HOST}]}})
     kueue.create({"apiVersion": API, "kind": "ResourceFlavor", "metadata": {"name": "racks"},
                   "spec": {"nodeLabels": RACK_POOL, "topologyName": "racks"}})
     for name, value in (("batch", 10), ("urgent", 1000)):
@@ -171,7 +172,7 @@ def _place_in_a_rack(queues):
     queues.report.expect(all(places.values()), f"{RACKED}: all pods are in racks", places)
     trainers = {rack for name, rack in places.items() if "-trainer-" in name}
     queues.report.expect(len(trainers) == 1, f"{RACKED}: its trainers are in one rack", places)
-    without = [pod["metadata"]["name"] for pod in pods if RACK not in pod["spec"].get("nodeSelector", {})]
+    without = [pod["metadata"]["name"] for pod in pods if HOST not in pod["spec"].get("nodeSelector", {})]
     queues.report.expect_none(without, f"{RACKED}: Kueue has given each pod a place")
     queues.await_phase(RACKED, "Succeeded")
 
