@@ -11,17 +11,13 @@ from .kueue import Kueue
 from .operator_process import Operator
 from .permissions import allow_in, allow_queues_in
 from .processes import wait_until
-from .queued_jobs import NEVER, POOL, QUEUE_LABEL, TOLERATION, QuotaUsage, make_queues, queued
+from .queued_jobs import API, NEVER, POOL, POOL_NODES, QUEUE_LABEL, TOLERATION, QuotaUsage, make_queues, queued
 from .report import Report
 
 NAMESPACE = "queues"
 # A job of training() has a partitioner, two servers and two trainers, each with 100m: 500m, and 400m once the partitions
 # exist and the partitioner is reclaimed. So two jobs fit into "spot", the second after the first has partitioned.
 QUOTA_MILLICORES = {"spot": 900, "small": 500, "racks": 500}
-POOL = {"e2e.espalier.io/pool": "spot"}
-TAINT = {"key": "spot", "value": "true", "effect": "NoSchedule"}
-TOLERATION = {"key": "spot", "operator": "Exists"}
-POOL_NODES = 3
 RACK = "e2e.espalier.io/rack"  # the upper level of the topology of the flavor "racks", which has two racks of two nodes
 HOST = "kubernetes.io/hostname"  # its lower level, which Kueue adds to the pods
 RACK_POOL = {"e2e.espalier.io/pool": "racks"}
@@ -87,31 +83,15 @@ class Queues:
         self.operator.start()
 
 
-def _nodes_in_racks(plane):
-    return [node["metadata"]["name"] for node in plane.api.list("Node")][POOL_NODES:POOL_NODES + NODES_IN_RACKS]
-
-
-def _make_queues(plane, kueue):
-    for node in [node["metadata"]["name"] for node in plane.api.list("Node")][:POOL_NODES]:
-        plane.api.patch("Node", None, node, {"metadata": {"labels": POOL}, "spec": {"taints": [TAINT]}})
-    kueue.create({"apiVersion": API, "kind": "ResourceFlavor", "metadata": {"name": "spot"},
-                  "spec": {"nodeLabels": POOL, "tolerations": [TOLERATION]}})
-    kueue.create({"apiVersion": API, "kind": "ResourceFlavor", "metadata": {"name": "small"}})
-    for number, node in enumerate(_nodes_in_racks(plane)):
+def _make_racks(plane, kueue):
+    """The flavor "racks", on nodes that are not in the pool of the flavor "spot"."""
+    nodes = [node["metadata"]["name"] for node in plane.api.list("Node")][POOL_NODES:POOL_NODES + NODES_IN_RACKS]
+    for number, node in enumerate(nodes):
         plane.api.patch("Node", None, node, {"metadata": {"labels": {**RACK_POOL, RACK: f"rack-{number % 2}"}}})
     kueue.create({"apiVersion": API, "kind": "Topology", "metadata": {"name": "racks"},
                   "spec": {"levels": [{"nodeLabel": RACK}, {"nodeLabel": HOST}]}})
     kueue.create({"apiVersion": API, "kind": "ResourceFlavor", "metadata": {"name": "racks"},
                   "spec": {"nodeLabels": RACK_POOL, "topologyName": "racks"}})
-    for name, value in (("batch", 10), ("urgent", 1000)):
-        kueue.create({"apiVersion": API, "kind": "WorkloadPriorityClass", "metadata": {"name": name}, "value": value})
-    for name, millicores in QUOTA_MILLICORES.items():
-        resources = [{"name": "cpu", "nominalQuota": f"{millicores}m"}, {"name": "memory", "nominalQuota": "64Gi"}]
-        kueue.create({"apiVersion": API, "kind": "ClusterQueue", "metadata": {"name": name}, "spec": {
-            "namespaceSelector": {}, "preemption": {"withinClusterQueue": "LowerPriority"},
-            "resourceGroups": [{"coveredResources": ["cpu", "memory"], "flavors": [{"name": name, "resources": resources}]}]}})
-        kueue.create({"apiVersion": API, "kind": "LocalQueue", "metadata": {"name": name}, "spec": {"clusterQueue": name}},
-                     NAMESPACE)
 
 
 def _wait_for_quota(queues):
@@ -320,6 +300,7 @@ def run(plane, _):
     with Kueue(plane) as kueue:
         allow_in(plane, user, NAMESPACE)
         allow_queues_in(plane, user, NAMESPACE)
+        _make_racks(plane, kueue)
         make_queues(plane, kueue, NAMESPACE, QUOTA_MILLICORES)
         audit = AuditLog(plane.audit_log, [user])
         history = History(plane, [NAMESPACE])

@@ -68,6 +68,19 @@ TEST(ParseDistTrainingTest, ReadsWhatOnlyAClusterUses) {
   EXPECT_EQ(training.spec->role(Role::kTrainer), RoleSpec{});
 }
 
+TEST(ParseDistTrainingTest, PodsAreAGangUnlessTheDocumentSaysNever) {
+  kube::Json object = ClusterDocument();
+  EXPECT_TRUE(Parsed(object).spec->gangs);
+  object["spec"]["scheduling"] = {{"gang", "Auto"}};
+  EXPECT_TRUE(Parsed(object).spec->gangs);
+  object["spec"]["scheduling"] = {{"gang", "Never"}};
+  EXPECT_FALSE(Parsed(object).spec->gangs);
+  object["spec"]["scheduling"] = {{"gang", "Off"}};
+  const DistTraining wrong = Parsed(object);
+  EXPECT_FALSE(wrong.spec.has_value());
+  EXPECT_THAT(wrong.violations, HasSubstr("spec.scheduling.gang"));
+}
+
 TEST(ParseDistTrainingTest, TheDocumentOfTheRolesSaysTheSame) {
   const DistTraining training = Parsed(ClusterDocument());
   kube::Json again = training.spec->document;

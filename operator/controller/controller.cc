@@ -119,12 +119,12 @@ Result<runtime::ReconcileOutcome> Controller::Impl::Round(const std::shared_ptr<
   const kube::WallTime now = options_.wall_clock();
   plan::Observed seen = ObservedFromCaches(training, caches_, memory_);
   seen.queue.is_enabled = options_.kueue;
-  if (options_.kueue) seen.queue.unknown_because = informers_.WhyNotListed(kube::kWorkloads);
+  if (options_.kueue) seen.queue.list_error = informers_.ListError(kube::kWorkloads);
   seen.gangs.is_enabled = options_.gang_scheduling;
   seen.gangs.is_missing = informers_.IsMissing(kube::kPodGroups);
-  if (!seen.gangs.is_missing) seen.gangs.unknown_because = informers_.WhyNotListed(kube::kPodGroups);
-  if (!training.meta.deletion_requested_at) RETURN_IF_ERROR(LookInTheWay(training, client_, memory_, &seen));
-  RETURN_IF_ERROR(Answer(plan::CollectQuestions(training, seen, now), training, client_, memory_, now, &seen));
+  if (!seen.gangs.is_missing) seen.gangs.list_error = informers_.ListError(kube::kPodGroups);
+  if (!training.meta.deletion_requested_at) RETURN_IF_ERROR(ReadConflictingObjects(training, client_, memory_, &seen));
+  RETURN_IF_ERROR(PerformLookups(plan::CollectLookups(training, seen, now), training, client_, memory_, now, &seen));
   const plan::Plan plan = plan::MakePlan(training, seen, options_.defaults, now);
   ASSIGN_OR_RETURN(const Applied applied, applier_.Apply(training, plan));
 

@@ -40,7 +40,7 @@ class Informers {
   // deadline. Kinds that a cluster may lack (Kueue's Workloads, PodGroups) need not be listed: an error suffices.
   Status WaitForSync(Deadline deadline);
   // Returns why a kind that is watched has not been listed yet, or "" if it has.
-  std::string WhyNotListed(const kube::Resource& resource) const;
+  std::string ListError(const kube::Resource& resource) const;
   // Returns whether the API server has answered the last list or watch of a kind that is watched with NotFound: it does
   // not serve this kind. It is asked again after at most 30 s.
   bool IsMissing(const kube::Resource& resource) const;

@@ -130,7 +130,7 @@ PodGroupsSeen PodGroupsAfterSync(int code) {
   informers.Start();
   const Status synced = informers.WaitForSync(Deadline::After(std::chrono::hours(1)));
   EXPECT_TRUE(synced.ok()) << synced.ToString();
-  return {informers.WhyNotListed(kube::kPodGroups), informers.IsMissing(kube::kPodGroups)};
+  return {informers.ListError(kube::kPodGroups), informers.IsMissing(kube::kPodGroups)};
 }
 
 // An API server that does not serve a kind answers with 404, which is no reason to wait for the kind.

@@ -38,14 +38,15 @@ struct OperatorFlags {
   std::string image_pull_policy = "IfNotPresent";        // of a job's pods, unless a role's template says otherwise
   std::vector<std::string> image_pull_secrets;           // in each job's namespace, besides those of templates
   std::string cluster_domain = "cluster.local";
-  bool gang_scheduling = false;                       // pods of a role start all-or-nothing, by PodGroups
-  bool kueue = false;                                 // jobs with a queue label wait for Kueue's admission
-  std::string job_defaults;                           // a file; empty: none
-  std::vector<std::string> allowed_service_accounts;  // empty: all; "-": only the jobs' own
-  std::vector<std::string> allowed_images;            // prefixes of names; empty: all; "-": only the operator's
-  std::vector<std::string> allowed_scripts;           // sources; empty: all; "-": none
-  std::string script_endpoint;                        // required of jobs with a script, with allowed_scripts
-  std::string secret_label;                           // "key" or "key=value"; empty: any Secret
+  std::string gpu_resource = resources::kGpuResource;  // of spec.trainers.gpus
+  bool gang_scheduling = false;                        // pods of a role start all-or-nothing, by PodGroups
+  bool kueue = false;                                  // jobs with a queue label wait for Kueue's admission
+  std::string job_defaults;                            // a file; empty: none
+  std::vector<std::string> allowed_service_accounts;   // empty: all; "-": only the jobs' own
+  std::vector<std::string> allowed_images;             // prefixes of names; empty: all; "-": only the operator's
+  std::vector<std::string> allowed_scripts;            // sources; empty: all; "-": none
+  std::string script_endpoint;                         // required of jobs with a script, with allowed_scripts
+  std::string secret_label;                            // "key" or "key=value"; empty: any Secret
 
   std::string admin_listen = "127.0.0.1:0";
   std::string log_format = "auto";

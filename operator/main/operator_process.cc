@@ -66,13 +66,13 @@ client::ApiClientOptions MakeLeaseClientOptions(const OperatorFlags& flags, cons
 
 controller::ControllerOptions MakeControllerOptions(const OperatorFlags& flags, const OperatorContext& context) {
   controller::ControllerOptions options;
-  options.name_space = around.watched_namespace;
+  options.name_space = context.watched_namespace;
   options.defaults = {.core_image = flags.core_image,
                       .trainer_image = flags.trainer_image,
                       .cluster_domain = flags.cluster_domain,
                       .image_pull = {flags.image_pull_policy, flags.image_pull_secrets},
                       .gpu_resource = flags.gpu_resource,
-                      .job_defaults = around.job_defaults};
+                      .job_defaults = context.job_defaults};
   options.pod_policy = PodPolicyFrom(flags);
   options.kueue = flags.kueue;
   options.gang_scheduling = flags.gang_scheduling;

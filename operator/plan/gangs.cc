@@ -22,7 +22,7 @@ using api::Role;
 constexpr std::chrono::seconds kAskForGroupsAgain{10};
 
 bool IsKnown(const Observed::Gangs& gangs) {
-  return gangs.is_enabled && !gangs.is_missing && gangs.unknown_because.empty();
+  return gangs.is_enabled && !gangs.is_missing && gangs.list_error.empty();
 }
 
 const kube::Job* FindJobOfRole(const PlanBuilder& builder, Role role) {
@@ -95,9 +95,9 @@ bool PlanGang(PlanBuilder& builder, Role role) {
   const Observed::Gangs& gangs = builder.seen().gangs;
   const std::optional<std::string> existing = FindExistingGroup(builder, role);
   if (existing ? *existing != CurrentName(builder, role) : !ShouldBeGang(builder, role)) return true;
-  if (!existing && !gangs.unknown_because.empty()) {
+  if (!existing && !gangs.list_error.empty()) {
     builder.BlockChanges({.reason = kPodGroupsUnavailable,
-                          .message = "PodGroups cannot be listed (" + gangs.unknown_because +
+                          .message = "PodGroups cannot be listed (" + gangs.list_error +
                                      "): set gangScheduling.enabled of the chart, which grants the permissions, or "
                                      "spec.scheduling.gang to Never"});
     builder.RequeueAfter(kAskForGroupsAgain);

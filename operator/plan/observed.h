@@ -110,9 +110,9 @@ struct Observed {
 
   // What is known about PodGroups.
   struct Gangs {
-    bool is_enabled = false;      // the operator uses PodGroups (--gang-scheduling)
-    bool is_missing = false;      // the API server does not serve them
-    std::string unknown_because;  // why the cache of PodGroups is not filled, if they are not missing; empty: it is
+    bool is_enabled = false;  // the operator uses PodGroups (--gang-scheduling)
+    bool is_missing = false;  // the API server does not serve them
+    std::string list_error;   // why the cache of PodGroups is not filled, if they are not missing; empty: it is
     std::vector<std::shared_ptr<const kube::PodGroup>> groups;  // with the job's label
   };
   Gangs gangs;

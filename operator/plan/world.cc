@@ -41,7 +41,7 @@ World::World(const api::DistTraining& training, const Observed& seen) : training
   for (const Child& child : seen.others) Keep(*child.resource, child.meta);
   for (const auto& workload : seen.queue.workloads) Keep(kube::kWorkloads, workload->meta);
   for (const auto& group : seen.gangs.groups) Keep(kube::kPodGroups, group->meta);
-  for (const Child& child : seen.in_the_way) Keep(*child.resource, child.meta);
+  for (const Child& child : seen.conflicting_objects) Keep(*child.resource, child.meta);
   for (const auto& pod : seen.pods) Sort(*pod);
   std::sort(children_.begin(), children_.end(), [](const Child& a, const Child& b) {
     return std::tie(a.resource->kind, a.meta.key.name) < std::tie(b.resource->kind, b.meta.key.name);

@@ -37,7 +37,7 @@ void AddGpus(const Context& context, RolePod* pod) {
   if (job.program) pod->SharedMemory();
 }
 
-RolePod EspaliersTrainer(const Context& context) {
+RolePod EspalierTrainerPod(const Context& context) {
   const std::string run = RunPrefix(context.training);
   RolePod pod(context, kTrainerRole, "espalier-trainer");
   pod.Document(MakeConfig(context))

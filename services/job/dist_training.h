@@ -321,6 +321,7 @@ struct DistTraining {
   uint32_t sampler_replicas = 0;  // 0: trainers sample in threads of their own
   uint32_t trainer_replicas = 1;
   int trainer_threads = 1;
+  Device trainer_device = Device::kAuto;
   uint32_t trainer_gpus = 0;                  // GPUs of each trainer's pod, which only a cluster uses
   std::optional<FeatureCache> feature_cache;  // nullopt: trainers keep no rows
   std::optional<Program> program;             // spec.trainers.program; nullopt: the built-in trainers

@@ -37,9 +37,8 @@ const std::map<std::string, std::string>& AdviceByReason() {
        "Create the volume, Secret or ConfigMap that spec.<role>.template mounts; the operator retries."},
       {plan::kNameTaken, "Delete or rename the object that has the name, or give the job another name."},
       {plan::kRefused,
-       "Mend what the API server refuses, or ask the cluster's administrator to change its policies; the operator "
-       "tries again."},
-      {plan::kFailedCreate, "Raise the quota or mend the policy that the message names; it is tried again."},
+       "Correct the refused object, or ask the cluster's administrator to change its policies; the operator retries."},
+      {plan::kFailedCreate, "Raise the quota or correct the policy that the message names; the operator retries."},
       {plan::kPodGroupsUnavailable,
        "Ask the cluster's administrator to let the operator list PodGroups (gangScheduling.enabled of the chart), or "
        "set "

@@ -80,7 +80,7 @@ Observed SimulatedCluster::Now() const {
     if (*child.resource != kube::kPodGroups) seen.others.push_back(child);
   }
   ShowPodGroups(&seen);
-  seen.in_the_way = in_the_way_;
+  seen.conflicting_objects = conflicting_objects_;
   seen.authority = authority_;
   seen.leaves = leaves_;
   seen.missing_secrets = missing_secrets_;

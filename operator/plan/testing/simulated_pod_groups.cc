@@ -16,7 +16,7 @@ void SimulatedCluster::KeepPodGroup(const kube::Json& object, const kube::Object
 void SimulatedCluster::ShowPodGroups(Observed* seen) const {
   seen->gangs.is_enabled = gangs_are_enabled_;
   seen->gangs.is_missing = gangs_are_missing_;
-  seen->gangs.unknown_because = gangs_unknown_;
+  seen->gangs.list_error = gangs_unknown_;
   if (!gangs_are_enabled_ || gangs_are_missing_ || !gangs_unknown_.empty()) return;
   for (const auto& [name, group] : pod_groups_) seen->gangs.groups.push_back(std::make_shared<kube::PodGroup>(group));
 }

@@ -318,6 +318,12 @@ std::vector<FieldSpec> RoleFields() {
        .minimum_integer = 1,
        .maximum_integer = 1024,
        .meaning = "number of threads of a trainer's math library; runs are reproducible for the same number"});
+  table.push_back({.path = "spec.trainers.device",
+                   .type = kEnum,
+                   .default_json = "\"Auto\"",
+                   .values = {"Auto", "CPU", "CUDA"},
+                   .meaning = "device on which trainers compute; Auto: CUDA where a trainer has an NVIDIA GPU and a "
+                              "torch with CUDA, else the CPU; a program chooses its own"});
   table.push_back({.path = "spec.trainers.gpus",
                    .type = kInteger,
                    .default_json = "0",

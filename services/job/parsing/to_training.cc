@@ -283,6 +283,7 @@ DistTraining ToDistTraining(const Json& values) {
   Read(Child(spec, "samplers"), "replicas", &job.sampler_replicas);
   Read(Child(spec, "trainers"), "replicas", &job.trainer_replicas);
   Read(Child(spec, "trainers"), "threads", &job.trainer_threads);
+  Read(Child(spec, "trainers"), "device", &job.trainer_device);
   Read(Child(spec, "trainers"), "gpus", &job.trainer_gpus);
   job.feature_cache = ToFeatureCache(Child(spec, "trainers"));
   job.program = ToProgram(Child(spec, "trainers"));

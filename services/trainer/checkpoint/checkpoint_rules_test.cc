@@ -28,7 +28,7 @@ TEST(CheckpointStateTest, SaysWhatChangesOnOtherGround) {
   facts.math.device = "CUDA NVIDIA H200";
   const std::vector<std::string> changes = ChangesSince(manifest, facts);
   ASSERT_EQ(changes.size(), 5u);
-  EXPECT_THAT(changes[0], HasSubstr("the number of trainers was 2 and is 3: the run goes on from the same step"));
+  EXPECT_THAT(changes[0], HasSubstr("the number of trainers was 2 and is 3: the run resumes from the same step"));
   EXPECT_THAT(changes[1], HasSubstr("the partitioning was a and is b"));
   EXPECT_THAT(changes[2], HasSubstr("the number of threads was 1 and is 2"));
   EXPECT_THAT(changes[3], HasSubstr("the BLAS kernel was Haswell and is Zen"));
