@@ -1,7 +1,7 @@
 // The DistTraining document as a C++ value, for `espalier run -f` and the operator. Fields are named as in the
 // document, which docs/disttraining.md describes; enum_names.h has the spelling of enums, and those of draws are in
 // sampler/spec. parse.h fills in defaults and validates once, so code that receives a DistTraining need not repeat its
-// checks.
+// checks. The defaults of members are those of the field table (to_training_test.cc).
 #pragma once
 
 #include <algorithm>
@@ -57,11 +57,13 @@ struct S3Storage {
   std::string endpoint;            // "https://s3.example.com"; empty: AWS_ENDPOINT_URL_S3, or AWS
   std::string region;              // empty: AWS_REGION, or us-east-1
   std::string credentials_secret;  // Kubernetes Secret; only for clusters, elsewhere the environment has them
+  friend bool operator==(const S3Storage&, const S3Storage&) = default;
 };
 
 struct GraphSource {
   std::string uri;
   GraphFormat format = GraphFormat::kOgb;
+  friend bool operator==(const GraphSource&, const GraphSource&) = default;
 };
 
 struct Preprocess {
@@ -70,6 +72,7 @@ struct Preprocess {
   bool drop_duplicate_edges = false;
   RowNormalization normalize_features = RowNormalization::kNone;
   FeatureDType feature_dtype = FeatureDType::kSource;
+  friend bool operator==(const Preprocess&, const Preprocess&) = default;
 };
 
 struct Partitions {
@@ -83,6 +86,7 @@ struct Partitions {
   // Node columns whose values are copied from source nodes to their out-edges; with `sampling.method: Labor` they
   // include "original_id".
   std::vector<std::string> source_columns;
+  friend bool operator==(const Partitions&, const Partitions&) = default;
 };
 
 struct Graph {
@@ -90,12 +94,13 @@ struct Graph {
   std::string time_column;  // edge column by which in-edges are sorted; empty: none
   Preprocess preprocess;
   Partitions partitions;
+  friend bool operator==(const Graph&, const Graph&) = default;
 };
 
 struct Task {
   TaskType type = TaskType::kNodeClassification;
   std::string node_type;  // empty: the only one
-  std::string label;      // a node column, or an edge column if LabelsEdges
+  std::string label;      // a node column, or an edge column if LabelsEdges; default of documents: "node-label"
   std::string split;
   bool multi_label = false;
   // EdgeClassification and EdgeRegression: edges that sampling excludes from the neighborhoods of a batch.
@@ -110,6 +115,7 @@ struct Task {
   int64_t num_negatives = 1;  // per edge
   Scorer scorer = Scorer::kDot;
   LinkLoss loss = LinkLoss::kBinaryCrossEntropy;
+  friend bool operator==(const Task&, const Task&) = default;
 };
 
 struct LearningRateSchedule {
@@ -117,6 +123,7 @@ struct LearningRateSchedule {
   int64_t warmup_steps = 0;
   int64_t step_epochs = 10;  // Step: number of epochs between multiplications by `factor`
   double factor = 0.1;
+  friend bool operator==(const LearningRateSchedule&, const LearningRateSchedule&) = default;
 };
 
 struct RowInitializer {
@@ -125,6 +132,7 @@ struct RowInitializer {
   double mean = 0, deviation = 1;  // Normal
   std::string plugin = {};         // Plugin: initializer of a server plugin, as in "rows/sinusoids"
   std::string arguments = {};      // Plugin
+  friend bool operator==(const RowInitializer&, const RowInitializer&) = default;
 };
 
 struct SparseOptimizer {
@@ -133,6 +141,7 @@ struct SparseOptimizer {
   double weight_decay = 0;
   DuplicateGradients duplicates = DuplicateGradients::kSum;
   double initial_accumulator = 0;  // Adagrad, RowWiseAdagrad
+  friend bool operator==(const SparseOptimizer&, const SparseOptimizer&) = default;
 };
 
 // The learnable rows of a node type.
@@ -142,12 +151,14 @@ struct Embedding {
   RowInitializer initializer;
   SparseOptimizer optimizer;
   LearningRateSchedule schedule;
+  friend bool operator==(const Embedding&, const Embedding&) = default;
 };
 
 struct Input {
   std::string node_type;               // empty: the only one
   std::vector<std::string> features;   // columns, concatenated in this order; may be empty with an embedding
   std::optional<Embedding> embedding;  // concatenated after the features
+  friend bool operator==(const Input&, const Input&) = default;
 };
 
 struct Model {
@@ -164,20 +175,24 @@ struct Model {
   int64_t output_heads = 1;  // heads of the last layer, which computes their mean
   double negative_slope = 0.2;
   double attention_dropout = 0;
+  friend bool operator==(const Model&, const Model&) = default;
 };
 
 struct EdgeTypeFanout {
   std::string type;  // "a:r:b" or "r"
   int32_t fanout = 0;
+  friend bool operator==(const EdgeTypeFanout&, const EdgeTypeFanout&) = default;
 };
 struct SamplingLayer {
   std::optional<int32_t> fanout;  // of edge types not in edge_types; -1: all in-edges; nullopt: none
   std::vector<EdgeTypeFanout> edge_types;
+  friend bool operator==(const SamplingLayer&, const SamplingLayer&) = default;
 };
 struct Sampling {
   std::vector<SamplingLayer> layers;  // beginning with the model's first layer; empty for kEmbedding
   sampler::DrawSpec draw;             // draw.time_column is graph.time_column with seed_time, empty without
   std::string seed_time;              // node column of the task's node type; empty: sampling ignores time
+  friend bool operator==(const Sampling&, const Sampling&) = default;
 };
 
 struct Optimizer {
@@ -185,6 +200,7 @@ struct Optimizer {
   double learning_rate = 0.01;
   double weight_decay = 0;
   double momentum = 0;  // SGD
+  friend bool operator==(const Optimizer&, const Optimizer&) = default;
 };
 
 struct Evaluation {
@@ -196,6 +212,7 @@ struct Evaluation {
   int64_t candidates = 0;  // number of nodes that an edge's destination is ranked against; 0: all nodes
   bool filtered = true;    // ignore candidates that are destinations of the same source in other edges of the split
   int64_t k = 10;          // HitsAtK
+  friend bool operator==(const Evaluation&, const Evaluation&) = default;
 };
 
 // Triggers of a checkpoint, joined by "or". With all zero, a checkpoint is written only at SIGTERM.
@@ -205,6 +222,7 @@ struct Checkpoint {
   std::chrono::seconds every{0};
   int64_t keep = 2;         // number of newest complete checkpoints to keep, in addition to the best one
   std::string resume_from;  // URI of another run's checkpoint or checkpoints; the run's own ones take precedence
+  friend bool operator==(const Checkpoint&, const Checkpoint&) = default;
 };
 
 struct Training {
@@ -218,6 +236,7 @@ struct Training {
   Optimizer optimizer;
   LearningRateSchedule schedule;
   Evaluation evaluation;
+  friend bool operator==(const Training&, const Training&) = default;
 };
 
 // Returns the largest number of negatives in one trainer's share of a step: ceil(batch_size / num_trainers) edges with
@@ -266,6 +285,7 @@ inline constexpr uint32_t kMaxServerProcesses = 65536;
 struct ServerPlugin {
   std::string name;
   std::string path;  // on the server's host or in its container; without commas
+  friend bool operator==(const ServerPlugin&, const ServerPlugin&) = default;
 };
 
 // A file that a program's interpreter runs, or an archive that contains it (docs/programs.md#a-script). It is at `uri`
@@ -283,6 +303,7 @@ struct Script {
   std::string MainFile() const { return entrypoint.empty() ? FileName() : entrypoint; }
   // Returns the origin of the script for messages: the URI, or "ConfigMap NAME, key KEY".
   std::string Describe() const;
+  friend bool operator==(const Script&, const Script&) = default;
 };
 
 // Returns whether a file name has the extension of an archive: .tar, .tar.gz, .tgz or .zip.
@@ -299,12 +320,14 @@ struct Program {
   std::vector<std::string> CommandWords(const std::string& script_folder) const;
   // Returns the complete command line: CommandWords and `args`.
   std::vector<std::string> Words(const std::string& script_folder = "") const;
+  friend bool operator==(const Program&, const Program&) = default;
 };
 
 // A trainer's cache of feature rows of other machines (docs/large-graphs.md).
 struct FeatureCache {
   uint64_t memory_bytes = 0;
   uint32_t steps = 32;  // sampled ahead
+  friend bool operator==(const FeatureCache&, const FeatureCache&) = default;
 };
 
 struct DistTraining {
@@ -326,12 +349,13 @@ struct DistTraining {
   std::optional<FeatureCache> feature_cache;  // nullopt: trainers keep no rows
   std::optional<Program> program;             // spec.trainers.program; nullopt: the built-in trainers
   std::string output_uri;
-  std::vector<OutputKind> output_save;
+  std::vector<OutputKind> output_save;  // default of documents: Model, Embeddings, Predictions
   std::string output_nodes_uri;  // folder with one `<node type>.npy` of original ids per node type; empty: all nodes
   TlsMode tls = TlsMode::kDisabled;
   std::string tls_secret;                   // SecretRef
   int64_t backoff_limit = 3;                // number of counted failures that are retried; the next one fails the run
   std::chrono::seconds active_deadline{0};  // 0: none
+  friend bool operator==(const DistTraining&, const DistTraining&) = default;
 };
 
 // Returns whether spec.output.save contains `kind`.
