@@ -1,6 +1,5 @@
-// Prefetching and collation of mini-batches, shared by NodeDataLoader and EdgeDataLoader, which differ only in the
-// source. A background thread converts each mini-batch to the form that training needs and puts it into a bounded
-// queue.
+// Epochs of collated mini-batches, shared by NodeDataLoader and EdgeDataLoader, which differ only in the source. A
+// sampler::Prefetcher converts each mini-batch of an epoch to the form that training needs.
 #pragma once
 
 #include <unistd.h>
@@ -10,16 +9,13 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <stop_token>
-#include <thread>
 #include <utility>
 
-#include "services/base/bounded_queue.h"
 #include "services/base/clock.h"
 #include "services/base/mutex.h"
 #include "services/base/status.h"
-#include "services/base/wait_ended.h"
 #include "services/sampler/batches/mini_batch_source.h"
+#include "services/sampler/batches/prefetcher.h"
 
 namespace espalier::client {
 
@@ -47,7 +43,11 @@ class CollatedBatches {
   Status StartEpoch(uint32_t epoch, uint32_t first_step) ABSL_LOCKS_EXCLUDED(mutex_) {
     RETURN_IF_ERROR(CheckSameProcess());
     Stop();
-    const auto started = std::make_shared<Epoch>(batches_ahead_);
+    const auto started = std::make_shared<Epoch>(typename Epoch::Options{
+        .items_ahead = batches_ahead_,
+        .make = [this](const std::stop_token& stop) { return Prepare(stop); },
+        .cancel = [this] { source_.Cancel(); },
+    });
     {
       MutexLock lock(&mutex_);
       epoch_ = started;
@@ -57,8 +57,8 @@ class CollatedBatches {
       epoch_ = nullptr;
       return status;
     }
-    if (started->stop.stop_requested()) source_.Cancel();
-    collator_ = std::jthread([this, started] { Prepare(*started); });
+    if (started->is_cancelled()) source_.Cancel();
+    started->Start();
     return Status();
   }
 
@@ -72,33 +72,17 @@ class CollatedBatches {
     RETURN_IF_ERROR(CheckSameProcess());
     const std::shared_ptr<Epoch> current = Current();
     if (current == nullptr) return FailedPrecondition("Next was called before StartEpoch");
-    std::optional<Result<T>> batch = current->ready.PopBefore(deadline);
-    if (current->stop.stop_requested()) return Cancelled("the epoch was cancelled");
-    if (!batch) {
-      const bool has_ended = current->ready.IsClosed() && current->ready.Size() == 0;
-      if (has_ended) return std::optional<T>();
-      return WaitEnded(deadline, "the next batch was not ready in time");
-    }
-    if (!batch->ok()) return std::move(*batch).status();
-    return std::optional<T>(*std::move(*batch));
+    return current->Next(deadline);
   }
 
   // Ends the epoch and its queries early. A pending Next in another thread and all later calls return Cancelled until
   // StartEpoch.
   void Cancel() ABSL_LOCKS_EXCLUDED(mutex_) {
-    const std::shared_ptr<Epoch> current = Current();
-    if (current == nullptr) return;
-    current->stop.request_stop();
-    current->ready.Close();
-    source_.Cancel();
+    if (const std::shared_ptr<Epoch> current = Current(); current != nullptr) current->Cancel();
   }
 
  private:
-  struct Epoch {
-    explicit Epoch(size_t capacity) : ready(capacity) {}
-    BoundedQueue<Result<T>> ready;
-    std::stop_source stop;  // Cancel and Stop request it
-  };
+  using Epoch = sampler::Prefetcher<T>;
 
   Status CheckSameProcess() const {
     if (getpid() == process_) return Status();
@@ -110,25 +94,19 @@ class CollatedBatches {
     return epoch_;
   }
 
-  // Body of the background thread: fills the queue until the epoch ends, a batch fails or the queue is closed.
-  void Prepare(Epoch& epoch) {
-    for (;;) {
-      const Deadline deadline = Deadline::After(call_timeout_).OrStop(epoch.stop.get_token());
-      Result<sampler::MiniBatch> batch = source_.Next(deadline);
-      if (!batch.ok()) {
-        if (batch.status().code() != StatusCode::kOutOfRange) epoch.ready.Push(std::move(batch).status());
-        break;
-      }
-      Result<T> collated = collate_(*std::move(batch), Deadline::After(call_timeout_).OrStop(epoch.stop.get_token()));
-      const bool failed = !collated.ok();
-      if (!epoch.ready.Push(std::move(collated)) || failed) break;
+  // Returns the next mini-batch, collated; nullopt after the last one.
+  Result<std::optional<T>> Prepare(const std::stop_token& stop) {
+    Result<sampler::MiniBatch> batch = source_.Next(Deadline::After(call_timeout_).OrStop(stop));
+    if (!batch.ok()) {
+      if (batch.status().code() == StatusCode::kOutOfRange) return std::optional<T>();
+      return std::move(batch).status();
     }
-    epoch.ready.Close();
+    ASSIGN_OR_RETURN(T collated, collate_(*std::move(batch), Deadline::After(call_timeout_).OrStop(stop)));
+    return std::optional<T>(std::move(collated));
   }
 
   void Stop() {
-    Cancel();
-    if (collator_.joinable()) collator_.join();
+    if (const std::shared_ptr<Epoch> current = Current(); current != nullptr) current->Stop();
   }
 
   const pid_t process_ = getpid();
@@ -138,7 +116,6 @@ class CollatedBatches {
   const Collate collate_;
   Mutex mutex_;
   std::shared_ptr<Epoch> epoch_ ABSL_GUARDED_BY(mutex_);  // null before StartEpoch, and after one that failed
-  std::jthread collator_;                                 // last; Stop joins it
 };
 
 }  // namespace espalier::client

@@ -70,49 +70,46 @@ BatchPrefetcher::BatchPrefetcher(sampler::MiniBatchSource& source, const NodeDat
       epoch_(options.first_epoch),
       step_(options.first_step),
       cache_metrics_(options.cache.metrics),
-      ready_(options.batches_ahead),
-      error_(OutOfRange("no mini-batch is left")),
-      thread_([this] { FetchAll(); }) {}
-
-BatchPrefetcher::~BatchPrefetcher() {
-  ready_.Close();
-  {
-    MutexLock lock(&mutex_);
-    is_closing_ = true;
-    source_.Cancel();  // the thread may be waiting for a mini-batch that is no longer needed
-  }
-  thread_.join();
+      end_(OutOfRange("no mini-batch is left")),
+      prefetcher_({.items_ahead = options.batches_ahead,
+                   .is_large = [limit = options.large_batch_bytes](
+                                   const BatchTensors& batch) { return CountBytes(batch.features) > limit; },
+                   .make = [this](const std::stop_token& stop) { return Fetch(stop); },
+                   .cancel =
+                       [this] {
+                         MutexLock lock(&mutex_);
+                         source_.Cancel();  // the thread may be waiting for a mini-batch that is no longer needed
+                       }}) {
+  prefetcher_.Start();
 }
 
-void BatchPrefetcher::FetchAll() {
-  while (!ready_.IsClosed()) {
-    if (is_large_) ready_.AwaitEmpty();
-    SampleAhead();
-    if (ready_.IsClosed()) break;  // of mini-batches that wait, no rows are needed
-    if (waiting_.empty()) {
-      if (!sampled_->ok()) ready_.Push(*sampled_);
-      break;
-    }
-    Sampled sampled = std::move(waiting_.front());
-    waiting_.pop_front();
-    waiting_bytes_ -= sampled.bytes;
-    const std::string name = NameOfStep(sampled.batch.epoch, sampled.batch.step);
-    Result<BatchTensors> batch = FetchRows(std::move(sampled));
-    if (!batch.ok()) {
-      ready_.Push(std::move(batch).status().While("mini-batch of " + name));
-      break;
-    }
-    is_large_ = CountBytes(batch->features) > options_.large_batch_bytes;
-    if (!ready_.Push(std::move(batch))) break;
-  }
-  ready_.Close();
+Result<std::optional<BatchTensors>> BatchPrefetcher::Fetch(const std::stop_token& stop) {
+  Result<std::optional<BatchTensors>> batch = FetchNext(stop);
+  if (!batch.ok()) end_ = batch.status();
+  return batch;
 }
 
-void BatchPrefetcher::SampleAhead() {
+Result<std::optional<BatchTensors>> BatchPrefetcher::FetchNext(const std::stop_token& stop) {
+  SampleAhead(stop);
+  if (stop.stop_requested()) return std::optional<BatchTensors>();  // of mini-batches that wait, no rows are needed
+  if (waiting_.empty()) {
+    RETURN_IF_ERROR(*sampled_);
+    return std::optional<BatchTensors>();
+  }
+  Sampled sampled = std::move(waiting_.front());
+  waiting_.pop_front();
+  waiting_bytes_ -= sampled.bytes;
+  const std::string name = NameOfStep(sampled.batch.epoch, sampled.batch.step);
+  Result<BatchTensors> batch = FetchRows(std::move(sampled));
+  if (!batch.ok()) return std::move(batch).status().While("mini-batch of " + name);
+  return std::optional<BatchTensors>(*std::move(batch));
+}
+
+void BatchPrefetcher::SampleAhead(const std::stop_token& stop) {
   if (options_.cache.rows != nullptr)
     most_waiting_ = std::min<size_t>(most_waiting_ + 1, size_t{options_.cache.steps} + 1);
   while (!sampled_.has_value() && HasRoomForSample()) {
-    Result<std::optional<Sampled>> sampled = Sample();
+    Result<std::optional<Sampled>> sampled = Sample(stop);
     if (!sampled.ok()) {
       sampled_ = std::move(sampled).status();
     } else if (!sampled->has_value()) {
@@ -132,7 +129,7 @@ bool BatchPrefetcher::HasRoomForSample() const {
          options_.cache.rows->HasRoomForStep();
 }
 
-Result<std::optional<BatchPrefetcher::Sampled>> BatchPrefetcher::Sample() {
+Result<std::optional<BatchPrefetcher::Sampled>> BatchPrefetcher::Sample(const std::stop_token& stop) {
   while (step_ >= options_.steps_per_epoch) {
     if (epoch_ >= options_.first_epoch + options_.num_epochs) return std::optional<Sampled>();
     ++epoch_;
@@ -143,7 +140,7 @@ Result<std::optional<BatchPrefetcher::Sampled>> BatchPrefetcher::Sample() {
   if (epoch_ >= options_.first_epoch + options_.num_epochs) return std::optional<Sampled>();
   if (!has_started_) {
     MutexLock lock(&mutex_);
-    if (is_closing_) return std::optional<Sampled>();
+    if (stop.stop_requested()) return std::optional<Sampled>();
     RETURN_IF_ERROR(source_.StartEpoch(epoch_, step_));
     has_started_ = true;
   }
@@ -194,18 +191,11 @@ Result<BatchTensors> BatchPrefetcher::FetchRows(Sampled sampled) {
 }
 
 Result<BatchTensors> BatchPrefetcher::Next(Deadline deadline) {
-  std::optional<Result<BatchTensors>> batch = ready_.PopBefore(deadline);
-  if (!batch.has_value()) {
-    if (!ready_.IsClosed()) return DeadlineExceeded("waiting for a mini-batch");
-    return error_;
-  }
-  if (!batch->ok()) {
-    error_ = batch->status();
-    return error_;
-  }
+  ASSIGN_OR_RETURN(std::optional<BatchTensors> batch, prefetcher_.Next(deadline));
+  if (!batch.has_value()) return end_;
   // Recorded when it is used, not when it is fetched: a run that stops early leaves fetched mini-batches unused.
   if (options_.audit != nullptr) {
-    RETURN_IF_ERROR(options_.audit->Record((*batch)->batch, ToSpans((*batch)->original_ids)));
+    RETURN_IF_ERROR(options_.audit->Record(batch->batch, ToSpans(batch->original_ids)));
   }
   return *std::move(batch);
 }

@@ -4,14 +4,13 @@
 #pragma once
 
 #include <deque>
-#include <memory>
 #include <optional>
-#include <thread>
+#include <stop_token>
 
-#include "services/base/bounded_queue.h"
 #include "services/base/mutex.h"
 #include "services/sampler/batches/audit.h"
 #include "services/sampler/batches/mini_batch_source.h"
+#include "services/sampler/batches/prefetcher.h"
 #include "services/sampler/row_cache/scheduled_row_cache.h"
 #include "services/trainer/data/batch_tensors.h"
 #include "services/trainer/data/feature_cache_metrics.h"
@@ -45,8 +44,7 @@ class BatchPrefetcher {
  public:
   // `source` and `data` outlive this. Fetching starts immediately.
   BatchPrefetcher(sampler::MiniBatchSource& source, const NodeData& data, const PrefetchOptions& options);
-  // Cancels sampling. If rows are being gathered, waits until that ends, at most data_timeout.
-  ~BatchPrefetcher();
+  // The destructor cancels sampling. If rows are being gathered, it waits until that ends, at most data_timeout.
 
   // Returns the next mini-batch; all epochs follow each other in order. OutOfRange after the last one. DeadlineExceeded
   // if none is ready in time. After an error of fetching, returns the same error again. Appends the mini-batch to the
@@ -61,12 +59,14 @@ class BatchPrefetcher {
     Deadline deadline;  // for its rows if there is no cache
   };
 
-  void FetchAll();
-  // Samples until as many mini-batches wait as the cache needs in advance, or one mini-batch without a cache.
-  void SampleAhead();
+  // Makes the next item of prefetcher_. Keeps its error in end_.
+  Result<std::optional<BatchTensors>> Fetch(const std::stop_token& stop);
+  Result<std::optional<BatchTensors>> FetchNext(const std::stop_token& stop);
+  // Samples until the mini-batches that the cache is to know wait, or one if there is no cache.
+  void SampleAhead(const std::stop_token& stop);
   bool HasRoomForSample() const;
-  // Returns the next mini-batch; nullopt after the last one or when the prefetcher closes.
-  Result<std::optional<Sampled>> Sample();
+  // Returns the next mini-batch; nullopt after the last one or when a stop is requested.
+  Result<std::optional<Sampled>> Sample(const std::stop_token& stop);
   Result<Sampled> SampleOne();
   Result<BatchTensors> FetchRows(Sampled sampled);
 
@@ -74,7 +74,7 @@ class BatchPrefetcher {
   const PrefetchOptions options_;
   const NodeData data_;  // reads from the cache if there is one
 
-  // Used by thread_ only.
+  // Used by the prefetcher's thread only.
   uint32_t epoch_;                 // of the next mini-batch to sample
   uint32_t step_;                  // of the next mini-batch to sample
   bool has_started_ = false;       // whether the source has started epoch_
@@ -83,13 +83,9 @@ class BatchPrefetcher {
   size_t most_waiting_ = 0;        // with a cache, grows to its window; without one, one waits at a time
   std::optional<Status> sampled_;  // set when no further mini-batch follows waiting_: OK, or the error of sampling
   FeatureCacheMetrics cache_metrics_;
-  bool is_large_ = false;  // whether the last fetched batch is large
-
-  BoundedQueue<Result<BatchTensors>> ready_;
-  Status error_;  // returned by Next when the queue is closed; used by the consumer only
-  Mutex mutex_;   // orders StartEpoch and the destructor's Cancel, because StartEpoch would undo an earlier Cancel
-  bool is_closing_ ABSL_GUARDED_BY(mutex_) = false;
-  std::thread thread_;
+  Status end_;   // of the last mini-batch's successor; written by the thread before the prefetcher's queue closes
+  Mutex mutex_;  // orders StartEpoch and Cancel, because StartEpoch would undo an earlier Cancel
+  sampler::Prefetcher<BatchTensors> prefetcher_;  // last: uses the other members
 };
 
 }  // namespace espalier::trainer

@@ -1,0 +1,102 @@
+// Prepares mini-batches on a background thread, ahead of the thread that takes them: for the data loaders of programs
+// (client/loaders) and for the built-in trainer (trainer/data), which differ in how one item is made.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <stop_token>
+#include <thread>
+#include <utility>
+
+#include "services/base/bounded_queue.h"
+#include "services/base/clock.h"
+#include "services/base/status.h"
+#include "services/base/wait_ended.h"
+
+namespace espalier::sampler {
+
+// Queue of items of type T for one consumer thread; any thread may call Cancel.
+template <class T>
+class Prefetcher {
+ public:
+  struct Options {
+    size_t items_ahead = 2;  // at least 1: queued, besides the one being made
+    // If the last item is large, the next one is made when none is queued. Called on the background thread; empty: no
+    // item is large.
+    std::function<bool(const T&)> is_large = {};
+    // Makes the next item; nullopt after the last one. Called on the background thread. It may return early when a stop
+    // is requested, because its result is then discarded.
+    std::function<Result<std::optional<T>>(const std::stop_token&)> make;
+    // Ends a wait of `make` early. Called by Cancel after the stop is requested, possibly more than once.
+    std::function<void()> cancel = [] {};
+  };
+
+  explicit Prefetcher(Options options) : options_(std::move(options)), ready_(options_.items_ahead) {}
+  // Stops, unless Start was not called or Stop was.
+  ~Prefetcher() {
+    if (thread_.joinable()) Stop();
+  }
+  Prefetcher(const Prefetcher&) = delete;
+  Prefetcher& operator=(const Prefetcher&) = delete;
+
+  // Starts the background thread. Call it once.
+  void Start() {
+    thread_ = std::thread([this] { Fill(); });
+  }
+
+  // Blocks until the next item is ready and returns it, in the order in which they are made. Returns nullopt after the
+  // last one, and in calls after one that has returned an error of `make`. Cancelled after Cancel. DeadlineExceeded, or
+  // Cancelled if the deadline's stop was requested: the caller may request the item again.
+  Result<std::optional<T>> Next(const Deadline& deadline) {
+    std::optional<Result<T>> item = ready_.PopBefore(deadline);
+    if (is_cancelled()) return Cancelled("the epoch was cancelled");
+    if (!item) {
+      const bool has_ended = ready_.IsClosed() && ready_.Size() == 0;
+      if (has_ended) return std::optional<T>();
+      return WaitEnded(deadline, "the next batch was not ready in time");
+    }
+    if (!item->ok()) return std::move(*item).status();
+    return std::optional<T>(*std::move(*item));
+  }
+
+  // Ends the work early: a pending Next in another thread and all later calls return Cancelled. Does not wait for the
+  // background thread.
+  void Cancel() {
+    stop_.request_stop();
+    ready_.Close();
+    options_.cancel();
+  }
+  bool is_cancelled() const { return stop_.stop_requested(); }
+
+  // Cancels, and waits until `make` returns. Owned by the consumer thread.
+  void Stop() {
+    Cancel();
+    if (thread_.joinable()) thread_.join();
+  }
+
+ private:
+  // Body of the background thread: fills the queue until the last item, an error or Cancel.
+  void Fill() {
+    bool is_large = false;
+    for (;;) {
+      if (is_large) ready_.AwaitEmpty();
+      if (is_cancelled()) break;
+      Result<std::optional<T>> made = options_.make(stop_.get_token());
+      if (!made.ok()) {
+        ready_.Push(std::move(made).status());
+        break;
+      }
+      if (!made->has_value()) break;
+      is_large = options_.is_large && options_.is_large(**made);
+      if (!ready_.Push(**std::move(made))) break;
+    }
+    ready_.Close();
+  }
+
+  const Options options_;
+  std::stop_source stop_;
+  BoundedQueue<Result<T>> ready_;
+  std::thread thread_;  // last; Stop joins it
+};
+
+}  // namespace espalier::sampler
