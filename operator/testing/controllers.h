@@ -1,11 +1,15 @@
-// The controllers that FakeCluster::Step runs.
+// The controllers that FakeCluster::Step runs. What the Job and StatefulSet controllers decide is in
+// operator/kube/testing/workload_controllers.h; here it is carried out on an API server's objects.
 #pragma once
 
 #include <functional>
 #include <map>
+#include <set>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "operator/kube/testing/workload_controllers.h"
 #include "operator/testing/fake_cluster.h"
 
 namespace espalier::ctl::cluster {
@@ -13,23 +17,38 @@ namespace espalier::ctl::cluster {
 using Pods = std::vector<std::reference_wrapper<const kube::Json>>;
 using PodsByOwner = std::map<std::string, Pods>;  // by the uid of the controller
 
-// Supports Indexed Jobs with backoffLimit 0 and without podFailurePolicy and podReplacementPolicy. The first pod that
-// fails or is being deleted sets FailureTarget; the Job has failed when all its pods have ended.
+// The label of a StatefulSet's pod with its ordinal.
+inline constexpr const char* kOrdinalLabel = "apps.kubernetes.io/pod-index";
+
+// Returns the number in a label of a pod; 0 without the label.
+int64_t NumberLabel(const kube::Json& pod, const char* name);
+
+// Pods as values, for the decisions of controllers.
+class ParsedPods {
+ public:
+  // `index_label` has a pod's index. `counted` has the uids of pods that the Job controller has counted.
+  ParsedPods(const Pods& pods, const char* index_label, const std::set<std::string>& counted);
+
+  std::span<const kube::testing::WorkloadPod> views() const { return views_; }
+
+ private:
+  std::vector<kube::Pod> pods_;
+  std::vector<kube::testing::WorkloadPod> views_;  // references pods_
+};
+
 class JobController {
  public:
   explicit JobController(FakeCluster& cluster) : cluster_(cluster) {}
-  void Sync(const kube::Json& job, const Pods& pods);
+  void Sync(const kube::Json& object, const Pods& pods);
 
  private:
-  void MakeMissing(const kube::Json& job, const Pods& pods);
   FakeCluster& cluster_;
 };
 
-// Supports podManagementPolicy Parallel and updateStrategy OnDelete.
 class StatefulSetController {
  public:
   explicit StatefulSetController(FakeCluster& cluster) : cluster_(cluster) {}
-  void Sync(const kube::Json& set, const Pods& pods);
+  void Sync(const kube::Json& object, const Pods& pods);
 
  private:
   FakeCluster& cluster_;

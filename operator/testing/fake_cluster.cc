@@ -31,14 +31,25 @@ PodEnd Partitioned() {
   return {0, telemetry::TerminationJson(words), "Completed"};
 }
 
-bool IsOwnedBy(const Json& object, const std::string& uid) {
-  for (const Json& owner : kube::ListAt(object, {"metadata", "ownerReferences"})) {
-    if (kube::BoolAt(owner, {"controller"}) && kube::StringAt(owner, {"uid"}) == uid) return true;
-  }
-  return false;
+bool IsGoing(const Json& object) { return kube::Find(object, {"metadata", "deletionTimestamp"}) != nullptr; }
+
+int64_t NumberLabel(const Json& pod, const char* name) {
+  const std::string text = kube::StringAt(pod, {"metadata", "labels", name});
+  return text.empty() ? 0 : std::stoll(text);
 }
 
-bool IsTerminating(const Json& object) { return kube::Find(object, {"metadata", "deletionTimestamp"}) != nullptr; }
+ParsedPods::ParsedPods(const Pods& pods, const char* index_label, const std::set<std::string>& counted) {
+  for (const Json& object : pods) {
+    Result<kube::Pod> pod = kube::ParsePod(object);
+    ESPALIER_CHECK(pod.ok()) << pod.status().ToString();
+    pods_.push_back(*std::move(pod));
+  }
+  for (size_t i = 0; i < pods.size(); ++i) {
+    views_.push_back({.pod = &pods_[i],
+                      .index = NumberLabel(pods[i], index_label),
+                      .is_counted = counted.contains(pods_[i].meta.uid)});
+  }
+}
 
 FakeCluster::FakeCluster(client::FakeApiServer& server, WallClock now, int num_nodes)
     : server_(server), now_(std::move(now)), transport_(server.Connect("kube-controller-manager")) {
@@ -64,7 +75,9 @@ void FakeCluster::EvictFromFailedNodes() {
                                          {"reason", "DeletionByTaintManager"},
                                          {"message", "Taint manager: deleting due to NoExecute taint"}}});
     SetStatus(kube::kPods, pod, status);
-    Delete(kube::kPods, pod);
+    const Result<kube::ObjectMeta> meta = kube::ParseObjectMeta(pod);
+    ESPALIER_CHECK(meta.ok()) << meta.status().ToString();
+    DeletePod(*meta);
   }
 }
 
@@ -89,13 +102,11 @@ int FakeCluster::Step() {
   return changes_;
 }
 
-void FakeCluster::Delete(const kube::Resource& resource, const Json& object) {
+void FakeCluster::DeletePod(const kube::ObjectMeta& pod) {
   kube::DeleteOptions options;
-  options.uid = kube::StringAt(object, {"metadata", "uid"});
-  const kube::ObjectKey key{kube::StringAt(object, {"metadata", "namespace"}),
-                            kube::StringAt(object, {"metadata", "name"})};
+  options.uid = pod.uid;
   const auto answer =
-      transport_->Send(kube::DeleteRequest(resource, key, options), Deadline::After(std::chrono::seconds(10)));
+      transport_->Send(kube::DeleteRequest(kube::kPods, pod.key, options), Deadline::After(std::chrono::seconds(10)));
   ESPALIER_CHECK(answer.ok()) << answer.status().ToString();
   ++changes_;
 }

@@ -80,7 +80,7 @@ class FakeCluster {
   friend class Kubelet;
 
   using Json = kube::Json;
-  void Delete(const kube::Resource& resource, const Json& object);  // by the API, with the grace period
+  void DeletePod(const kube::ObjectMeta& pod);  // by the API, with the grace period
   void MakePod(const Json& controller, const kube::Resource& resource, const std::string& name, Json extra_labels,
                const std::string& hostname);
   void ReportFailedCreate(const Json& controller, const kube::Resource& resource);
@@ -97,14 +97,13 @@ class FakeCluster {
   std::set<std::string> held_back_;
   std::vector<std::string> nodes_;
   std::set<std::string> failed_nodes_;
+  std::set<std::string> counted_pods_;  // uids of pods that the Job controller has counted
   int64_t num_pods_made_ = 0;
   int64_t num_scheduled_ = 0;
   int changes_ = 0;                                                           // of the current step
   client::FakeApiServer::KnownObjects known_pods_, known_jobs_, known_sets_;  // caches of parsed objects
 };
 
-// Helpers of the controllers.
-bool IsOwnedBy(const kube::Json& object, const std::string& uid);
-bool IsTerminating(const kube::Json& object);  // has a deletionTimestamp
+bool IsGoing(const kube::Json& object);  // has a deletionTimestamp
 
 }  // namespace espalier::ctl::cluster

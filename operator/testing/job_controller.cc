@@ -1,7 +1,9 @@
-#include <set>
+#include <algorithm>
 
+#include "operator/kube/testing/workload_controllers.h"
 #include "operator/resources/labels.h"
 #include "operator/testing/controllers.h"
+#include "services/base/check.h"
 
 namespace espalier::ctl::cluster {
 namespace {
@@ -9,20 +11,9 @@ namespace {
 using kube::Json;
 
 constexpr const char* kIndex = resources::kCompletionIndexLabel;
+constexpr const char* kFailureMessage = "Job has reached the specified backoff limit";
 
-std::string PhaseOf(const Json& pod) { return kube::StringAt(pod, {"status", "phase"}); }
-bool HasEnded(const Json& pod) { return PhaseOf(pod) == "Succeeded" || PhaseOf(pod) == "Failed"; }
-
-bool HasCondition(const Json& object, const std::string& type) {
-  for (const Json& condition : kube::ListAt(object, {"status", "conditions"})) {
-    if (kube::StringAt(condition, {"type"}) == type && kube::StringAt(condition, {"status"}) == "True") return true;
-  }
-  return false;
-}
-
-bool IsReady(const Json& pod) { return HasCondition(pod, "Ready") && !IsTerminating(pod); }
-
-Json Condition(const std::string& type, const std::string& reason, const std::string& message, kube::WallTime now) {
+Json TrueCondition(const std::string& type, const std::string& reason, const std::string& message, kube::WallTime now) {
   return {{"type", type},
           {"status", "True"},
           {"reason", reason},
@@ -30,70 +21,47 @@ Json Condition(const std::string& type, const std::string& reason, const std::st
           {"lastTransitionTime", kube::FormatTime(now)}};
 }
 
-}  // namespace
-
-void JobController::Sync(const Json& job, const Pods& pods) {
-  if (IsTerminating(job) || HasCondition(job, "Complete") || HasCondition(job, "Failed")) return;
-  const kube::WallTime now = cluster_.now_();
-  Json status = job.value("status", Json::object());
+// Returns the status of the Job `object`, which was `before`, as the controller decided.
+Json MakeStatus(const Json& object, const kube::Job& before, const kube::Job& after, kube::WallTime now) {
+  Json status = object.value("status", Json::object());
+  if (!status.contains("startTime")) status["startTime"] = kube::FormatTime(now);
+  status["active"] = after.active;
+  status["ready"] = after.ready;
+  status["succeeded"] = after.succeeded;
+  status["failed"] = after.failed;
   Json conditions = kube::ListAt(status, {"conditions"});
-  if (!conditions.is_array()) conditions = Json::array();
-  const int64_t completions = kube::IntegerAt(job, {"spec", "completions"}).value_or(1);
-  const bool suspended = kube::BoolAt(job, {"spec", "suspend"});
-
-  int64_t active = 0, ready = 0, failed = 0;
-  std::set<std::string> done;
-  for (const Json& pod : pods) {
-    if (PhaseOf(pod) == "Succeeded") done.insert(kube::StringAt(pod, {"metadata", "labels", kIndex}));
-    const bool counts_as_failed =
-        PhaseOf(pod) == "Failed" || (IsTerminating(pod) && !suspended && PhaseOf(pod) != "Succeeded");
-    if (counts_as_failed) ++failed;
-    if (!HasEnded(pod) && !IsTerminating(pod)) ++active;
-    if (IsReady(pod) && !HasEnded(pod)) ++ready;
+  if (after.failure_target && !before.failure_target) {
+    conditions.push_back(TrueCondition("FailureTarget", after.failure_reason, kFailureMessage, now));
   }
-  bool failing = HasCondition(job, "FailureTarget");
-  if (failed > 0 && !failing) {
-    conditions.push_back(
-        Condition("FailureTarget", "BackoffLimitExceeded", "Job has reached the specified backoff limit", now));
-    failing = true;
-  }
-  if (failing || suspended) {
-    for (const Json& pod : pods) {
-      if (!HasEnded(pod) && !IsTerminating(pod)) cluster_.Delete(kube::kPods, pod);
-    }
-  }
-  bool all_have_ended = true;
-  for (const Json& pod : pods) all_have_ended = all_have_ended && HasEnded(pod);
-  if (failing && all_have_ended) {
-    conditions.push_back(
-        Condition("Failed", "BackoffLimitExceeded", "Job has reached the specified backoff limit", now));
-  } else if (!failing && static_cast<int64_t>(done.size()) == completions) {
-    conditions.push_back(Condition("SuccessCriteriaMet", "CompletionsReached", "all indexes have succeeded", now));
-    conditions.push_back(Condition("Complete", "CompletionsReached", "all indexes have succeeded", now));
+  if (after.has_failed) conditions.push_back(TrueCondition("Failed", after.failure_reason, kFailureMessage, now));
+  if (after.complete) {
+    const std::string all_done = "all indexes have succeeded";
+    conditions.push_back(TrueCondition("SuccessCriteriaMet", "CompletionsReached", all_done, now));
+    conditions.push_back(TrueCondition("Complete", "CompletionsReached", all_done, now));
     status["completionTime"] = kube::FormatTime(now);
   }
-  if (!status.contains("startTime")) status["startTime"] = kube::FormatTime(now);
-  status["active"] = active;
-  status["ready"] = ready;
-  status["succeeded"] = done.size();
-  status["failed"] = failed;
-  if (!conditions.empty()) status["conditions"] = conditions;
-  cluster_.SetStatus(kube::kJobs, job, status);
-  if (!failing && !suspended) MakeMissing(job, pods);
+  if (!conditions.empty()) status["conditions"] = std::move(conditions);
+  return status;
 }
 
-void JobController::MakeMissing(const Json& job, const Pods& pods) {
-  std::set<std::string> there;
-  for (const Json& pod : pods) there.insert(kube::StringAt(pod, {"metadata", "labels", kIndex}));
-  const std::string name = kube::StringAt(job, {"metadata", "name"});
-  const int64_t completions = kube::IntegerAt(job, {"spec", "completions"}).value_or(1);
-  for (int64_t i = 0; i < completions; ++i) {
-    const std::string index = std::to_string(i);
-    if (there.count(index) > 0) continue;
-    if (!cluster_.pod_refusal_.empty()) return cluster_.ReportFailedCreate(job, kube::kJobs);
-    const std::string suffix = std::to_string(++cluster_.num_pods_made_);
-    cluster_.MakePod(job, kube::kJobs, name + "-" + index + "-" + suffix,
-                     {{kIndex, index}, {"batch.kubernetes.io/job-name", name}}, name + "-" + index);
+}  // namespace
+
+void JobController::Sync(const Json& object, const Pods& pods) {
+  Result<kube::Job> job = kube::ParseJob(object);
+  ESPALIER_CHECK(job.ok()) << job.status().ToString();
+  if (IsGoing(object) || job->complete || job->has_failed) return;
+  job->completions = std::max<int64_t>(1, job->completions);  // the API server's default
+  const kube::WallTime now = cluster_.now_();
+  const ParsedPods parsed(pods, kIndex, cluster_.counted_pods_);
+  const kube::testing::JobDecision decision = kube::testing::DecideJob(*job, parsed.views(), now);
+  for (const kube::Pod* pod : decision.counted) cluster_.counted_pods_.insert(pod->meta.uid);
+  for (const kube::Pod* pod : decision.deletions) cluster_.DeletePod(pod->meta);
+  cluster_.SetStatus(kube::kJobs, object, MakeStatus(object, *job, decision.job, now));
+  for (const int64_t index : decision.missing) {
+    if (!cluster_.pod_refusal_.empty()) return cluster_.ReportFailedCreate(object, kube::kJobs);
+    const std::string hostname = job->meta.key.name + "-" + std::to_string(index);
+    cluster_.MakePod(object, kube::kJobs, hostname + "-" + std::to_string(++cluster_.num_pods_made_),
+                     {{kIndex, std::to_string(index)}, {"batch.kubernetes.io/job-name", job->meta.key.name}}, hostname);
   }
 }
 

@@ -14,11 +14,6 @@ using kube::Json;
 
 std::string Label(const Json& pod, const char* name) { return kube::StringAt(pod, {"metadata", "labels", name}); }
 
-int64_t NumberLabel(const Json& pod, const char* name) {
-  const std::string text = Label(pod, name);
-  return text.empty() ? 0 : std::stoll(text);
-}
-
 std::string PodIp(int64_t number) {
   return "10." + std::to_string(number / 65536 % 256) + "." + std::to_string(number / 256 % 256) + "." +
          std::to_string(number % 256);
@@ -69,7 +64,7 @@ RunningPod ViewOf(const Json& pod) {
   view.job = Label(pod, resources::kJobLabel);
   view.role = Label(pod, resources::kComponentLabel);
   view.node = kube::StringAt(pod, {"spec", "nodeName"});
-  view.index = NumberLabel(pod, resources::kCompletionIndexLabel) + NumberLabel(pod, "apps.kubernetes.io/pod-index");
+  view.index = NumberLabel(pod, resources::kCompletionIndexLabel) + NumberLabel(pod, kOrdinalLabel);
   view.incarnation = NumberLabel(pod, resources::kIncarnationLabel);
   view.attempt = NumberLabel(pod, resources::kAttemptLabel);
   for (const Json& container : kube::ListAt(pod, {"status", "containerStatuses"})) {

@@ -22,6 +22,7 @@
 #include <utility>
 #include <vector>
 
+#include "operator/kube/testing/workload_controllers.h"
 #include "operator/plan/plan.h"
 
 namespace espalier::ctl::plan::testing {
@@ -165,6 +166,7 @@ class SimulatedCluster {
   bool IsLost(const std::string& node) const;
   bool IsOurs(const kube::ObjectMeta& meta) const { return plan::IsOurs(meta, training_); }
   std::vector<SimulatedPod*> PodsOfUid(const std::string& uid);
+  static std::vector<kube::testing::WorkloadPod> ViewPods(const std::vector<SimulatedPod*>& pods);
   void Changed() { ++changes_; }
 
   api::DistTraining training_;

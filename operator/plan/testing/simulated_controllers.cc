@@ -1,7 +1,8 @@
-// The controllers of simulated_cluster.h: each Run... method makes one pass over its objects.
-
+// The controllers of simulated_cluster.h: each Run... method makes one pass over its objects. What the Job and
+// StatefulSet controllers decide is in operator/kube/testing/workload_controllers.h.
 #include <algorithm>
 
+#include "operator/kube/testing/workload_controllers.h"
 #include "operator/plan/testing/simulated_cluster.h"
 #include "operator/resources/labels.h"
 
@@ -9,8 +10,11 @@ namespace espalier::ctl::plan::testing {
 namespace {
 
 using kube::PodPhase;
+using kube::testing::HasEnded;
 
-bool HasEnded(const kube::Pod& pod) { return pod.phase == PodPhase::kSucceeded || pod.phase == PodPhase::kFailed; }
+bool Contains(const std::vector<const kube::Pod*>& pods, const kube::Pod& pod) {
+  return std::find(pods.begin(), pods.end(), &pod) != pods.end();
+}
 
 }  // namespace
 
@@ -50,6 +54,14 @@ std::vector<SimulatedCluster::SimulatedPod*> SimulatedCluster::PodsOfUid(const s
   return found;
 }
 
+std::vector<kube::testing::WorkloadPod> SimulatedCluster::ViewPods(const std::vector<SimulatedPod*>& pods) {
+  std::vector<kube::testing::WorkloadPod> views;
+  for (const SimulatedPod* pod : pods) {
+    views.push_back({.pod = &pod->pod, .index = pod->index, .is_counted = pod->counted});
+  }
+  return views;
+}
+
 void SimulatedCluster::RunJobController() {
   for (auto& [name, job] : jobs_) {
     if (IsOurs(job.meta)) SyncJob(&job);
@@ -59,47 +71,17 @@ void SimulatedCluster::RunJobController() {
 void SimulatedCluster::SyncJob(kube::Job* job) {
   const kube::Job before = *job;
   const std::vector<SimulatedPod*> pods = PodsOfUid(job->meta.uid);
-  for (SimulatedPod* pod : pods) {
-    if (job->suspended && !HasEnded(pod->pod)) {  // not a failure
-      pod->counted = true;
-      RequestDeletion(pod);
-    }
-    const bool failed = pod->pod.phase == PodPhase::kFailed || pod->pod.meta.deletion_requested_at;
-    if (pod->counted || (!failed && pod->pod.phase != PodPhase::kSucceeded)) continue;
-    pod->counted = true;
-    ++(pod->pod.phase == PodPhase::kSucceeded ? job->succeeded : job->failed);
-    Changed();
-  }
-  job->active = std::count_if(pods.begin(), pods.end(), [](const auto* pod) { return !HasEnded(pod->pod); });
-  job->ready = std::count_if(pods.begin(), pods.end(), [](const auto* pod) { return pod->pod.ready; });
-  if (job->meta.deletion_requested_at || job->complete || job->has_failed) {
-    if (*job != before) Changed();
-    return;
-  }
-  if (job->failed > 0) {
-    const bool asked_before = std::all_of(pods.begin(), pods.end(), [](const SimulatedPod* pod) {
-      return HasEnded(pod->pod) || pod->pod.meta.deletion_requested_at;
-    });
-    for (SimulatedPod* pod : pods) {
-      if (!HasEnded(pod->pod)) RequestDeletion(pod);
-    }
-    if (asked_before) {
-      job->failure_target = true;
-      job->failure_reason = "BackoffLimitExceeded";
-      job->has_failed = job->active == 0;
-    }
-  } else if (job->succeeded >= job->completions) {
-    job->complete = true;
-    job->completed_at = std::chrono::floor<std::chrono::seconds>(now_);
-  } else if (creation_error_.empty() && !job->suspended) {
-    for (int64_t index = 0; index < job->completions; ++index) {
-      const bool there = std::any_of(pods.begin(), pods.end(), [&](const auto* pod) { return pod->index == index; });
-      if (!there) {
-        MakePod(job->meta, kube::kJobs, job->meta.key.name + "-" + std::to_string(index) + "-" + NewUid(), index);
-      }
-    }
-  }
+  const kube::testing::JobDecision decision = kube::testing::DecideJob(*job, ViewPods(pods), now_);
+  *job = decision.job;
   if (*job != before) Changed();
+  for (SimulatedPod* pod : pods) {
+    pod->counted = pod->counted || Contains(decision.counted, pod->pod);
+    if (Contains(decision.deletions, pod->pod)) AskToDelete(pod);
+  }
+  if (!creation_error_.empty()) return;
+  for (const int64_t index : decision.missing) {
+    MakePod(job->meta, kube::kJobs, job->meta.key.name + "-" + std::to_string(index) + "-" + NewUid(), index);
+  }
 }
 
 void SimulatedCluster::RunStatefulSetController() {
@@ -110,19 +92,18 @@ void SimulatedCluster::RunStatefulSetController() {
 
 void SimulatedCluster::SyncSet(kube::StatefulSet* set) {
   const kube::StatefulSet before = *set;
-  if (!set->meta.deletion_requested_at) {
-    for (int64_t ordinal = 0; ordinal < set->wanted && creation_error_.empty(); ++ordinal) {
-      const std::string name = set->meta.key.name + "-" + std::to_string(ordinal);
-      if (pods_.count(name) == 0) MakePod(set->meta, kube::kStatefulSets, name, ordinal);
-    }
-    for (SimulatedPod* pod : PodsOfUid(set->meta.uid)) {
-      if (pod->index >= set->wanted) RequestDeletion(pod);
-    }
-  }
   const std::vector<SimulatedPod*> pods = PodsOfUid(set->meta.uid);
-  set->observed_generation = set->meta.generation;
-  set->current = static_cast<int64_t>(pods.size());
-  set->ready = std::count_if(pods.begin(), pods.end(), [](const auto* pod) { return pod->pod.ready; });
+  const kube::testing::StatefulSetDecision decision = kube::testing::DecideStatefulSet(*set, ViewPods(pods));
+  *set = decision.set;
+  for (SimulatedPod* pod : pods) {
+    if (Contains(decision.deletions, pod->pod)) AskToDelete(pod);
+  }
+  for (const int64_t ordinal : decision.missing) {
+    const std::string name = set->meta.key.name + "-" + std::to_string(ordinal);
+    if (!creation_error_.empty() || pods_.contains(name)) continue;  // another controller's pod may have the name
+    MakePod(set->meta, kube::kStatefulSets, name, ordinal);
+    ++set->current;
+  }
   if (*set != before) Changed();
 }
 
