@@ -13,6 +13,7 @@
 #include "espalier/graph/v1/graph.pb.h"
 #include "services/client/remote/call_window.h"
 #include "services/client/remote/edge_row_pieces.h"
+#include "services/client/remote/place_rows.h"
 #include "services/client/remote/sample_pieces.h"
 #include "services/messages/seed_messages.h"
 #include "services/messages/wire_ids.h"
@@ -29,20 +30,6 @@ constexpr const char* kSeedsOfStep = "/espalier.graph.v1.GraphStore/SeedsOfStep"
 constexpr const char* kLookUp = "/espalier.graph.v1.GraphStore/LookUp";
 constexpr const char* kInDegrees = "/espalier.graph.v1.GraphStore/InDegrees";
 constexpr const char* kFindEdges = "/espalier.graph.v1.GraphStore/FindEdges";
-
-// Copies the rows of one piece from the message to their places.
-Status ScatterRows(const grpc::ByteBuffer& reply, const sampler::RowSink& sink, std::span<const uint32_t> positions) {
-  ASSIGN_OR_RETURN(rpc::FrameReader reader, rpc::FrameReader::Open(reply));
-  graph::v1::GatherRowsResponse header;
-  RETURN_IF_ERROR(reader.ReadHeader(&header));
-  if (reader.remaining() != positions.size() * sink.row_bytes) {
-    return InvalidArgument("the server's reply has " + std::to_string(reader.remaining()) +
-                           " bytes of rows, expected " + std::to_string(positions.size()) + " rows of " +
-                           std::to_string(sink.row_bytes));
-  }
-  for (const uint32_t position : positions) reader.CopyBytes(sink.out + position * sink.row_bytes, sink.row_bytes);
-  return Status();
-}
 
 // Sends a request in one call and calls `done` with the single tensor of the response, as check(tensor) returns it.
 template <class Response, class Check>
@@ -209,7 +196,8 @@ void RemotePartition::GatherRows(NodeTypeId type, const std::string& column, std
     return rpc::EncodeFrame(header, std::span(&ids, 1));
   };
   question.take_reply = [sink, rows_per_call, length_of](size_t piece, const grpc::ByteBuffer& reply) {
-    return ScatterRows(reply, sink, sink.positions.subspan(piece * rows_per_call, length_of(piece)));
+    return PlaceRows<graph::v1::GatherRowsResponse>(reply, sink,
+                                                    sink.positions.subspan(piece * rows_per_call, length_of(piece)));
   };
   RequestInPieces(readers_, std::move(question), options_.calls_in_flight, deadline, std::move(done));
 }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "services/client/remote/call_window.h"
+#include "services/client/remote/place_rows.h"
 #include "services/client/remote/tensor_messages.h"
 #include "services/messages/wire_ids.h"
 #include "services/rpc/call.h"

@@ -1,0 +1,30 @@
+// Rows of a server's reply, copied to where the caller wants them.
+#pragma once
+
+#include <grpcpp/support/byte_buffer.h>
+
+#include <span>
+#include <string>
+
+#include "services/rpc/frame.h"
+#include "services/sampler/access/row_sink.h"
+
+namespace espalier::client {
+
+// Copies the rows of one piece from a frame with header Response to `positions` of the sink. InvalidArgument: the frame
+// has another number of bytes.
+template <class Response>
+Status PlaceRows(const grpc::ByteBuffer& reply, const sampler::RowSink& sink, std::span<const uint32_t> positions) {
+  ASSIGN_OR_RETURN(rpc::FrameReader reader, rpc::FrameReader::Open(reply));
+  Response header;
+  RETURN_IF_ERROR(reader.ReadHeader(&header));
+  if (reader.remaining() != positions.size() * sink.row_bytes) {
+    return InvalidArgument("the server's reply has " + std::to_string(reader.remaining()) +
+                           " bytes of rows, expected " + std::to_string(positions.size()) + " rows of " +
+                           std::to_string(sink.row_bytes));
+  }
+  for (const uint32_t position : positions) reader.CopyBytes(sink.out + position * sink.row_bytes, sink.row_bytes);
+  return Status();
+}
+
+}  // namespace espalier::client
