@@ -1,9 +1,5 @@
 #include "services/client/testing/written_partitions.h"
 
-#include <stdlib.h>
-
-#include <filesystem>
-
 #include "services/format/partition/partition_files.h"
 #include "services/shard/testing/test_graph.h"
 #include "services/storage/open_store.h"
@@ -40,17 +36,6 @@ void Describe(const graph::Partition& partition, format::Manifest* manifest) {
 }
 
 }  // namespace
-
-TemporaryFolder::TemporaryFolder() {
-  std::string pattern = (std::filesystem::temp_directory_path() / "espalier-partitions-XXXXXX").string();
-  ESPALIER_CHECK(mkdtemp(pattern.data()) != nullptr);
-  path_ = pattern;
-}
-
-TemporaryFolder::~TemporaryFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
 
 std::string WritePartitions(const graph::SourceGraph& source, uint32_t num_partitions, const std::string& folder,
                             const std::string& key) {
