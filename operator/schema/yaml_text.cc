@@ -32,7 +32,7 @@ std::string Quoted(const std::string& text) {
   return quoted + "'";
 }
 
-std::string TextOf(const std::string& text) { return IsPlain(text) ? text : Quoted(text); }
+std::string QuoteIfNeeded(const std::string& text) { return IsPlain(text) ? text : Quoted(text); }
 
 bool IsBlock(const Json& value) { return value.is_structured() && !value.empty(); }
 
@@ -40,7 +40,7 @@ void Append(const Json& value, size_t indent, std::string* yaml);
 
 // Appends a scalar after "key:" or "-".
 void AppendScalar(const Json& value, std::string* yaml) {
-  *yaml += ' ' + (value.is_string() ? TextOf(value.get<std::string>()) : value.dump()) + '\n';
+  *yaml += ' ' + (value.is_string() ? QuoteIfNeeded(value.get<std::string>()) : value.dump()) + '\n';
 }
 
 void AppendList(const Json& list, size_t indent, std::string* yaml) {
@@ -58,7 +58,7 @@ void AppendList(const Json& list, size_t indent, std::string* yaml) {
 
 void AppendMap(const Json& map, size_t indent, std::string* yaml) {
   for (const auto& [key, value] : map.items()) {
-    *yaml += std::string(indent, ' ') + TextOf(key) + ':';
+    *yaml += std::string(indent, ' ') + QuoteIfNeeded(key) + ':';
     if (!IsBlock(value)) {
       AppendScalar(value, yaml);
       continue;

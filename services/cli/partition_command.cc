@@ -1,6 +1,6 @@
 // espalier partition: partitions a graph, with the same pipeline as espalier-partitioner.
 //
-// The flags are converted to the job document's graph section (GraphOf) and checked by the same rules
+// The flags are converted to the job document's graph section (ToGraph) and checked by the same rules
 // (CheckPartitions), so a flag has the same effect as its field. Existing partitions with the same key are
 // reused. After a signal the pipeline has kStopGrace to remove its incomplete files; then the process ends.
 #include <optional>
@@ -93,7 +93,7 @@ E Parsed(const std::string& name) {
   return value;
 }
 
-job::Graph GraphOf(const PartitionFlags& flags) {
+job::Graph ToGraph(const PartitionFlags& flags) {
   job::Graph graph;
   graph.source = {flags.source.path, Parsed<job::GraphFormat>(flags.source.format)};
   graph.time_column = flags.time_column;
@@ -118,7 +118,7 @@ Status CheckFlags(const PartitionFlags& flags) {
   if ((flags.algorithm == "External") != !flags.assignment.empty()) {
     return InvalidArgument("--algorithm External and --assignment must be given together");
   }
-  for (const auto& [field, what] : job::CheckPartitions(GraphOf(flags).partitions)) {
+  for (const auto& [field, what] : job::CheckPartitions(ToGraph(flags).partitions)) {
     return InvalidArgument("--" + field + ": " + what);
   }
   return {};
@@ -152,7 +152,7 @@ Outcome Partition(PartitionFlags flags) {
     return shown.emplace(progress, std::string(phase)).meter();
   };
   const Result<partitioner::PartitionOutcome> outcome =
-      partitioner::PartitionGraph(GraphOf(flags), flags.seed, flags.output, /*progress=*/nullptr, flags.pipeline);
+      partitioner::PartitionGraph(ToGraph(flags), flags.seed, flags.output, /*progress=*/nullptr, flags.pipeline);
   shown.reset();
   if (!outcome.ok()) {
     return FailAt(flags.source.path, outcome.status(), access->open_store);
