@@ -31,7 +31,7 @@ PodEnd Partitioned() {
   return {0, telemetry::TerminationJson(words), "Completed"};
 }
 
-bool IsGoing(const Json& object) { return kube::Find(object, {"metadata", "deletionTimestamp"}) != nullptr; }
+bool IsTerminating(const Json& object) { return kube::Find(object, {"metadata", "deletionTimestamp"}) != nullptr; }
 
 int64_t NumberLabel(const Json& pod, const char* name) {
   const std::string text = kube::StringAt(pod, {"metadata", "labels", name});

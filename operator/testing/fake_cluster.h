@@ -104,6 +104,6 @@ class FakeCluster {
   client::FakeApiServer::KnownObjects known_pods_, known_jobs_, known_sets_;  // caches of parsed objects
 };
 
-bool IsGoing(const kube::Json& object);  // has a deletionTimestamp
+bool IsTerminating(const kube::Json& object);  // has a deletionTimestamp
 
 }  // namespace espalier::ctl::cluster

@@ -49,7 +49,7 @@ Json MakeStatus(const Json& object, const kube::Job& before, const kube::Job& af
 void JobController::Sync(const Json& object, const Pods& pods) {
   Result<kube::Job> job = kube::ParseJob(object);
   ESPALIER_CHECK(job.ok()) << job.status().ToString();
-  if (IsGoing(object) || job->complete || job->has_failed) return;
+  if (IsTerminating(object) || job->complete || job->has_failed) return;
   job->completions = std::max<int64_t>(1, job->completions);  // the API server's default
   const kube::WallTime now = cluster_.now_();
   const ParsedPods parsed(pods, kIndex, cluster_.counted_pods_);

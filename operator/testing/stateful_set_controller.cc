@@ -7,7 +7,7 @@ namespace espalier::ctl::cluster {
 using kube::Json;
 
 void StatefulSetController::Sync(const Json& object, const Pods& pods) {
-  if (IsGoing(object)) return;
+  if (IsTerminating(object)) return;
   const Result<kube::StatefulSet> set = kube::ParseStatefulSet(object);
   ESPALIER_CHECK(set.ok()) << set.status().ToString();
   const ParsedPods parsed(pods, kOrdinalLabel, cluster_.counted_pods_);

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "services/base/environment.h"
+#include "services/base/format_number.h"
 #include "services/cli/command.h"
 #include "services/format/checkpoint/checkpoint_catalog.h"
 #include "services/storage/open_store.h"
@@ -76,9 +77,7 @@ Result<std::vector<CheckpointListing>> ReadListings(const Place& place) {
 
 std::string MetricText(const format::CheckpointMetric& metric) {
   if (!metric.value.has_value()) return "";
-  char text[32];
-  std::snprintf(text, sizeof(text), "%.4g", *metric.value);
-  return "  " + metric.name + " " + text;
+  return "  " + metric.name + " " + FormatSignificant(*metric.value, 4);
 }
 
 std::string FormatLine(const CheckpointListing& listing) {

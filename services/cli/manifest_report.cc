@@ -2,24 +2,17 @@
 // the graph files plus that of the out-degree columns.
 #include "services/cli/manifest_report.h"
 
-#include <array>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 
+#include "services/base/format_number.h"
 #include "services/graph/out_degree_column.h"
 
 namespace espalier::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-std::string Fixed(double value, int decimals) {
-  std::array<char, 48> text{};
-  std::snprintf(text.data(), text.size(), "%.*f", decimals, value);
-  return text.data();
-}
 
 std::string ColumnsText(const std::vector<format::ColumnEntry>& columns) {
   std::string text;
@@ -71,7 +64,7 @@ std::optional<double> StructureBytesPerEdge(const format::Manifest& manifest) {
 std::string StructureText(const format::Manifest& manifest) {
   const std::optional<double> per_edge = StructureBytesPerEdge(manifest);
   return "  structure without columns: " + std::to_string(StructureBytes(manifest)) + " bytes" +
-         (per_edge.has_value() ? ", " + Fixed(*per_edge, 2) + " an edge" : "") + "\n";
+         (per_edge.has_value() ? ", " + FormatFixed(*per_edge, 2) + " an edge" : "") + "\n";
 }
 
 // Returns the range of global ids of each partition, " [0, 1354) [1354, 2708)", for at most 16 partitions.
@@ -114,16 +107,16 @@ std::string ManifestAsText(const format::Manifest& manifest, const std::string& 
             std::to_string(split.test) + " test" + (split.held_out.has_value() ? ", held out" : "") + "\n";
   }
   const format::Quality& quality = manifest.quality;
-  text += "  cut " + Fixed(100 * quality.cut_ratio, 2) + " % of the edges (" + std::to_string(quality.cut_edges) +
-          "), replication " + Fixed(quality.replication, 3) + "\n  largest partition / average:";
-  for (const auto& [constraint, balance] : quality.balance) text += " " + constraint + " " + Fixed(balance, 3);
+  text += "  cut " + FormatFixed(100 * quality.cut_ratio, 2) + " % of the edges (" + std::to_string(quality.cut_edges) +
+          "), replication " + FormatFixed(quality.replication, 3) + "\n  largest partition / average:";
+  for (const auto& [constraint, balance] : quality.balance) text += " " + constraint + " " + FormatFixed(balance, 3);
   text += "\n";
   for (size_t p = 0; p < manifest.partitions.size(); ++p) {
     text +=
         "  partition " + std::to_string(p) + ": " + std::to_string(manifest.partitions[p].size_bytes()) + " bytes\n";
   }
   text += StructureText(manifest);
-  return text + "  made in " + Fixed(manifest.partition_seconds, 1) + " s with at most " +
+  return text + "  made in " + FormatFixed(manifest.partition_seconds, 1) + " s with at most " +
          std::to_string(manifest.peak_memory_bytes >> 20) + " MiB\n";
 }
 

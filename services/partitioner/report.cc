@@ -1,18 +1,10 @@
 #include "services/partitioner/report.h"
 
-#include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "services/base/format_number.h"
+
 namespace espalier::partitioner {
-namespace {
-
-std::string Fixed(double value, int decimals) {
-  char text[64];
-  std::snprintf(text, sizeof(text), "%.*f", decimals, value);
-  return text;
-}
-
-}  // namespace
 
 std::string ReportAsJson(const PartitionOutcome& outcome) {
   const format::Manifest& manifest = outcome.manifest;
@@ -41,14 +33,14 @@ std::string ReportAsText(const PartitionOutcome& outcome) {
                      std::to_string(manifest.book.num_edges()) + " edges in " +
                      std::to_string(manifest.book.num_partitions()) + " partitions by " + manifest.algorithm +
                      (outcome.reused ? " (was there already)" : "") + "\n";
-  text += "  cut          " + Fixed(100 * manifest.quality.cut_ratio, 2) + " % of the edges (" +
+  text += "  cut          " + FormatFixed(100 * manifest.quality.cut_ratio, 2) + " % of the edges (" +
           std::to_string(manifest.quality.cut_edges) + ")\n";
-  text += "  replication  " + Fixed(manifest.quality.replication, 3) + "\n";
+  text += "  replication  " + FormatFixed(manifest.quality.replication, 3) + "\n";
   for (const auto& [constraint, balance] : manifest.quality.balance) {
-    text += "  balance      " + Fixed(balance, 3) + " " + constraint + "\n";
+    text += "  balance      " + FormatFixed(balance, 3) + " " + constraint + "\n";
   }
-  text += "  made in      " + Fixed(manifest.partition_seconds, 1) + " s, " +
-          Fixed(static_cast<double>(manifest.peak_memory_bytes) / (1 << 20), 0) + " MiB at most\n";
+  text += "  made in      " + FormatFixed(manifest.partition_seconds, 1) + " s, " +
+          FormatFixed(static_cast<double>(manifest.peak_memory_bytes) / (1 << 20), 0) + " MiB at most\n";
   for (const std::string& warning : manifest.warnings) text += "  warning      " + warning + "\n";
   return text + "  at           " + outcome.uri + "\n";
 }

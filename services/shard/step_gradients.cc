@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <utility>
+
+#include "services/base/format_number.h"
 
 namespace espalier::shard {
 namespace {
@@ -18,11 +19,8 @@ uint64_t SizeBytes(const sampler::GradientPiece& piece) {
 // bit.
 bool IsTheSameRate(double a, double b) { return std::abs(a - b) <= 1e-12 * std::max(std::abs(a), std::abs(b)); }
 
-std::string Exact(double value) {
-  char digits[32];
-  std::snprintf(digits, sizeof(digits), "%.17g", value);
-  return digits;
-}
+// Returns text that reads back as the same number.
+std::string Exact(double value) { return FormatSignificant(value, 17); }
 
 }  // namespace
 

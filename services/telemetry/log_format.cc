@@ -7,6 +7,8 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 
+#include "services/base/format_number.h"
+
 namespace espalier::telemetry {
 namespace {
 
@@ -33,11 +35,7 @@ std::string TimeText(const BrokenDownTime& time, const char* pattern) {
   return {text.data(), length};
 }
 
-std::string DoubleText(double value) {
-  std::array<char, 32> text{};
-  const int length = std::snprintf(text.data(), text.size(), "%.6g", value);
-  return {text.data(), static_cast<size_t>(length)};
-}
+std::string DoubleText(double value) { return FormatSignificant(value, 6); }
 
 nlohmann::ordered_json ToJson(const FieldValue& field) {
   return std::visit(

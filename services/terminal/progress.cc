@@ -11,6 +11,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "services/base/format_number.h"
+
 namespace espalier::terminal {
 namespace {
 
@@ -20,13 +22,11 @@ constexpr int kBarWidth = 30;
 constexpr milliseconds kRedraw{100};
 constexpr milliseconds kBetweenLines{5000};
 
-std::string Formatted(const char* format, double value, const char* suffix) {
-  std::array<char, 48> text{};
-  std::snprintf(text.data(), text.size(), format, value);
-  return std::string(text.data()) + suffix;
+// Three characters wide, so that the line does not move.
+std::string PercentText(double fraction) {
+  const std::string number = FormatFixed(100 * std::clamp(fraction, 0.0, 1.0), 0);
+  return std::string(std::max<size_t>(3, number.size()) - number.size(), ' ') + number + " %";
 }
-
-std::string PercentText(double fraction) { return Formatted("%3.0f", 100 * std::clamp(fraction, 0.0, 1.0), " %"); }
 
 }  // namespace
 
@@ -47,7 +47,7 @@ std::string BarText(double fraction, int width) {
 }
 
 std::string DurationText(double seconds) {
-  if (seconds < 9.95) return Formatted("%.1f", std::max(0.0, seconds), " s");
+  if (seconds < 9.95) return FormatFixed(std::max(0.0, seconds), 1) + " s";
   const auto whole = static_cast<int64_t>(std::llround(seconds));
   if (whole < 60) return std::to_string(whole) + " s";
   if (whole < 3600) return std::to_string(whole / 60) + " min " + std::to_string(whole % 60) + " s";
@@ -61,7 +61,7 @@ std::string CountText(double count) {
     count /= 1000;
     ++suffix;
   }
-  return Formatted(suffix == 0 ? "%.0f" : "%.1f", count, kSuffixes[suffix]);
+  return FormatFixed(count, suffix == 0 ? 0 : 1) + kSuffixes[suffix];
 }
 
 std::string BytesText(uint64_t bytes) { return CountText(static_cast<double>(bytes)) + (bytes < 1000 ? " B" : "B"); }

@@ -1,4 +1,4 @@
-// A transport that adds faults of HTTP to an API server: random faults with a seed (BadDay), or a fault at a moment
+// A transport that adds faults of HTTP to an API server: random faults with a seed (FaultOptions), or a fault at a moment
 // that the test chooses. It also counts writes.
 #pragma once
 

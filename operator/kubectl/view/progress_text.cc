@@ -1,23 +1,16 @@
 #include "operator/kubectl/view/progress_text.h"
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
 
 #include "operator/kubectl/text/printable.h"
 #include "operator/kubectl/view/age.h"
+#include "services/base/format_number.h"
 #include "services/terminal/progress.h"
 
 namespace espalier::ctl::view {
 namespace {
 
 constexpr int kBarWidth = 30;
-
-std::string Formatted(const char* format, double value) {
-  std::array<char, 48> text{};
-  std::snprintf(text.data(), text.size(), format, value);
-  return text.data();
-}
 
 std::optional<int64_t> FindEpochs(const api::DistTraining& training) {
   const bool says = training.spec && !training.spec->job.program;  // a user's program counts its own epochs
@@ -54,7 +47,7 @@ bool IsBetweenSteps(const api::Progress& progress) {
   return !progress.phase.empty() && progress.phase != api::kTrainingPhase;
 }
 
-std::string PercentText(double percent) { return Formatted("%.1f %%", percent); }
+std::string PercentText(double percent) { return FormatFixed(percent, 1) + " %"; }
 
 std::string ProgressText(const api::DistTraining& training, WithBar with_bar, std::optional<double> epochs_per_minute,
                          kube::WallTime now) {
@@ -70,7 +63,7 @@ std::string ProgressText(const api::DistTraining& training, WithBar with_bar, st
   if (progress->eta_seconds && *progress->eta_seconds > 0) {
     text += "  " + terminal::DurationText(static_cast<double>(*progress->eta_seconds)) + " left";
   }
-  if (epochs_per_minute && !is_between_steps) text += "  " + Formatted("%.3g", *epochs_per_minute) + " epochs/min";
+  if (epochs_per_minute && !is_between_steps) text += "  " + FormatSignificant(*epochs_per_minute, 3) + " epochs/min";
   // The client that wrote status.progress did not set lastUpdated.
   if (progress->last_updated == kube::WallTime()) return text;
   return text + "  (" + AgeText(progress->last_updated, now) + " ago)";
@@ -79,7 +72,7 @@ std::string ProgressText(const api::DistTraining& training, WithBar with_bar, st
 std::string MetricsText(const api::Progress& progress) {
   std::string text;
   for (const auto& [name, value] : progress.metrics) {
-    text += (text.empty() ? "" : "  ") + name + " " + Formatted("%.4g", value);
+    text += (text.empty() ? "" : "  ") + name + " " + FormatSignificant(value, 4);
   }
   return text;
 }

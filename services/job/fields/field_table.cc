@@ -4,8 +4,8 @@
 #include "services/job/fields/field_table.h"
 
 #include <cmath>
-#include <sstream>
 
+#include "services/base/format_number.h"
 #include "services/job/dist_training.h"
 
 namespace espalier::job {
@@ -346,12 +346,6 @@ std::vector<FieldSpec> MakeTable() {
   return table;
 }
 
-std::string NumberText(double value) {
-  std::ostringstream text;
-  text << value;
-  return text.str();
-}
-
 std::string FormatChoices(const std::vector<std::string>& values) {
   std::string text;
   for (const std::string& value : values) text += (text.empty() ? "" : " | ") + value;
@@ -359,8 +353,8 @@ std::string FormatChoices(const std::vector<std::string>& values) {
 }
 
 std::string ExpectedNumber(const FieldSpec& field) {
-  return std::string("a number ") + (field.above_minimum ? "above " : "from ") + NumberText(field.minimum) +
-         (field.below_maximum ? " to below " : " to ") + NumberText(field.maximum);
+  return std::string("a number ") + (field.above_minimum ? "above " : "from ") + FormatSignificant(field.minimum, 6) +
+         (field.below_maximum ? " to below " : " to ") + FormatSignificant(field.maximum, 6);
 }
 
 std::string ExpectedOne(const FieldSpec& field) {

@@ -1,11 +1,10 @@
 #include "services/runner/run/training_view.h"
 
-#include <array>
 #include <cmath>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "services/base/format_number.h"
 #include "services/terminal/progress.h"
 
 namespace espalier::run {
@@ -15,17 +14,11 @@ namespace {
 constexpr std::pair<const char*, const char*> kPhases[] = {
     {"Training", "training"}, {"Evaluating", "evaluating"}, {"Embedding", "embedding"}, {"Writing", "writing"}};
 
-std::string NumberText(double value) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.4g", value);
-  return text.data();
-}
-
 // "loss 0.51  validationAccuracy 0.78"
 std::string MetricsText(const nlohmann::ordered_json& metrics) {
   std::string text;
   for (const auto& [name, value] : metrics.items()) {
-    if (value.is_number()) text += "  " + name + " " + NumberText(value.get<double>());
+    if (value.is_number()) text += "  " + name + " " + FormatSignificant(value.get<double>(), 4);
   }
   return text;
 }

@@ -6,12 +6,12 @@
 
 #include <torch/script.h>
 
-#include <cstdio>
 #include <map>
 #include <memory>
 #include <sstream>
 #include <vector>
 
+#include "services/base/format_number.h"
 #include "services/trainer/model/parameters.h"
 #include "services/trainer/model/script_model.h"
 
@@ -61,8 +61,7 @@ std::string AttentionText(const ModelOptions& options, const std::string& layer,
   const std::string heads = std::to_string(is_last ? model.output_heads : model.heads);
   const std::string columns = std::to_string(is_last ? options.num_outputs : model.hidden_size / model.heads);
   const std::string by_head = ", " + heads + ", " + columns + "])";
-  char slope[32];
-  std::snprintf(slope, sizeof(slope), "%.17g", model.negative_slope);
+  const std::string slope = FormatSignificant(model.negative_slope, 17);
   std::string text =
       "    rows = torch.cat([self.rows_of(indptr), torch.arange(S)])\n"
       "    sources = torch.cat([indices, torch.arange(S)])\n";

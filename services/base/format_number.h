@@ -1,0 +1,16 @@
+// Numbers as text for messages, reports and documents. Independent of the locale.
+#pragma once
+
+#include <string>
+
+namespace espalier {
+
+// Returns the number rounded to `decimals` digits after the point: FormatFixed(2.5, 2) is "2.50". NaN and infinities
+// are "nan", "inf" and "-inf".
+std::string FormatFixed(double value, int decimals);
+
+// Returns the number rounded to `digits` significant digits, without trailing zeros, with an exponent if it is shorter:
+// FormatSignificant(0.52134567, 4) is "0.5213", of 1e9 it is "1e+09". With 17 digits it reads back as the same number.
+std::string FormatSignificant(double value, int digits);
+
+}  // namespace espalier
