@@ -82,7 +82,9 @@ class AdminServer::Impl {
  private:
   struct Connection {
     int descriptor = -1;
+    std::unique_ptr<AdminChannel> channel;
     Deadline deadline;
+    short poll_events = POLLIN;
     std::string received;
     std::string to_send;  // not empty once the response is complete
     size_t sent = 0;
@@ -92,12 +94,14 @@ class AdminServer::Impl {
 
   void Run();
   void Accept();
-  void RejectConnection();
+  void Begin(int descriptor);
+  void TurnAway();
   void Reserve() { reserve_ = open("/dev/null", O_RDONLY | O_CLOEXEC); }
   void Release() {
     if (reserve_ >= 0) close(std::exchange(reserve_, -1));
   }
   void Receive(Connection& connection);
+  void TakeRequest(Connection& connection);
   void Respond(Connection& connection, const HttpResponse& response);
   void Send(Connection& connection);
   bool HasBeenReady();
@@ -136,8 +140,7 @@ void AdminServer::Impl::Run() {
     const bool accepts = accepts_again_.HasPassed();
     polled.assign({{wake_[0], POLLIN, 0}, {accepts ? socket_.descriptor : -1, POLLIN, 0}});
     for (const Connection& connection : connections_) {
-      const short events = connection.to_send.empty() ? POLLIN : POLLOUT;
-      polled.push_back({connection.descriptor, events, 0});
+      polled.push_back({connection.descriptor, connection.poll_events, 0});
     }
     if (poll(polled.data(), polled.size(), PollMilliseconds(accepts)) < 0 && errno != EINTR) return;
     if (polled[0].revents != 0 && !TakeWakeUp()) return;
@@ -170,7 +173,7 @@ void AdminServer::Impl::Accept() {
   const int descriptor = accept4(socket_.descriptor, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
   if (descriptor >= 0) {
     if (connections_.size() >= options_.max_connections) DropOldest();
-    connections_.push_back({descriptor, Deadline::After(options_.connection_deadline), {}, {}, 0, false});
+    Begin(descriptor);
   } else if (errno == EMFILE || errno == ENFILE) {
     // Frees the descriptor of the oldest connection for the next one. Without connections, rejects the new one.
     connections_.empty() ? RejectConnection() : DropOldest();
@@ -180,7 +183,19 @@ void AdminServer::Impl::Accept() {
   connections_.remove_if([](const Connection& connection) { return connection.done; });
 }
 
-void AdminServer::Impl::RejectConnection() {
+void AdminServer::Impl::Begin(int descriptor) {
+  std::unique_ptr<AdminChannel> channel = options_.open_channel(descriptor);
+  if (channel == nullptr) {
+    dropped_.Add();
+    close(descriptor);
+    return;
+  }
+  connections_.push_back({.descriptor = descriptor,
+                          .channel = std::move(channel),
+                          .deadline = Deadline::After(options_.connection_deadline)});
+}
+
+void AdminServer::Impl::TurnAway() {
   Release();
   const int descriptor = accept4(socket_.descriptor, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
   if (descriptor >= 0) {
@@ -192,20 +207,29 @@ void AdminServer::Impl::RejectConnection() {
   Reserve();
 }
 
+// Reads until the request is complete, because an encrypted channel may hold bytes that poll() does not see.
 void AdminServer::Impl::Receive(Connection& connection) {
-  std::array<char, 4096> buffer;
-  const ssize_t count = recv(connection.descriptor, buffer.data(), buffer.size(), 0);
-  if (count < 0 && WouldBlock(errno)) return;
-  if (count <= 0) return Drop(connection);
-  if (connection.awaits_ready) return;  // its request is complete
-  connection.received.append(buffer.data(), static_cast<size_t>(count));
-
-  if (connection.received.size() > options_.max_request_bytes) {
-    return Respond(connection, {431, "text/plain; charset=utf-8", "request too large\n"});
+  while (!connection.done && connection.to_send.empty()) {
+    std::array<char, 4096> buffer;
+    const Transfer transfer = connection.channel->Receive(buffer);
+    if (transfer.state == Transfer::State::kFinished) return Drop(connection);
+    if (transfer.state == Transfer::State::kWaits) {
+      connection.poll_events = transfer.poll_events;
+      return;
+    }
+    if (connection.awaits_ready) return;  // its request is complete
+    connection.received.append(buffer.data(), transfer.count);
+    if (connection.received.size() > options_.max_request_bytes) {
+      return Respond(connection, {.status = 431, .body = "request too large\n"});
+    }
+    if (HasWholeHead(connection.received)) return TakeRequest(connection);
   }
-  if (!HasWholeHead(connection.received)) return;
+}
+
+void AdminServer::Impl::TakeRequest(Connection& connection) {
   const std::optional<HttpRequest> request = ParseRequest(connection.received);
-  const bool may_wait = request && request->method == "GET" && request->path == "/readyz" && request->query == "wait";
+  const bool may_wait = options_.paths != AdminPaths::kMetrics && request && request->method == "GET" &&
+                        request->path == "/readyz" && request->query == "wait";
   const auto num_waiting = std::count_if(connections_.begin(), connections_.end(),
                                          [](const Connection& other) { return other.awaits_ready; });
   if (may_wait && num_waiting < kMaxWaiting && !HasBeenReady()) {
@@ -236,12 +260,13 @@ void AdminServer::Impl::Respond(Connection& connection, const HttpResponse& resp
 }
 
 void AdminServer::Impl::Send(Connection& connection) {
-  const ssize_t count = send(connection.descriptor, connection.to_send.data() + connection.sent,
-                             connection.to_send.size() - connection.sent, MSG_NOSIGNAL);
-  if (count < 0 && WouldBlock(errno)) return;
-  if (count < 0) return Drop(connection);
-  connection.sent += static_cast<size_t>(count);
+  const Transfer transfer = connection.channel->Send(std::string_view(connection.to_send).substr(connection.sent));
+  connection.poll_events = transfer.state == Transfer::State::kWaits ? transfer.poll_events : POLLOUT;
+  if (transfer.state == Transfer::State::kWaits) return;
+  if (transfer.state == Transfer::State::kFinished) return Drop(connection);
+  connection.sent += transfer.count;
   if (connection.sent < connection.to_send.size()) return;
+  connection.channel->Finish();
   // Unread bytes of the request would make close() reset the connection, which could discard the response.
   shutdown(connection.descriptor, SHUT_WR);
   std::array<char, 4096> rest;
@@ -267,31 +292,41 @@ void AdminServer::Impl::DropOldest() {
 }
 
 HttpResponse AdminServer::Impl::Answer(const std::optional<HttpRequest>& request) {
-  if (!request.has_value()) return {400, "text/plain; charset=utf-8", "not an HTTP request\n"};
+  if (!request.has_value()) return {.status = 400, .body = "not an HTTP request\n"};
   if (request->method != "GET" && request->method != "HEAD") {
-    return {405, "text/plain; charset=utf-8", "only GET and HEAD\n"};
+    return {.status = 405, .body = "only GET and HEAD\n"};
+  }
+  if (options_.guard) {
+    if (std::optional<HttpResponse> refusal = options_.guard(*request)) return *std::move(refusal);
   }
   return AnswerPath(request->path);
 }
 
 HttpResponse AdminServer::Impl::AnswerPath(const std::string& path) {
-  if (path == "/livez") {
+  const bool serves_metrics = options_.paths != AdminPaths::kAllButMetrics;
+  const bool serves_others = options_.paths != AdminPaths::kMetrics;
+  if (serves_others && path == "/livez") {
     MutexLock lock(&provider_mutex_);
     const std::string trouble = liveness_check_ ? liveness_check_() : std::string();
     if (trouble.empty()) return {.body = "ok\n"};
     return {.status = 503, .body = trouble + "\n"};
   }
-  if (path == "/readyz") {
+  if (serves_others && path == "/readyz") {
     MutexLock lock(&mutex_);
     if (unready_reason_.empty()) return {.body = "ok\n"};
     return {.status = 503, .body = unready_reason_ + "\n"};
   }
-  if (path == "/metrics") return {200, "text/plain; version=0.0.4; charset=utf-8", registry_.Serialize()};
-  if (path == "/status") {
-    MutexLock lock(&provider_mutex_);
-    return {200, "application/json", (status_provider_ ? status_provider_() : std::string("{}")) + "\n"};
+  if (serves_metrics && path == "/metrics") {
+    return {.content_type = "text/plain; version=0.0.4; charset=utf-8", .body = registry_.Serialize()};
   }
-  return {.status = 404, .body = "try /metrics /livez /readyz /status\n"};
+  if (serves_others && path == "/status") {
+    MutexLock lock(&provider_mutex_);
+    return {.content_type = "application/json",
+            .body = (status_provider_ ? status_provider_() : std::string("{}")) + "\n"};
+  }
+  return {.status = 404,
+          .body = std::string("try") + (serves_metrics ? " /metrics" : "") +
+                  (serves_others ? " /livez /readyz /status" : "") + "\n"};
 }
 
 Result<std::unique_ptr<AdminServer>> AdminServer::Start(const AdminServerOptions& options, MetricRegistry& registry) {

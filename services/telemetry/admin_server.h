@@ -10,19 +10,29 @@
 // deadline after its first byte. A slow or half-open peer therefore occupies a slot for seconds and never blocks the
 // port: when all slots are in use, the oldest connection is dropped. Up to eight requests for /readyz?wait keep their
 // slots for start_wait.
-// Limitations: there is no TLS and no authentication. Bind to loopback or restrict access with a network policy. Status
-// providers and the liveness check run on the server's thread and must not block.
+// Limitations: by default there is no TLS and no authentication. Bind to loopback or restrict access with a network
+// policy; or serve /metrics on a server of its own, with `open_channel` and `guard`. Status providers and the liveness
+// check run on the server's thread and must not block.
 #pragma once
 
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "services/base/status.h"
+#include "services/telemetry/admin_channel.h"
+#include "services/telemetry/http_request.h"
 #include "services/telemetry/metrics.h"
 
 namespace espalier::telemetry {
+
+enum class AdminPaths {
+  kAll,
+  kAllButMetrics,  // /metrics is served elsewhere
+  kMetrics,        // nothing else
+};
 
 struct AdminServerOptions {
   std::string listen_address = "127.0.0.1:0";  // host:port or [v6]:port; port 0 picks a free one
@@ -30,14 +40,19 @@ struct AdminServerOptions {
   std::chrono::milliseconds start_wait{600'000};
   size_t max_request_bytes = 8192;
   size_t max_connections = 32;
+  AdminPaths paths = AdminPaths::kAll;
+  ChannelFactory open_channel = MakePlainChannel;
+  // Returns the response that refuses a request, or nullopt if the request is to be answered. Null: every request is
+  // answered. Runs on the server's thread: while it blocks, the server answers no other request.
+  std::function<std::optional<HttpResponse>(const HttpRequest&)> guard = nullptr;
 };
 
 // Thread-safe.
 class AdminServer {
  public:
   // Starts a server, which runs until it is destroyed. It is not ready ("starting") at first. `registry` must outlive
-  // the server, whose own metrics (espalier_admin_*) are added to it. InvalidArgument for an invalid address;
-  // Unavailable for a port that is in use.
+  // the server, whose own metrics (espalier_admin_*) are added to it; several servers share them. InvalidArgument for
+  // an invalid address; Unavailable for a port that is in use.
   static Result<std::unique_ptr<AdminServer>> Start(const AdminServerOptions& options, MetricRegistry& registry);
   ~AdminServer();
   AdminServer(const AdminServer&) = delete;

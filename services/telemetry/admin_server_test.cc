@@ -118,6 +118,39 @@ TEST(AdminServerTest, AnswersHeadWithoutABody) {
   EXPECT_THAT(answer, EndsWith("\r\n\r\n"));
 }
 
+TEST(AdminServerTest, ServesOnlyTheGivenPaths) {
+  TestServer metrics({.paths = AdminPaths::kMetrics});
+  EXPECT_THAT(metrics.Get("/metrics"), StartsWith("HTTP/1.1 200 "));
+  for (const char* path : {"/livez", "/readyz", "/readyz?wait", "/status"}) {
+    EXPECT_THAT(metrics.Get(path), AllOf(StartsWith("HTTP/1.1 404 "), EndsWith("\r\n\r\ntry /metrics\n"))) << path;
+  }
+  TestServer others({.paths = AdminPaths::kAllButMetrics});
+  EXPECT_THAT(others.Get("/metrics"),
+              AllOf(StartsWith("HTTP/1.1 404 "), EndsWith("\r\n\r\ntry /livez /readyz /status\n")));
+  EXPECT_THAT(others.Get("/livez"), StartsWith("HTTP/1.1 200 "));
+}
+
+TEST(AdminServerTest, AGuardRefusesRequests) {
+  TestServer test({.guard = [](const HttpRequest& request) -> std::optional<HttpResponse> {
+    if (request.authorization == "Bearer good token") return std::nullopt;
+    return HttpResponse{.status = 401, .body = "[" + request.authorization + "]\n", .challenge = "Bearer"};
+  }});
+
+  EXPECT_THAT(test.Get("/metrics"), AllOf(StartsWith("HTTP/1.1 401 Unauthorized\r\n"),
+                                          HasSubstr("\r\nWWW-Authenticate: Bearer\r\n"), EndsWith("[]\n")));
+  EXPECT_THAT(test.SendBytes("GET /metrics HTTP/1.1\r\nHost: x\r\naUTHORIZATION: \tBearer good token \r\n\r\n"),
+              StartsWith("HTTP/1.1 200 "));
+  EXPECT_THAT(test.SendBytes("GET /metrics HTTP/1.1\nAuthorization: first\nAuthorization: Bearer good token\n\n"),
+              EndsWith("[first]\n"));
+  EXPECT_THAT(test.SendBytes("GET /metrics HTTP/1.1\r\nX-Authorization: Bearer good token\r\n\r\n"), EndsWith("[]\n"));
+}
+
+TEST(AdminServerTest, ClosesAConnectionWithoutAChannel) {
+  TestServer test({.open_channel = [](int) { return nullptr; }});
+  EXPECT_THAT(test.Get("/livez"), IsEmpty());
+  EXPECT_THAT(test.registry.Serialize(), HasSubstr("espalier_admin_dropped_connections_total 1\n"));
+}
+
 TEST(AdminServerTest, RefusesOtherMethodsAndGarbage) {
   TestServer test;
 
