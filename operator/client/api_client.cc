@@ -218,6 +218,15 @@ Result<Json> ApiClient::Create(const Resource& resource, const Json& object) {
                        kube::CreateRequest(resource, object, options_.field_manager));
 }
 
+Result<Json> ApiClient::Review(const Resource& resource, const Json& object) {
+  const std::string doing = "CREATE " + std::string(resource.plural);
+  const Result<HttpResponse> response =
+      Call(kube::CreateRequest(resource, object, options_.field_manager), stop_.get_token());
+  if (!response.ok()) return response.status().While(doing);
+  if (!IsSuccess(response->code)) return ToError(*response).While(doing);
+  return ParseObject(*response, kube::ManagedFields::kDrop).While(doing);
+}
+
 Result<Json> ApiClient::Replace(const Resource& resource, const Json& object) {
   return CallForObject("REPLACE", resource, ToKey(object),
                        kube::ReplaceRequest(resource, object, options_.field_manager));

@@ -62,6 +62,9 @@ class ApiClient {
                                             const std::stop_token& stop = {});
 
   Result<kube::Json> Create(const kube::Resource& resource, const kube::Json& object);
+  // Creates an object that the server answers and does not store (TokenReview, SubjectAccessReview), and returns it
+  // with its status. The object has no metadata. The message of an error does not contain the object.
+  Result<kube::Json> Review(const kube::Resource& resource, const kube::Json& object);
   // Returns kAborted if the object's resourceVersion is not the newest.
   Result<kube::Json> Replace(const kube::Resource& resource, const kube::Json& object);
   // Applies the object (server-side apply). With an empty options.field_manager, uses that of this client.

@@ -136,6 +136,17 @@ TEST_F(ApiClientTest, WritesInItsOwnName) {
                                      "PUT /api/v1/namespaces/ml/pods/x?fieldManager=me"));
 }
 
+TEST_F(ApiClientTest, AReviewHasNoNameAndReturnsItsStatus) {
+  transport_.Then(201, R"({"kind": "TokenReview", "status": {"authenticated": true}})");
+  const Result<Json> review = client_.Review(kube::kTokenReviews, {{"spec", {{"token", "secret"}}}});
+  ASSERT_TRUE(review.ok()) << review.status().ToString();
+  EXPECT_TRUE(kube::BoolAt(*review, {"status", "authenticated"}));
+  EXPECT_THAT(Targets(), ElementsAre("POST /apis/authentication.k8s.io/v1/tokenreviews?fieldManager=me"));
+  transport_.Then(403, Error(403, "Forbidden"));
+  EXPECT_EQ(client_.Review(kube::kTokenReviews, {{"spec", {{"token", "secret"}}}}).status(),
+            Status(StatusCode::kPermissionDenied, "CREATE tokenreviews: m"));
+}
+
 TEST_F(ApiClientTest, DeletingWhatIsGoneSucceeds) {
   transport_.Then(200, R"({"kind":"Status","status":"Success"})");
   transport_.Then(202, R"({"kind":"Pod"})");

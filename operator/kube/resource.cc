@@ -22,7 +22,8 @@ constexpr const Resource* kAll[] = {&kPods,
                                     &kWorkloads,
                                     &kResourceFlavors,
                                     &kWorkloadPriorityClasses,
-                                    &kPodGroups};
+                                    &kTokenReviews,
+                                    &kSubjectAccessReviews};
 
 // Returns true if the name is valid between two slashes; the rule of Kubernetes (apimachinery, validation/path).
 bool IsPathSegment(std::string_view name) {
