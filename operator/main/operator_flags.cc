@@ -109,6 +109,21 @@ void AddQueueFlags(CLI::App& app, OperatorFlags* flags) {
       ->envname("ESPALIER_GANG_SCHEDULING");
 }
 
+void AddPortFlags(CLI::App& app, OperatorFlags* flags) {
+  app.add_option("--admin-listen", flags->admin_listen, "host:port of /metrics, /livez, /readyz and /status")
+      ->envname("ESPALIER_ADMIN_LISTEN")
+      ->capture_default_str();
+  app.add_option("--metrics-listen", flags->metrics_listen,
+                 "host:port of /metrics over HTTPS, for clients whose bearer token may get it; empty: --admin-listen "
+                 "serves /metrics")
+      ->envname("ESPALIER_METRICS_LISTEN");
+  app.add_option("--metrics-certificate", flags->metrics_certificate,
+                 "PEM file of the certificate of --metrics-listen; empty: a certificate that clients cannot verify")
+      ->envname("ESPALIER_METRICS_CERTIFICATE");
+  app.add_option("--metrics-key", flags->metrics_key, "PEM file of the key of --metrics-certificate")
+      ->envname("ESPALIER_METRICS_KEY");
+}
+
 void AddPolicyFlags(CLI::App& app, OperatorFlags* flags) {
   app.add_option("--allowed-service-accounts", flags->allowed_service_accounts,
                  "Comma-separated service accounts that a DistTraining may use besides the job's own; `-`: only the "
@@ -163,23 +178,15 @@ Status CheckAllowed(const char* flag, const std::vector<std::string>& words) {
   return Status();
 }
 
-// Checks the name of an extended resource: DOMAIN/NAME, where the domain is not kubernetes.io.
-Status CheckGpuResource(const std::string& name) {
-  const size_t slash = name.find('/');
-  const std::string domain = name.substr(0, slash);
-  const bool has_two_parts = slash != std::string::npos && job::ObjectNameProblem(domain).empty();
-  constexpr std::string_view kNameCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
-  constexpr size_t kMaxNameLength = 63;
-  const std::string_view kind = has_two_parts ? std::string_view(name).substr(slash + 1) : std::string_view();
-  const auto is_end = [](char c) { return c != '-' && c != '_' && c != '.'; };
-  if (!kind.empty() && kind.size() <= kMaxNameLength && domain != "kubernetes.io" &&
-      !domain.ends_with(".kubernetes.io") && kind.find_first_not_of(kNameCharacters) == std::string_view::npos &&
-      is_end(kind.front()) && is_end(kind.back())) {
-    return Status();
+Status CheckMetricsFlags(const OperatorFlags& flags) {
+  if (flags.metrics_certificate.empty() != flags.metrics_key.empty()) {
+    return InvalidArgument("--metrics-certificate and --metrics-key go together: one of them is empty");
   }
-  return InvalidArgument(
-      "--gpu-resource: '" + name +
-      "' is not an extended resource: expected DOMAIN/NAME, as nvidia.com/gpu, not of kubernetes.io");
+  if (!flags.metrics_listen.empty()) {
+    return telemetry::ParseHostPort(flags.metrics_listen).status().While("--metrics-listen");
+  }
+  if (!flags.metrics_certificate.empty()) return InvalidArgument("--metrics-certificate: needs --metrics-listen");
+  return Status();
 }
 
 Status CheckScriptPlace(const std::string& place) {
@@ -202,9 +209,7 @@ void AddOperatorFlags(CLI::App& app, OperatorFlags* flags) {
   AddWorkFlags(app, flags);
   AddQueueFlags(app, flags);
   AddPolicyFlags(app, flags);
-  app.add_option("--admin-listen", flags->admin_listen, "host:port of /metrics, /livez, /readyz and /status")
-      ->envname("ESPALIER_ADMIN_LISTEN")
-      ->capture_default_str();
+  AddPortFlags(app, flags);
   app.add_option("--log-format", flags->log_format, "text, json, or auto (text on a terminal)")
       ->envname("ESPALIER_LOG_FORMAT")
       ->capture_default_str();
@@ -213,6 +218,7 @@ void AddOperatorFlags(CLI::App& app, OperatorFlags* flags) {
 Status CheckOperatorFlags(const OperatorFlags& flags) {
   RETURN_IF_ERROR(telemetry::ParseLogFormat(flags.log_format).status().While("--log-format"));
   RETURN_IF_ERROR(telemetry::ParseHostPort(flags.admin_listen).status().While("--admin-listen"));
+  RETURN_IF_ERROR(CheckMetricsFlags(flags));
   if (flags.cluster_wide && !flags.name_space.empty()) {
     return InvalidArgument("--namespace and --cluster-wide exclude each other");
   }

@@ -49,6 +49,9 @@ struct OperatorFlags {
   std::string secret_label;                            // "key" or "key=value"; empty: any Secret
 
   std::string admin_listen = "127.0.0.1:0";
+  std::string metrics_listen;       // of /metrics over HTTPS; empty: the admin port serves it
+  std::string metrics_certificate;  // a PEM file; empty: the process makes a certificate
+  std::string metrics_key;          // a PEM file
   std::string log_format = "auto";
 };
 

@@ -44,6 +44,26 @@ TEST(OperatorFlagsTest, DoesNotUseKueueUnlessItIsAsked) {
   EXPECT_TRUE(flags.kueue);
 }
 
+TEST(OperatorFlagsTest, ServesMetricsOnTheAdminPortUnlessAnotherPortIsGiven) {
+  CLI::App app;
+  OperatorFlags flags;
+  AddOperatorFlags(app, &flags);
+  EXPECT_EQ(flags.metrics_listen, "");
+  app.parse("--metrics-listen [::]:8443 --metrics-certificate /tls/tls.crt --metrics-key /tls/tls.key", false);
+  EXPECT_EQ(flags.metrics_listen, "[::]:8443");
+  EXPECT_TRUE(CheckOperatorFlags(flags).ok());
+  flags.metrics_certificate.clear();
+  EXPECT_EQ(CheckOperatorFlags(flags).message(),
+            "--metrics-certificate and --metrics-key go together: one of them is empty");
+  flags.metrics_key.clear();
+  EXPECT_TRUE(CheckOperatorFlags(flags).ok());  // the process makes its own
+  flags.metrics_listen = "8443";
+  EXPECT_THAT(CheckOperatorFlags(flags).message(), HasSubstr("--metrics-listen: address '8443'"));
+  flags = OperatorFlags();
+  flags.metrics_certificate = flags.metrics_key = "/tls/file";
+  EXPECT_EQ(CheckOperatorFlags(flags).message(), "--metrics-certificate: needs --metrics-listen");
+}
+
 TEST(OperatorFlagsTest, ReadsHowImagesArePulled) {
   CLI::App app;
   OperatorFlags flags;

@@ -4,6 +4,7 @@
 #include "operator/client/cpprest/cpprest_transport.h"
 #include "operator/main/end_at_once.h"
 #include "operator/main/operator_process.h"
+#include "operator/metrics_port/metrics_port.h"
 #include "services/telemetry/configuration.h"
 #include "services/telemetry/log.h"
 #include "services/telemetry/termination.h"
@@ -31,11 +32,26 @@ Status SetUpLogging(const OperatorFlags& flags) {
   return Status();
 }
 
+// Returns null if the admin port serves the metrics.
+Result<std::unique_ptr<metrics_port::MetricsPort>> StartMetricsPort(const OperatorFlags& flags,
+                                                                    client::HttpTransport& transport,
+                                                                    telemetry::MetricRegistry& metrics) {
+  if (flags.metrics_listen.empty()) return std::unique_ptr<metrics_port::MetricsPort>();
+  metrics_port::MetricsPortOptions options;
+  options.listen_address = flags.metrics_listen;
+  options.certificate = {flags.metrics_certificate, flags.metrics_key};
+  ASSIGN_OR_RETURN(std::unique_ptr<metrics_port::MetricsPort> port,
+                   metrics_port::MetricsPort::Start(options, transport, metrics));
+  Log(Level::kInfo, "serving metrics over HTTPS", {{"metrics", port->address()}});
+  return port;
+}
+
 Result<ExitCode> Run(const OperatorFlags& flags, const CLI::App& app, const EnvironmentMap& environment) {
   telemetry::MetricRegistry metrics;
   metrics.AddProcessMetrics();
   telemetry::AdminServerOptions admin_options;
   admin_options.listen_address = flags.admin_listen;
+  if (!flags.metrics_listen.empty()) admin_options.paths = telemetry::AdminPaths::kAllButMetrics;
   ASSIGN_OR_RETURN(const std::unique_ptr<telemetry::AdminServer> admin,
                    telemetry::AdminServer::Start(admin_options, metrics));
   Log(Level::kInfo, "started", {{"version", ESPALIER_VERSION}, {"admin", admin->address()}});
@@ -44,6 +60,8 @@ Result<ExitCode> Run(const OperatorFlags& flags, const CLI::App& app, const Envi
   ASSIGN_OR_RETURN(const client::Connection connection, MakeConnection(flags, environment));
   ASSIGN_OR_RETURN(const std::unique_ptr<client::HttpTransport> transport,
                    client::MakeCpprestTransport(connection, {.user_agent = "espalier-operator/" ESPALIER_VERSION}));
+  ASSIGN_OR_RETURN(const std::unique_ptr<metrics_port::MetricsPort> metrics_port,
+                   StartMetricsPort(flags, *transport, metrics));
   const std::string own_namespace = connection.name_space.empty() ? "default" : connection.name_space;
   const OperatorContext context{
       .transport = *transport,

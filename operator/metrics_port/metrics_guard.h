@@ -1,0 +1,42 @@
+// Decides whether a request may get the metrics: its bearer token must be valid (TokenReview) and its user must have
+// the permission `get` of the non-resource URL /metrics (SubjectAccessReview). This is the rule of controller-runtime's
+// WithAuthenticationAndAuthorization and of kube-rbac-proxy.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "operator/client/api_client.h"
+#include "operator/client/token_bucket.h"
+#include "operator/metrics_port/decision_cache.h"
+#include "services/telemetry/http_request.h"
+
+namespace espalier::ctl::metrics_port {
+
+struct MetricsGuardOptions {
+  DecisionCacheOptions cache;
+  // Tokens that are reviewed per second, and at once after a pause. A token beyond this limit is refused with 429, so
+  // that invalid tokens neither delay other scrapers nor load the API server.
+  double reviews_per_second = 5;
+  double review_burst = 20;
+};
+
+// Owned by one thread. The references must outlive it.
+class MetricsGuard {
+ public:
+  explicit MetricsGuard(client::ApiClient& client, MetricsGuardOptions options = {}, Clock& clock = Clock::Real());
+
+  // Returns the response that refuses the request, or nullopt if its bearer may get the metrics: 401 without a valid
+  // token, 403 without the permission, 429 beyond the limit of reviews, 503 if the API server cannot be asked, which is
+  // also logged. Blocks for two calls of the client if no recent decision is cached. Errors are not cached.
+  std::optional<telemetry::HttpResponse> Refuse(const telemetry::HttpRequest& request);
+
+ private:
+  Result<Decision> Review(const std::string& token);
+
+  client::ApiClient& client_;
+  DecisionCache cache_;
+  client::TokenBucket bucket_;
+};
+
+}  // namespace espalier::ctl::metrics_port

@@ -1,0 +1,43 @@
+// The server's side of TLS for the channels of an admin port.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "services/base/status.h"
+#include "services/pki/certificates.h"
+#include "services/telemetry/admin_channel.h"
+
+namespace espalier::ctl::metrics_port {
+
+// PEM files, such as those of a mounted Secret of the type kubernetes.io/tls.
+struct CertificateFiles {
+  std::string certificate;  // the server's certificate, then those of intermediate authorities
+  std::string key;
+};
+
+// Opens channels with TLS 1.2 or later. The files are read again when they change, so that a renewed certificate is
+// used without a restart; files that cannot be used are logged, and the previous certificate stays. Owned by one
+// thread. Channels may outlive it. The process must ignore SIGPIPE, as telemetry::StopSignal does: OpenSSL writes to
+// sockets without MSG_NOSIGNAL.
+class TlsChannels {
+ public:
+  // Uses the certificate of two files. Errors name the file: NotFound, PermissionDenied and others for one that cannot
+  // be read, InvalidArgument for one that has no certificate or the key of another one.
+  static Result<std::unique_ptr<TlsChannels>> FromFiles(CertificateFiles files);
+  // Uses a fixed certificate.
+  static Result<std::unique_ptr<TlsChannels>> FromPair(const pki::KeyAndCertificate& pair);
+  ~TlsChannels();
+  TlsChannels(const TlsChannels&) = delete;
+  TlsChannels& operator=(const TlsChannels&) = delete;
+
+  // Returns a channel of a connection that a client has opened, or null if there is no memory for one.
+  std::unique_ptr<telemetry::AdminChannel> Open(int descriptor);
+
+ private:
+  struct State;
+  explicit TlsChannels(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace espalier::ctl::metrics_port
