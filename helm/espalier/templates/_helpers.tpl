@@ -57,3 +57,8 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- define "espalier.trainerImage" -}}
 {{- include "espalier.image" (dict "repository" .Values.image.trainer "digest" .Values.image.trainerDigest "tag" (default .Chart.AppVersion .Values.image.tag)) -}}
 {{- end -}}
+
+{{- /* The Secret of the metrics port's certificate; empty if there is no such port or no such Secret. */ -}}
+{{- define "espalier.metricsSecret" -}}
+{{- with .Values.metrics.secure }}{{ if .enabled }}{{ .secretName }}{{ end }}{{ end -}}
+{{- end -}}
