@@ -47,6 +47,18 @@ class ValuesTest(unittest.TestCase):
         chosen = set(of_schema(json.loads((CHART / "values.schema.json").read_text()))) - others
         self.assertEqual(sorted(chosen - {path for path, _, _ in keys()}), [])
 
+    def test_each_flag_of_the_operator_is_set_by_the_chart(self):
+        page = (CHART.parents[1] / "docs/reference/command-line.md").read_text()
+        section = page.partition("\n## espalier-operator\n")[2].partition("\n## ")[0]
+        flags = set(re.findall(r"^  (?:-h,)?(--[a-z-]+)", section, re.MULTILINE))
+        self.assertGreater(len(flags), 25)
+        # A pod reads its service account, not a file of kubectl's.
+        others = {"--help", "--version", "--kubeconfig", "--context"}
+        template = (CHART / "templates/deployment.yaml").read_text()
+        set_here = set(re.findall(r"^ +- (--[a-z-]+)", template, re.MULTILINE))
+        self.assertEqual(flags - set_here, others)
+        self.assertEqual(set_here - flags, {"--no-leader-elect"})
+
     def test_annotations_of_artifact_hub_show_the_definition_and_an_example(self):
         """Without a parser of YAML: the example is the file's lines as the only item of a list."""
         chart = (CHART / "Chart.yaml").read_text()
