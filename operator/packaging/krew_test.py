@@ -16,7 +16,10 @@ VERSION = re.search(r"^project\(Espalier VERSION ([0-9.]+)", (REPOSITORY / "CMak
 NAME = f"kubectl-espalier-v{VERSION}-linux-amd64.tar.gz"
 URI = f"https://downloads.example.com/{NAME}"
 PROGRAM = pathlib.Path(shutil.which("true")).resolve()  # needs libc alone
-WITH_LIBRARIES = pathlib.Path(shutil.which("bash")).resolve()
+WITHOUT_RPATH = pathlib.Path(shutil.which("bash")).resolve()
+SOURCE = """#include <iostream>
+int main() { std::cout << "runs\\n"; }
+"""
 
 
 class KrewTest(unittest.TestCase):
@@ -48,7 +51,9 @@ class KrewTest(unittest.TestCase):
         self.krew()
         with tarfile.open(self.folder / "dist" / NAME) as tar:
             members = {member.name: member for member in tar}
-            self.assertEqual(sorted(members), ["LICENSE", "kubectl-espalier"])
+            self.assertEqual([name for name in sorted(members) if not name.startswith("licenses/")],
+                             ["LICENSE", "kubectl-espalier"])
+            self.assertIn("licenses/nlohmann-json3-dev.txt", members)  # whose headers are compiled into the plugin
             self.assertEqual(members["kubectl-espalier"].mode, 0o755)
             self.assertEqual(tar.extractfile("kubectl-espalier").read(), PROGRAM.read_bytes())
             self.assertEqual(tar.extractfile("LICENSE").read(), (REPOSITORY / "LICENSE").read_bytes())
@@ -57,9 +62,34 @@ class KrewTest(unittest.TestCase):
         self.assertEqual(self.krew(), self.krew(output="again"))
         self.assertEqual((self.folder / "dist" / NAME).read_bytes(), (self.folder / "again" / NAME).read_bytes())
 
-    def test_shared_libraries_are_a_caveat(self):
-        self.assertNotIn("caveats:", self.krew())
-        self.assertRegex(self.krew(WITH_LIBRARIES), r"(?m)^  caveats: \|\n    This program needs .*\n    libtinfo\.so\.\d+$")
+    def linked_program(self):
+        """A program that loads the C++ library, linked as the plugin is."""
+        program = self.folder / "program"
+        subprocess.run(["c++", "-x", "c++", "-", "-o", program, "-Wl,--disable-new-dtags,-rpath,$ORIGIN/lib"], input=SOURCE,
+                       text=True, check=True, timeout=50)
+        return program
+
+    def test_the_archive_has_the_libraries_with_their_licenses(self):
+        self.krew(self.linked_program())
+        unpacked = self.folder / "unpacked"
+        with tarfile.open(self.folder / "dist" / NAME) as tar:
+            tar.extractall(unpacked, filter="data")
+        self.assertIn("libstdc++.so.6", [path.name for path in unpacked.glob("lib/*")])
+        self.assertEqual([path.name for path in unpacked.glob("lib/*") if path.name.startswith(("libc.", "libm."))], [])
+        self.assertIn("GNU", (unpacked / "licenses/libstdc++6.txt").read_text())
+        self.assertTrue((unpacked / "licenses/common/GPL-3").is_file())
+
+        loads = subprocess.run(["ldd", unpacked / "kubectl-espalier"], capture_output=True, text=True, check=True, timeout=50)
+        self.assertIn(f"libstdc++.so.6 => {unpacked}/lib/libstdc++.so.6 ", loads.stdout)
+        # As krew installs it: a link in another folder.
+        link = self.folder / "link"
+        link.symlink_to(unpacked / "kubectl-espalier")
+        runs = subprocess.run([link], capture_output=True, text=True, check=True, timeout=50)
+        self.assertEqual(runs.stdout, "runs\n")
+
+    def test_a_program_that_would_not_find_its_libraries_is_refused(self):
+        self.assertIn("bash: expected the RPATH $ORIGIN/lib, with which the target kubectl-espalier is linked",
+                      self.krew(WITHOUT_RPATH, status=1))
 
     def test_what_krew_could_not_install_is_refused(self):
         self.assertIn("expected an address with https://", self.krew(uri=URI.replace("https", "http"), status=1))
