@@ -74,7 +74,7 @@ class ValuesTest(unittest.TestCase):
     def test_what_it_has_from_elsewhere_is_the_same(self):
         """Files, for links do not come through every way in which charts are brought to a cluster."""
         origins = {"disttrainings.yaml": "crds/disttrainings.yaml"}
-        for name in ("role.yaml", "kueue_role.yaml", "kueue_cluster_role.yaml", "metrics_cluster_role.yaml"):
+        for name in ("role.yaml", "kueue_role.yaml", "kueue_cluster_role.yaml", "gang_role.yaml", "metrics_cluster_role.yaml"):
             origins[name] = f"operator/rbac/{name}"
         for name, origin in origins.items():
             copy = CHART / "files" / name

@@ -22,6 +22,7 @@ constexpr const Resource* kAll[] = {&kPods,
                                     &kWorkloads,
                                     &kResourceFlavors,
                                     &kWorkloadPriorityClasses,
+                                    &kPodGroups,
                                     &kTokenReviews,
                                     &kSubjectAccessReviews};
 

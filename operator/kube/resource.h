@@ -43,6 +43,9 @@ inline constexpr Resource kResourceFlavors{"kueue.x-k8s.io", "v1beta2", "resourc
 inline constexpr Resource kWorkloadPriorityClasses{"kueue.x-k8s.io", "v1beta2", "workloadpriorityclasses",
                                                    "WorkloadPriorityClass", false};
 
+// Groups of pods that kube-scheduler starts all-or-nothing. Served since Kubernetes 1.37, with feature gate
+// GenericWorkload.
+inline constexpr Resource kPodGroups{"scheduling.k8s.io", "v1beta1", "podgroups", "PodGroup"};
 // Questions that the API server answers and does not store.
 inline constexpr Resource kTokenReviews{"authentication.k8s.io", "v1", "tokenreviews", "TokenReview", false};
 inline constexpr Resource kSubjectAccessReviews{"authorization.k8s.io", "v1", "subjectaccessreviews",

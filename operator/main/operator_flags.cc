@@ -178,6 +178,25 @@ Status CheckAllowed(const char* flag, const std::vector<std::string>& words) {
   return Status();
 }
 
+// Checks the name of an extended resource: DOMAIN/NAME, where the domain is not kubernetes.io.
+Status CheckGpuResource(const std::string& name) {
+  const size_t slash = name.find('/');
+  const std::string domain = name.substr(0, slash);
+  const bool has_two_parts = slash != std::string::npos && job::ObjectNameProblem(domain).empty();
+  constexpr std::string_view kNameCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
+  constexpr size_t kMaxNameLength = 63;
+  const std::string_view kind = has_two_parts ? std::string_view(name).substr(slash + 1) : std::string_view();
+  const auto is_end = [](char c) { return c != '-' && c != '_' && c != '.'; };
+  if (!kind.empty() && kind.size() <= kMaxNameLength && domain != "kubernetes.io" &&
+      !domain.ends_with(".kubernetes.io") && kind.find_first_not_of(kNameCharacters) == std::string_view::npos &&
+      is_end(kind.front()) && is_end(kind.back())) {
+    return Status();
+  }
+  return InvalidArgument(
+      "--gpu-resource: '" + name +
+      "' is not an extended resource: expected DOMAIN/NAME, as nvidia.com/gpu, not of kubernetes.io");
+}
+
 Status CheckMetricsFlags(const OperatorFlags& flags) {
   if (flags.metrics_certificate.empty() != flags.metrics_key.empty()) {
     return InvalidArgument("--metrics-certificate and --metrics-key go together: one of them is empty");

@@ -95,7 +95,7 @@ class AdminServer::Impl {
   void Run();
   void Accept();
   void Begin(int descriptor);
-  void TurnAway();
+  void RejectConnection();
   void Reserve() { reserve_ = open("/dev/null", O_RDONLY | O_CLOEXEC); }
   void Release() {
     if (reserve_ >= 0) close(std::exchange(reserve_, -1));
@@ -195,7 +195,7 @@ void AdminServer::Impl::Begin(int descriptor) {
                           .deadline = Deadline::After(options_.connection_deadline)});
 }
 
-void AdminServer::Impl::TurnAway() {
+void AdminServer::Impl::RejectConnection() {
   Release();
   const int descriptor = accept4(socket_.descriptor, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
   if (descriptor >= 0) {
