@@ -15,6 +15,7 @@
 #include "services/job/enum_names.h"
 #include "services/storage/testing/temporary_folder.h"
 #include "services/trainer/model/model_file.h"
+#include "services/trainer/ops/op_path.h"
 #include "services/trainer/outputs.h"
 #include "services/trainer/testing/modules.h"
 #include "services/trainer/testing/small_runs.h"
@@ -95,6 +96,26 @@ TEST(LinkTrainingTest, LearnsWhichNodesAreNear) {
   ASSERT_TRUE(outcome.test.has_value() && outcome.validation.has_value());
   EXPECT_GT(*outcome.test, 0.65);  // random guessing gives 0.5
   EXPECT_LT(outcome.loop.epochs.back().loss, outcome.loop.epochs.front().loss);
+}
+
+// The path of GPUs, on the CPU, for each scorer, with all nodes as candidates and with drawn candidates.
+TEST(LinkTrainingTest, OperationsOfTorchTakeTheSameSteps) {
+  for (const job::Scorer scorer : {job::Scorer::kDot, job::Scorer::kDistMult, job::Scorer::kRotatE}) {
+    for (const int64_t candidates : {0, 5}) {
+      job::DistTraining job = LinkJob();
+      job.training.task.scorer = scorer;
+      job.training.evaluation.candidates = candidates;
+      const TrainOutcome by_kernels = Train(Communities(), job);
+      const TorchPathScope torch_path;
+      const TrainOutcome by_torch = Train(Communities(), job);
+      ASSERT_EQ(by_torch.loop.first_epoch_losses.size(), by_kernels.loop.first_epoch_losses.size());
+      for (size_t step = 0; step < by_kernels.loop.first_epoch_losses.size(); ++step) {
+        EXPECT_NEAR(by_torch.loop.first_epoch_losses[step] / by_kernels.loop.first_epoch_losses[step], 1.0, 1e-3)
+            << job::ToString(scorer);
+      }
+      EXPECT_NEAR(by_torch.test.value(), by_kernels.test.value(), 0.02) << job::ToString(scorer);
+    }
+  }
 }
 
 // With all nodes as candidates, and with drawn candidates.

@@ -30,18 +30,18 @@ struct TlsSettings {
 // Holds the reason why the peer's certificate was refused; the library only reports a failed handshake. Thread-safe.
 class Refusal {
  public:
-  void Set(std::string why) {
+  void Set(std::string reason) {
     MutexLock lock(&mutex_);
-    why_ = std::move(why);
+    reason_ = std::move(reason);
   }
-  std::string why() const {
+  std::string reason() const {
     MutexLock lock(&mutex_);
-    return why_;
+    return reason_;
   }
 
  private:
   mutable Mutex mutex_;
-  std::string why_ ABSL_GUARDED_BY(mutex_);
+  std::string reason_ ABSL_GUARDED_BY(mutex_);
 };
 
 // Configures the context of one new connection: TLS 1.2 or newer, only the given CA certificates, and the server's name

@@ -76,7 +76,7 @@ void SimulatedCluster::SyncJob(kube::Job* job) {
   if (*job != before) Changed();
   for (SimulatedPod* pod : pods) {
     pod->counted = pod->counted || Contains(decision.counted, pod->pod);
-    if (Contains(decision.deletions, pod->pod)) AskToDelete(pod);
+    if (Contains(decision.deletions, pod->pod)) RequestDeletion(pod);
   }
   if (!creation_error_.empty()) return;
   for (const int64_t index : decision.missing) {
@@ -96,7 +96,7 @@ void SimulatedCluster::SyncSet(kube::StatefulSet* set) {
   const kube::testing::StatefulSetDecision decision = kube::testing::DecideStatefulSet(*set, ViewPods(pods));
   *set = decision.set;
   for (SimulatedPod* pod : pods) {
-    if (Contains(decision.deletions, pod->pod)) AskToDelete(pod);
+    if (Contains(decision.deletions, pod->pod)) RequestDeletion(pod);
   }
   for (const int64_t ordinal : decision.missing) {
     const std::string name = set->meta.key.name + "-" + std::to_string(ordinal);
