@@ -1,7 +1,9 @@
-// A counting sort by destination places the edges; a small sort within each row then orders them. Threads write the
-// edges of a row in any order, but the sort within the row has no ties (its last key is the edge's row in the source),
-// so the result does not depend on that order. Memory: the CSC itself, one number per edge, and the largest row per
-// thread.
+// A counting sort by destination places the edges; a small sort within each row then orders them. An edge is placed as
+// its source and its row in the source graph, so the sort and the translation of sources to global IDs read the edge
+// list no more: the list is read twice, from the beginning to the end, and never at random positions, which matters if
+// it is mapped and larger than memory. Threads write the edges of a row in any order, but the sort within the row has
+// no ties (its last key is the edge's row in the source), so the result does not depend on that order. Memory: the CSC
+// itself, one number per edge, and the largest row per thread.
 #include "services/partition/in_edges.h"
 
 #include <algorithm>
@@ -63,24 +65,49 @@ void SumLengths(std::span<P> indptr) {
   for (size_t row = 1; row < indptr.size(); ++row) indptr[row] += indptr[row - 1];
 }
 
-template <class S, class R>
-void SortRow(const EdgeView<S>& view, std::span<R> row, std::vector<SortKey>* scratch) {
-  scratch->clear();
-  for (const R edge : row) {
-    scratch->push_back({.time = view.times == nullptr ? 0 : TimeKey(*view.times, static_cast<int64_t>(edge)),
-                        .source = graph::ToId(view.sources[edge]),
-                        .original_edge_id = view.original_ids.empty() ? edge : view.original_ids[edge],
-                        .row = edge});
+// Placed edges by position: the source (later its global ID) and the row in the source graph.
+template <class I, class R>
+struct PlacedEdges {
+  std::span<I> indices;
+  std::span<R> rows;
+};
+
+// Sorts the edges by source and row as pairs in one integer.
+void SortPairs(const PlacedEdges<uint32_t, uint32_t>& edges, std::vector<uint64_t>* scratch) {
+  scratch->resize(edges.rows.size());
+  for (size_t k = 0; k < edges.rows.size(); ++k) {
+    (*scratch)[k] = uint64_t{edges.indices[k]} << 32 | edges.rows[k];
   }
   std::sort(scratch->begin(), scratch->end());
-  for (size_t k = 0; k < row.size(); ++k) row[k] = static_cast<R>((*scratch)[k].row);
+  for (size_t k = 0; k < edges.rows.size(); ++k) {
+    edges.indices[k] = static_cast<uint32_t>((*scratch)[k] >> 32);
+    edges.rows[k] = static_cast<uint32_t>((*scratch)[k]);
+  }
 }
 
-// Fills indptr and, per destination, the sorted rows of its in-edges. Integer types: P of indptr, R of rows in the
-// source graph's edge list, S of the source graph's IDs, G of the global IDs of destinations.
-template <class P, class R, class S, class G>
-void FillRows(const EdgeView<S>& view, std::span<const G> global_of_destination, std::span<P> indptr, std::span<R> rows,
-              int threads) {
+// Sorts the edges by all keys.
+template <class S, class I, class R>
+void SortKeys(const EdgeView<S>& view, const PlacedEdges<I, R>& edges, std::vector<SortKey>* scratch) {
+  scratch->clear();
+  for (size_t k = 0; k < edges.rows.size(); ++k) {
+    const R row = edges.rows[k];
+    scratch->push_back({.time = view.times == nullptr ? 0 : TimeKey(*view.times, static_cast<int64_t>(row)),
+                        .source = edges.indices[k],
+                        .original_edge_id = view.original_ids.empty() ? row : view.original_ids[row],
+                        .row = row});
+  }
+  std::sort(scratch->begin(), scratch->end());
+  for (size_t k = 0; k < edges.rows.size(); ++k) {
+    edges.indices[k] = static_cast<I>((*scratch)[k].source);
+    edges.rows[k] = static_cast<R>((*scratch)[k].row);
+  }
+}
+
+// Fills indptr and, per destination, the sorted sources and rows of its in-edges. Integer types: P of indptr, I of
+// indices, R of rows in the source graph's edge list, S of the source graph's IDs, G of the global IDs of destinations.
+template <class P, class I, class R, class S, class G>
+void FillRows(const EdgeView<S>& view, std::span<const G> global_of_destination, std::span<P> indptr,
+              const PlacedEdges<I, R>& placed, int threads) {
   ForOwnedEdges(view, global_of_destination, threads, [&](size_t, uint64_t local) {
     std::atomic_ref<P>(indptr[local + 1]).fetch_add(1, std::memory_order_relaxed);
   });
@@ -89,24 +116,37 @@ void FillRows(const EdgeView<S>& view, std::span<const G> global_of_destination,
   // indptr.
   ForOwnedEdges(view, global_of_destination, threads, [&](size_t edge, uint64_t local) {
     const P position = std::atomic_ref<P>(indptr[local]).fetch_add(1, std::memory_order_relaxed);
-    rows[position] = static_cast<R>(edge);
+    placed.indices[position] = static_cast<I>(graph::ToId(view.sources[edge]));
+    placed.rows[position] = static_cast<R>(edge);
   });
   std::copy_backward(indptr.begin(), indptr.end() - 1, indptr.end());
   indptr[0] = 0;
+  constexpr bool kFitsPair = sizeof(I) == sizeof(uint32_t) && sizeof(R) == sizeof(uint32_t);
+  const bool is_by_source = view.times == nullptr && view.original_ids.empty();
   ParallelFor(threads, static_cast<int64_t>(view.num_owned), kRowGrain, [&](int64_t begin, int64_t end) {
-    std::vector<SortKey> scratch;
+    std::vector<SortKey> keys;
+    std::vector<uint64_t> pairs;
     for (auto node = static_cast<size_t>(begin); node < static_cast<size_t>(end); ++node) {
-      SortRow(view, rows.subspan(indptr[node], indptr[node + 1] - indptr[node]), &scratch);
+      const size_t first = indptr[node], count = indptr[node + 1] - first;
+      const PlacedEdges<I, R> row{.indices = placed.indices.subspan(first, count),
+                                  .rows = placed.rows.subspan(first, count)};
+      if constexpr (kFitsPair) {
+        if (is_by_source) {
+          SortPairs(row, &pairs);
+          continue;
+        }
+      }
+      SortKeys(view, row, &keys);
     }
   });
 }
 
-template <class I, class R, class S, class G>
-void FillIndices(std::span<I> indices, std::span<const R> rows, std::span<const S> sources,
-                 std::span<const G> global_of_source, int threads) {
-  ParallelFor(threads, static_cast<int64_t>(rows.size()), kEdgeGrain, [&](int64_t begin, int64_t end) {
+// Replaces the sources by their global IDs.
+template <class I>
+void ToGlobalIds(std::span<I> indices, std::span<const I> global_of_source, int threads) {
+  ParallelFor(threads, static_cast<int64_t>(indices.size()), kEdgeGrain, [&](int64_t begin, int64_t end) {
     for (auto k = static_cast<size_t>(begin); k < static_cast<size_t>(end); ++k) {
-      indices[k] = static_cast<I>(global_of_source[graph::ToId(sources[rows[k]])]);
+      indices[k] = global_of_source[indices[k]];
     }
   });
 }
@@ -124,20 +164,19 @@ void VisitWidth(DType width, const Body& body) {
 template <class S>
 void Build(const EdgeView<S>& view, const Tensor& global_of_source, const Tensor& global_of_destination, int threads,
            OrderedInEdges* in_edges) {
-  VisitWidth(in_edges->csc.indptr.dtype(), [&]<class P>(P) {
-    VisitWidth(in_edges->source_rows.dtype(), [&]<class R>(R) {
-      VisitWidth(global_of_destination.dtype(), [&]<class G>(G) {
-        FillRows(view, global_of_destination.values<G>(), in_edges->csc.indptr.mutable_values<P>(),
-                 in_edges->source_rows.mutable_values<R>(), threads);
+  // Global IDs of sources, original IDs of sources and indices have the same width, because all depend on the number of
+  // source nodes.
+  VisitWidth(global_of_source.dtype(), [&]<class I>(I) {
+    const std::span<I> indices = in_edges->csc.indices.mutable_values<I>();
+    VisitWidth(in_edges->csc.indptr.dtype(), [&]<class P>(P) {
+      VisitWidth(in_edges->source_rows.dtype(), [&]<class R>(R) {
+        VisitWidth(global_of_destination.dtype(), [&]<class G>(G) {
+          FillRows(view, global_of_destination.values<G>(), in_edges->csc.indptr.mutable_values<P>(),
+                   PlacedEdges<I, R>{.indices = indices, .rows = in_edges->source_rows.mutable_values<R>()}, threads);
+        });
       });
     });
-  });
-  VisitWidth(in_edges->source_rows.dtype(), [&]<class R>(R) {
-    // Global IDs of sources and indices have the same width, because both depend on the number of source nodes.
-    VisitWidth(global_of_source.dtype(), [&]<class G>(G) {
-      FillIndices(in_edges->csc.indices.mutable_values<G>(), std::as_const(in_edges->source_rows).values<R>(),
-                  view.sources, global_of_source.values<G>(), threads);
-    });
+    ToGlobalIds(indices, global_of_source.values<I>(), threads);
   });
 }
 
