@@ -2,7 +2,10 @@
 // (the user's assignment).
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -16,6 +19,12 @@ enum class Objective { kEdgeCut, kCommunicationVolume };
 // Quantities to balance over partitions in addition to the total number of nodes.
 enum class BalanceConstraint { kNodeTypes, kTrainNodes, kEdges };
 
+// Bytes of a file that is mapped and writable, for arrays that are larger than memory.
+struct ScratchSpace {
+  std::span<std::byte> bytes;         // aligned to 8 bytes
+  std::shared_ptr<const void> owner;  // keeps the mapping and its file alive
+};
+
 struct PartitionOptions {
   uint32_t num_partitions = 1;
   Objective objective = Objective::kEdgeCut;
@@ -24,6 +33,10 @@ struct PartitionOptions {
   uint64_t seed = 0;
   int threads = 1;             // results do not depend on it
   WorkMeter* meter = nullptr;  // unless null, Streaming counts the bytes of neighbors that it visits
+  // The memory that Streaming may use, in bytes, besides mapped files (LeastStreamingMemory in memory_need.h); 0: no
+  // limit. Results do not depend on it. What does not fit is in one file that `make_scratch` makes.
+  uint64_t memory_bytes = 0;
+  std::function<Result<ScratchSpace>(uint64_t size_bytes)> make_scratch = nullptr;  // required with memory_bytes
 };
 
 // assignment[node type][original id] = partition.

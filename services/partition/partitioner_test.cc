@@ -355,6 +355,14 @@ TEST(StreamingPartitionerTest, CountsEveryNeighborOfEveryPass) {
   EXPECT_EQ(meter.expected_bytes(), meter.done_bytes());
 }
 
+// Beyond 32 partitions, the best one is found among those of the neighbors.
+TEST(StreamingPartitionerTest, FindsPlantedCommunitiesInManyPartitions) {
+  const graph::SourceGraph graph = CommunityGraph(40, 50, 8, 1, /*seed=*/1);
+  const PartitionOptions options{.num_partitions = 40, .seed = 1};
+  const double streaming = QualityWith(graph, *MakeStreamingPartitioner()->Partition(graph, options), 40).cut_ratio;
+  EXPECT_LT(streaming, 0.6);  // Random: 0.975
+}
+
 TEST(StreamingPartitionerTest, BeatsRandomClearlyOnPlantedCommunities) {
   const graph::SourceGraph graph = CommunityGraph(4, 500, 8, 1, /*seed=*/1);
   const PartitionOptions options{.num_partitions = 4, .seed = 1};

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <utility>
 
 #include "services/partition/random_streams.h"
 
@@ -9,7 +11,8 @@ namespace espalier::partition {
 namespace {
 
 constexpr double kCapacitySlack = 1.03;  // largest partition / average; the default of METIS
-constexpr uint32_t kUnplaced = ~uint32_t{0};
+constexpr uint32_t kNoPartition = ~uint32_t{0};
+constexpr uint32_t kMostScanned = 32;  // so many partitions are cheaper to compare than to collect from the neighbors
 
 }  // namespace
 
@@ -22,8 +25,9 @@ Restream::Restream(const VertexWeights& weights, uint64_t num_vertices, uint32_t
       num_constraints_(weights.num_constraints()),
       num_partitions_(num_partitions),
       loads_(num_partitions * num_constraints_, 0),
-      partition_of_(num_vertices, kUnplaced),
-      affinity_(num_partitions, 0) {
+      partition_of_(num_vertices, static_cast<uint16_t>(num_partitions)),
+      affinity_(num_partitions + 1, 0) {
+  ESPALIER_CHECK(num_partitions < std::numeric_limits<uint16_t>::max()) << num_partitions << " partitions";
   for (const uint64_t total : weights.totals) {
     const double average = static_cast<double>(total) / num_partitions;
     capacities_.push_back(std::max(std::floor(average * kCapacitySlack), std::ceil(average)));
@@ -33,7 +37,7 @@ Restream::Restream(const VertexWeights& weights, uint64_t num_vertices, uint32_t
 void Restream::StartPass() { std::fill(loads_.begin(), loads_.end(), 0); }
 
 void Restream::PutAt(uint64_t vertex, uint32_t partition) {
-  partition_of_[vertex] = partition;
+  partition_of_[vertex] = static_cast<uint16_t>(partition);
   for (size_t c = 0; c < num_constraints_; ++c) {
     loads_[partition * num_constraints_ + c] += static_cast<uint64_t>(VertexWeight(vertex, c));
   }
@@ -50,28 +54,32 @@ double Restream::Fullest(uint64_t vertex, uint32_t partition, int times) const {
   return fullest;
 }
 
+void Restream::Compare(uint64_t vertex, uint32_t partition, double* best_score, uint32_t* best) {
+  const uint64_t affinity = std::exchange(affinity_[partition], 0);
+  if (affinity == 0) return;
+  const double score = static_cast<double>(affinity) * (1 - Before(vertex, partition));
+  if (After(vertex, partition) > 1) return;
+  if (score > *best_score || (score == *best_score && *best != kNoPartition && partition < *best)) {
+    *best = partition;
+    *best_score = score;
+  }
+}
+
 // Returns the partition with the best score among those with neighbors and free capacity; ties go to the lower number.
-// If there is none, returns the emptiest partition.
-uint32_t Restream::Choose(uint64_t vertex, const WeightedNeighbors& adjacent) {
-  touched_.clear();
-  for (size_t k = 0; k < adjacent.neighbors.size(); ++k) {
-    const uint32_t partition = partition_of_[adjacent.neighbors[k]];
-    if (partition == kUnplaced) continue;
-    if (affinity_[partition] == 0) touched_.push_back(partition);
-    affinity_[partition] += adjacent.weights.empty() ? 1 : adjacent.weights[k];
-  }
-  uint32_t best = kUnplaced;
+// If there is none, returns the emptiest partition. The loops do not branch on partitions, which are unpredictable.
+uint32_t Restream::Choose(uint64_t vertex, std::span<const uint32_t> neighbors) {
+  for (const uint32_t neighbor : neighbors) ++affinity_[partition_of_[neighbor]];
+  affinity_[num_partitions_] = 0;
+  uint32_t best = kNoPartition;
   double best_score = 0;
-  for (const uint32_t partition : touched_) {
-    const double score = static_cast<double>(affinity_[partition]) * (1 - Before(vertex, partition));
-    affinity_[partition] = 0;
-    if (After(vertex, partition) > 1) continue;
-    if (score > best_score || (score == best_score && best != kUnplaced && partition < best)) {
-      best = partition;
-      best_score = score;
+  if (num_partitions_ <= kMostScanned) {
+    for (uint32_t partition = 0; partition < num_partitions_; ++partition) {
+      Compare(vertex, partition, &best_score, &best);
     }
+  } else {
+    for (const uint32_t neighbor : neighbors) Compare(vertex, partition_of_[neighbor], &best_score, &best);
   }
-  return best == kUnplaced ? Emptiest(vertex) : best;
+  return best == kNoPartition ? Emptiest(vertex) : best;
 }
 
 uint32_t Restream::Emptiest(uint64_t vertex) const {

@@ -16,31 +16,34 @@ inline constexpr int kRestreamPasses = 6;  // the first pass and five restreams
 // Returns the order in which every pass visits the vertices (undirected_graph.h): position -> vertex.
 Permutation StreamOrder(uint64_t seed, uint64_t num_vertices);
 
-// The distinct neighbors of one vertex. `weights` holds the number of edges to each; empty if all are 1.
-struct WeightedNeighbors {
-  std::span<const uint32_t> neighbors;
-  std::span<const uint32_t> weights;
-};
-
 // Places vertices one after another in several passes. A caller runs kRestreamPasses passes: StartPass, then Place or
 // PutAt once for every vertex in StreamOrder. Not thread-safe.
 class Restream {
  public:
-  // `weights` must outlive this object.
+  // `weights` must outlive this object. There must be fewer than 2^16 - 1 partitions (checked).
   Restream(const VertexWeights& weights, uint64_t num_vertices, uint32_t num_partitions);
 
   // Starts a pass with empty loads. Until a vertex is visited, it keeps its partition of the pass before.
   void StartPass();
-  // Assigns `vertex` to the partition with the best score.
-  void Place(uint64_t vertex, const WeightedNeighbors& adjacent) { PutAt(vertex, Choose(vertex, adjacent)); }
+  // Assigns `vertex` to the partition with the best score. `neighbors` has each neighbor as often as there are edges to
+  // it, in any order.
+  void Place(uint64_t vertex, std::span<const uint32_t> neighbors) { PutAt(vertex, Choose(vertex, neighbors)); }
+  // Loads what Place reads of a vertex, or of a neighbor, into the processor's caches.
+  void PrefetchVertex(uint64_t vertex) const {
+    __builtin_prefetch(weights_.weights.data() + vertex * num_constraints_);
+  }
+  void PrefetchNeighbor(uint32_t neighbor) const { __builtin_prefetch(partition_of_.data() + neighbor); }
   // Assigns `vertex` to the partition that another process has chosen.
   void PutAt(uint64_t vertex, uint32_t partition);
 
   uint32_t PartitionFor(uint64_t vertex) const { return partition_of_[vertex]; }
-  std::vector<uint32_t> TakeResult() { return std::move(partition_of_); }
+  // Returns the partitions of the vertices. All vertices must have been assigned.
+  std::vector<uint32_t> TakeResult() && { return {partition_of_.begin(), partition_of_.end()}; }
 
  private:
-  uint32_t Choose(uint64_t vertex, const WeightedNeighbors& adjacent);
+  uint32_t Choose(uint64_t vertex, std::span<const uint32_t> neighbors);
+  // Replaces *best by `partition` if its score is better, or equal and its number lower. Sets its affinity to 0.
+  void Compare(uint64_t vertex, uint32_t partition, double* best_score, uint32_t* best);
   uint32_t Emptiest(uint64_t vertex) const;
   // Return the load of the fullest constraint in which the vertex has weight, as a fraction of its capacity, before and
   // after the vertex is added.
@@ -52,11 +55,11 @@ class Restream {
   const VertexWeights& weights_;
   const size_t num_constraints_;
   const uint32_t num_partitions_;
-  std::vector<double> capacities_;  // by constraint
-  std::vector<uint64_t> loads_;     // [partition, constraint]
-  std::vector<uint32_t> partition_of_;
-  std::vector<uint64_t> affinity_;  // by partition: edges to the current vertex; 0 between vertices
-  std::vector<uint32_t> touched_;   // partitions with affinity
+  std::vector<double> capacities_;      // by constraint
+  std::vector<uint64_t> loads_;         // [partition, constraint]
+  std::vector<uint16_t> partition_of_;  // num_partitions_ before the vertex is visited for the first time
+  // By partition: edges to the current vertex; 0 between vertices. The last element counts unvisited neighbors.
+  std::vector<uint64_t> affinity_;
 };
 
 }  // namespace espalier::partition

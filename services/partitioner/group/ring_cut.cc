@@ -149,7 +149,7 @@ class RingCut {
       stream.StartPass();
       for (uint32_t rank = 0; rank < group_.size(); ++rank) RETURN_IF_ERROR(Turn(pass, rank, mine, &stream));
     }
-    return partition::SplitByType(vertex_first_, stream.TakeResult());
+    return partition::SplitByType(vertex_first_, std::move(stream).TakeResult());
   }
 
  private:
@@ -355,7 +355,7 @@ class RingCut {
     partitions.reserve(range.last - range.first);
     for (uint64_t position = range.first; position < range.last; ++position) {
       const uint64_t vertex = order_.At(position);
-      stream->Place(vertex, {.neighbors = mine.Of(position - range.first), .weights = {}});
+      stream->Place(vertex, mine.Of(position - range.first));
       partitions.push_back(stream->PartitionFor(vertex));
     }
     TensorBundle bundle;

@@ -1,0 +1,173 @@
+// The file is made first if the headers say that not all neighbors fit into memory, so that a full disk is found early.
+// One pass over the edges counts the neighbors of each row. Then the rows are divided into chunks that fit into memory,
+// and one more pass for each chunk places the neighbors of its rows with atomic cursors; the chunk is appended to the
+// file. With enough memory there is one chunk, which stays there. Edge lists are read from the beginning to the end,
+// which suits mapped files, and so are the rows in every pass of Streaming, because they are in its order. Threads
+// write the neighbors of a row in any order; Streaming only counts them. Rows are sorted as long as all neighbors so
+// far have the same number of repetitions. Usually a few rows show that they differ.
+#include "services/partition/stream_rows.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "services/base/parallel.h"
+#include "services/graph/id_values.h"
+#include "services/partition/undirected_graph.h"
+
+namespace espalier::partition {
+namespace {
+
+constexpr int64_t kEndsGrain = 1 << 18;
+constexpr int64_t kSortGrain = 1 << 12;
+constexpr uint32_t kNoneSeen = 0;
+constexpr uint32_t kSeveralSeen = ~uint32_t{0};
+
+// Calls body(row, neighbor) for both ends of every edge that is not a self loop.
+template <class Body>
+void ForRowEnds(const graph::SourceGraph& graph, const std::vector<uint32_t>& row_of_vertex, int threads,
+                const Body& body) {
+  const std::vector<uint64_t> vertex_first = VertexFirst(graph);
+  for (uint16_t type = 0; type < graph.edges.size(); ++type) {
+    const graph::EdgeSet& edges = graph.edges[type];
+    const uint64_t first_source = vertex_first[graph.schema.SourceOf(EdgeTypeId(type)).value];
+    const uint64_t first_destination = vertex_first[graph.schema.DestinationOf(EdgeTypeId(type)).value];
+    graph::VisitIds(edges.sources, [&](auto sources) {
+      const auto destinations = edges.destinations.values<typename decltype(sources)::value_type>();
+      ParallelFor(threads, static_cast<int64_t>(edges.num_edges()), kEndsGrain, [&](int64_t begin, int64_t end) {
+        for (auto edge = static_cast<size_t>(begin); edge < static_cast<size_t>(end); ++edge) {
+          const uint64_t u = first_source + graph::ToId(sources[edge]),
+                         v = first_destination + graph::ToId(destinations[edge]);
+          if (u == v) continue;
+          body(row_of_vertex[u], static_cast<uint32_t>(v));
+          body(row_of_vertex[v], static_cast<uint32_t>(u));
+        }
+      });
+    });
+  }
+}
+
+// Returns the number of ends of all edges, self loops included.
+uint64_t CountEnds(const graph::SourceGraph& graph) {
+  uint64_t ends = 0;
+  for (const graph::EdgeSet& edges : graph.edges) ends += 2 * edges.num_edges();
+  return ends;
+}
+
+std::vector<uint32_t> InvertOrder(const Permutation& order, int threads) {
+  std::vector<uint32_t> row_of_vertex(order.size());
+  ParallelFor(threads, static_cast<int64_t>(order.size()), kCheapGrain, [&](int64_t begin, int64_t end) {
+    for (auto row = static_cast<uint64_t>(begin); row < static_cast<uint64_t>(end); ++row) {
+      row_of_vertex[order.At(row)] = static_cast<uint32_t>(row);
+    }
+  });
+  return row_of_vertex;
+}
+
+// Sorts rows and finds the number of repetitions that all neighbors have. Thread-safe.
+class RepetitionFinder {
+ public:
+  bool is_decided() const { return seen_.load(std::memory_order_relaxed) == kSeveralSeen; }
+
+  // Takes one row into account.
+  void SortRow(std::span<uint32_t> row) {
+    std::sort(row.begin(), row.end());
+    for (size_t k = 0; k < row.size() && !is_decided();) {
+      size_t end = k + 1;
+      while (end < row.size() && row[end] == row[k]) ++end;
+      Combine(static_cast<uint32_t>(end - k));
+      k = end;
+    }
+  }
+
+  // Returns the number that all neighbors of all rows have, or 1.
+  uint32_t Common() const {
+    const uint32_t seen = seen_.load();
+    return seen == kNoneSeen || seen == kSeveralSeen ? 1 : seen;
+  }
+
+ private:
+  void Combine(uint32_t repetitions) {
+    uint32_t seen = seen_.load(std::memory_order_relaxed);
+    while (seen != repetitions && seen != kSeveralSeen) {
+      const uint32_t next = seen == kNoneSeen ? repetitions : kSeveralSeen;
+      if (seen_.compare_exchange_weak(seen, next)) return;
+    }
+  }
+
+  std::atomic<uint32_t> seen_ = kNoneSeen;
+};
+
+// Returns the end of the chunk of rows that begins at `first`: as many rows as have at most `most` neighbors.
+uint64_t ChunkEnd(const std::vector<uint64_t>& offsets, uint64_t first, uint64_t most) {
+  if (offsets.back() - offsets[first] <= most) return offsets.size() - 1;
+  const auto beyond =
+      std::upper_bound(offsets.begin() + static_cast<int64_t>(first), offsets.end(), offsets[first] + most);
+  return static_cast<uint64_t>(beyond - offsets.begin()) - 1;
+}
+
+}  // namespace
+
+Result<StreamRows> StreamRows::Build(const graph::SourceGraph& graph, const Permutation& order,
+                                     const StreamRowsOptions& options) {
+  const uint64_t num_rows = order.size();
+  StreamRows rows;
+  std::span<uint32_t> file;
+  if (const uint64_t most = CountEnds(graph); most > options.most_neighbors_in_memory) {
+    ASSIGN_OR_RETURN(ScratchSpace space, options.make_scratch(most * sizeof(uint32_t)));
+    // Mapped memory is aligned, and the bytes hold nothing but these numbers.
+    file = {reinterpret_cast<uint32_t*>(space.bytes.data()), most};
+    rows.owner_ = std::move(space.owner);
+  }
+  const std::vector<uint32_t> row_of_vertex = InvertOrder(order, options.threads);
+  std::vector<uint64_t>& offsets = rows.offsets_;
+  offsets.assign(num_rows + 1, 0);
+  ForRowEnds(graph, row_of_vertex, options.threads, [&](uint32_t row, uint32_t) {
+    std::atomic_ref<uint64_t>(offsets[uint64_t{row} + 1]).fetch_add(1, std::memory_order_relaxed);
+  });
+  uint64_t largest_row = 0;
+  for (uint64_t row = 0; row < num_rows; ++row) {
+    largest_row = std::max(largest_row, offsets[row + 1]);
+    offsets[row + 1] += offsets[row];
+  }
+  if (largest_row > options.most_neighbors_in_memory) {
+    return InvalidArgument("a node has " + std::to_string(largest_row) + " neighbors, more than the " +
+                           std::to_string(options.most_neighbors_in_memory) +
+                           " that fit into the memory of the partitioner: give it more memory");
+  }
+
+  const uint64_t num_neighbors = offsets.back();
+  RepetitionFinder repetitions;
+  std::vector<uint32_t>& chunk = rows.in_memory_;
+  chunk.reserve(std::min(num_neighbors, options.most_neighbors_in_memory));
+  for (uint64_t first = 0; first < num_rows;) {
+    const uint64_t end = ChunkEnd(offsets, first, options.most_neighbors_in_memory);
+    const uint64_t base = offsets[first];
+    chunk.resize(offsets[end] - base);
+    // A row's offset serves as its write cursor and ends as the next row's offset. Shifting by one restores them.
+    ForRowEnds(graph, row_of_vertex, options.threads, [&](uint32_t row, uint32_t neighbor) {
+      if (row - first >= end - first) return;  // wraps around if row < first
+      const std::atomic_ref<uint64_t> cursor(offsets[row]);
+      chunk[cursor.fetch_add(1, std::memory_order_relaxed) - base] = neighbor;
+    });
+    std::copy_backward(offsets.begin() + static_cast<int64_t>(first), offsets.begin() + static_cast<int64_t>(end) - 1,
+                       offsets.begin() + static_cast<int64_t>(end));
+    offsets[first] = base;
+    ParallelFor(options.threads, static_cast<int64_t>(end - first), kSortGrain, [&](int64_t begin, int64_t last) {
+      for (int64_t i = begin; i < last && !repetitions.is_decided(); ++i) {
+        const uint64_t row = first + static_cast<uint64_t>(i);
+        repetitions.SortRow(std::span(chunk).subspan(offsets[row] - base, offsets[row + 1] - offsets[row]));
+      }
+    });
+    if (!file.empty()) std::memcpy(file.data() + base, chunk.data(), chunk.size() * sizeof(uint32_t));
+    first = end;
+  }
+  if (!file.empty()) chunk = std::vector<uint32_t>();
+  rows.neighbors_ = file.empty() ? std::span<const uint32_t>(chunk) : file.first(num_neighbors);
+  rows.repetitions_ = repetitions.Common();
+  return rows;
+}
+
+}  // namespace espalier::partition

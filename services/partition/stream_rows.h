@@ -1,0 +1,58 @@
+// The neighbors of all vertices in the order in which Streaming visits them, in memory or in a file.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "services/base/permutation.h"
+#include "services/graph/source_graph.h"
+#include "services/partition/partitioner.h"
+
+namespace espalier::partition {
+
+// Streaming reads the edge lists about this often at most, so that a small memory does not make it arbitrarily slow.
+inline constexpr uint64_t kMostEdgeReads = 16;
+
+struct StreamRowsOptions {
+  int threads = 1;  // results do not depend on it
+  // The most neighbors in memory at a time, 4 bytes each. Must hold the largest row.
+  uint64_t most_neighbors_in_memory = ~uint64_t{0};
+  // Makes the file if not both ends of all edges fit into memory. Called before the edges are read.
+  std::function<Result<ScratchSpace>(uint64_t size_bytes)> make_scratch;
+};
+
+// The undirected graph (undirected_graph.h) as rows: row i has the neighbors of vertex order.At(i), each as often as
+// there are edges between the two. Self loops are left out. Immutable after Build; thread-safe.
+class StreamRows {
+ public:
+  // Builds the rows. The edges must have passed CheckEdges, and there must be fewer than 2^32 vertices. Memory: 12
+  // bytes per vertex, and 8 bytes per edge within `most_neighbors_in_memory`. InvalidArgument if a row exceeds that;
+  // errors of make_scratch.
+  static Result<StreamRows> Build(const graph::SourceGraph& graph, const Permutation& order,
+                                  const StreamRowsOptions& options);
+
+  StreamRows(StreamRows&&) = default;
+  StreamRows(const StreamRows&) = delete;  // neighbors() refers to this object's memory
+
+  // Returns the neighbors of all rows, one after another.
+  std::span<const uint32_t> neighbors() const { return neighbors_; }
+  // Returns the first position of each row in neighbors(): [vertices + 1].
+  const std::vector<uint64_t>& offsets() const { return offsets_; }
+  // Returns how often every neighbor of every row is repeated, if that is the same number for all; then the repetitions
+  // are next to each other. Otherwise 1.
+  uint32_t repetitions() const { return repetitions_; }
+
+ private:
+  StreamRows() = default;
+
+  std::vector<uint64_t> offsets_;
+  std::vector<uint32_t> in_memory_;    // empty if the neighbors are in a file
+  std::shared_ptr<const void> owner_;  // of the file
+  std::span<const uint32_t> neighbors_;
+  uint32_t repetitions_ = 1;
+};
+
+}  // namespace espalier::partition
