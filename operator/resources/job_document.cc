@@ -33,6 +33,9 @@ Json JobDocument(const api::DistTraining& training, std::optional<int64_t> train
   if (const Json* const plugins = kube::Find(document, {"spec", "servers", "plugins"})) {
     spec["servers"]["plugins"] = *plugins;
   }
+  if (const Json* const memory = kube::Find(document, {"spec", "partitioner", "memory"})) {
+    spec["partitioner"]["memory"] = *memory;
+  }
   spec["trainers"]["threads"] = training.spec->job.trainer_threads;
   if (!trainers) return Shortened(job);
   spec["trainers"]["replicas"] = *trainers;

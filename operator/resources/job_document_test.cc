@@ -54,6 +54,15 @@ TEST(JobDocumentTest, HasTheDeviceOfTheTrainers) {
   EXPECT_EQ(parsed->training.trainer_device, job::Device::kCuda);
 }
 
+TEST(JobDocumentTest, HasTheMemoryOfThePartitioner) {
+  const Job job =
+      JobWith({{"partitioner", {{"memory", "64Mi"}}}, {"graph", {{"partitions", {{"algorithm", "Random"}}}}}});
+  const Result<job::ParsedJob> parsed = job::ParseJob("job.json", TextOf(ConfigMap(job.context())), {},
+                                                      job::RunsOn::kLaptop, job::SpecTraining::kOptional);
+  ASSERT_TRUE(parsed.ok()) << parsed.status().ToString();
+  EXPECT_EQ(parsed->training.partitioner_memory_bytes, uint64_t{64} << 20);
+}
+
 TEST(JobDocumentTest, TellsNothingOfPods) {
   const std::string text = TextOf(ConfigMap(FullJob().context()));
   for (const char* const word : {"image", "resources", "template", "env", "replicas", "runPolicy"}) {

@@ -365,6 +365,7 @@ TEST_F(CliTest, WhatAnAlgorithmDoesNotDoIsRefused) {
     EXPECT_EQ(ended.code, 64) << flags;
     return ended.error;
   };
+  EXPECT_THAT(refused("--memory 1GiB"), HasSubstr("--memory: a bound of the memory: METIS holds the whole graph"));
   EXPECT_THAT(refused("--algorithm Random --balance Edges"),
               HasSubstr("--balance: Random and External cannot balance"));
   EXPECT_THAT(refused("--algorithm Streaming --objective CommunicationVolume"), HasSubstr("--objective: only METIS"));

@@ -10,6 +10,7 @@
 #include "services/job/checks/check_rules.h"
 #include "services/job/enum_names.h"
 #include "services/partitioner/mapping_export.h"
+#include "services/partitioner/memory_bound.h"
 #include "services/partitioner/partition_attempt.h"
 #include "services/partitioner/partition_pipeline.h"
 #include "services/partitioner/report.h"
@@ -76,6 +77,11 @@ void Declare(CLI::App* command, PartitionFlags* flags) {
                    "Node columns that are copied from the source node to in-edges: original_id (for LABOR), masks")
       ->delimiter(',');
   command->add_option("--seed", flags->seed, "Random seed of the algorithm")->capture_default_str();
+  command
+      ->add_option("--memory", flags->pipeline.memory_bytes,
+                   "Most memory besides mapped files, e.g. 8GiB, by Streaming, Random and External; 0: no limit")
+      ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false))
+      ->capture_default_str();
   command->add_flag("--again", flags->again, "Partition even if an identical partitioning exists");
   command
       ->add_option("--export-mappings", flags->mappings_folder,
@@ -121,7 +127,9 @@ Status CheckFlags(const PartitionFlags& flags) {
   for (const auto& [field, what] : job::CheckPartitions(ToGraph(flags).partitions)) {
     return InvalidArgument("--" + field + ": " + what);
   }
-  return {};
+  if (flags.pipeline.memory_bytes == 0) return {};
+  const bool holds_edges_out = ToHeldOutEdges(flags.source).has_value();
+  return partitioner::CheckForMemory(GraphOf(flags), holds_edges_out, /*in_group=*/false).While("--memory");
 }
 
 Outcome Partition(PartitionFlags flags) {

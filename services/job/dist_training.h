@@ -337,14 +337,15 @@ struct DistTraining {
   Training training;
   bool has_training = true;  // false: the document has no spec.training (parse.h)
   Checkpoint checkpoint;
-  uint32_t partitioner_replicas = 1;  // processes that partition the graph together
+  uint32_t partitioner_replicas = 1;      // processes that partition the graph together
+  uint64_t partitioner_memory_bytes = 0;  // most memory of the partitioner; 0: as much as the graph needs
   uint32_t server_replicas_per_partition = 1;
   uint32_t server_containers_per_pod = 1;  // processes per replica, which share one copy of the partition
   std::vector<ServerPlugin> server_plugins;
   uint32_t sampler_replicas = 0;  // 0: trainers sample in threads of their own
   uint32_t trainer_replicas = 1;
   int trainer_threads = 1;
-  Device trainer_device = Device::kAuto;
+  Device trainer_device = Device::kCpu;
   uint32_t trainer_gpus = 0;                  // GPUs of each trainer's pod, which only a cluster uses
   std::optional<FeatureCache> feature_cache;  // nullopt: trainers keep no rows
   std::optional<Program> program;             // spec.trainers.program; nullopt: the built-in trainers

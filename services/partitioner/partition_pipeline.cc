@@ -18,6 +18,8 @@
 #include "services/partitioner/checks/value_facts.h"
 #include "services/partitioner/external_assignment.h"
 #include "services/partitioner/group/group_partitioning.h"
+#include "services/partitioner/held_out_splits.h"
+#include "services/partitioner/memory_bound.h"
 #include "services/partitioner/partition_attempt.h"
 #include "services/partitioner/partition_key.h"
 #include "services/partitioner/partition_plan.h"
@@ -35,30 +37,6 @@ namespace {
 bool MayHaveHappened(StatusCode code) {
   return code == StatusCode::kUnavailable || code == StatusCode::kDeadlineExceeded || code == StatusCode::kAborted ||
          code == StatusCode::kUnknown;
-}
-
-// Returns whether all edge types to hold out have the split. Also returns true for edge types that do not exist, which
-// Preprocess rejects later.
-bool HasSplit(const graph::SourceGraph& source, const graph::HeldOutEdges& held_out, bool add_reverse_edges) {
-  const auto types = graph::FindHeldOutEdgeTypes(held_out, source.schema, add_reverse_edges);
-  if (!types.ok()) return true;
-  const auto named = source.edge_splits.find(held_out.split);
-  return named != source.edge_splits.end() &&
-         std::all_of(types->begin(), types->end(), [&](EdgeTypeId type) { return named->second.contains(type.value); });
-}
-
-// Returns the number of training pairs of an edge split, over the edge types of `schema`.
-uint64_t CountTrainingPairs(const graph::SourceGraph& source, const std::string& split,
-                            const graph::GraphSchema& schema) {
-  uint64_t count = 0;
-  const auto named = source.edge_splits.find(split);
-  if (named == source.edge_splits.end()) return count;
-  for (const graph::CanonicalEdgeType& type : schema.edge_types()) {
-    const Result<EdgeTypeId> id = source.schema.FindEdgeType(type.Name());
-    const auto parts = id.ok() ? named->second.find(id->value) : named->second.end();
-    if (parts != named->second.end()) count += parts->second.train.size();
-  }
-  return count;
 }
 
 // One run of the pipeline. Members are the state that its phases share.
@@ -79,6 +57,9 @@ class Pipeline {
     if (options_.group) {
       RETURN_IF_ERROR(CheckGroup(*options_.group));
       RETURN_IF_ERROR(CheckForGroup(graph_, context_.held_out.has_value()));
+    }
+    if (options_.memory_bytes > 0) {
+      RETURN_IF_ERROR(CheckForMemory(graph_, context_.held_out.has_value(), options_.group.has_value()));
     }
     ASSIGN_OR_RETURN(const storage::StoreLocation output, options_.access.open_store(output_uri));
     ASSIGN_OR_RETURN(const std::string key, Key());
@@ -184,14 +165,40 @@ class Pipeline {
     return assignment_ ? assignment_->CheckUnchanged() : Status();
   }
 
+  // Returns OK if the memory is not bounded or suffices.
+  Status CheckBound(const graph::SourceGraph& source, double largest_to_average) const {
+    if (options_.memory_bytes == 0) return {};
+    return CheckMemory(source, {.memory_bytes = options_.memory_bytes,
+                                .algorithm = graph_.partitions.algorithm,
+                                .cut = PartitionOptionsFor(graph_.partitions, context_),
+                                .build = MakeBuildOptions(),
+                                .largest_to_average = largest_to_average});
+  }
+
+  // Returns the source, mapped, after the memory was found to suffice.
+  Result<graph::SourceGraph> BoundedSource(const format::SourceReadOptions& options) const {
+    ASSIGN_OR_RETURN(graph::SourceGraph source, MappedSource(options));
+    RETURN_IF_ERROR(CheckBound(source, partition::kBalanced));
+    RETURN_IF_ERROR(
+        graph::ValidateSourceGraph(source, options.threads, options.labels).While("checking " + options.path));
+    return source;
+  }
+
+  partition::BuildOptions MakeBuildOptions() const {
+    return {.threads = options_.threads,
+            .time_column = graph_.time_column,
+            .source_columns = graph_.partitions.source_columns};
+  }
+
   Result<graph::SourceGraph> Source() {
     RETURN_IF_ERROR(StartPhase("reading"));
-    format::SourceReadOptions options = SourceOptions();
-    options.meter = meter_;
     std::vector<std::string> warnings;
+    format::SourceReadOptions options = SourceOptions();
     options.warnings = &warnings;
+    options.meter = meter_;
     ASSIGN_OR_RETURN(options.path, source_->Path());
-    ASSIGN_OR_RETURN(graph::SourceGraph source, format::ReadSourceGraph(options));
+    ASSIGN_OR_RETURN(graph::SourceGraph source,
+                     options_.memory_bytes > 0 ? BoundedSource(options) : format::ReadSourceGraph(options));
     WarnOfSource(warnings);
     RETURN_IF_ERROR(CheckSource(source, /*reads_values=*/true));
     RETURN_IF_ERROR(partition::CheckNumPartitions(source, graph_.partitions.count));
@@ -261,6 +268,11 @@ class Pipeline {
     const auto partitioner = PartitionerFor(graph_.partitions.algorithm, std::move(external));
     partition::PartitionOptions options = PartitionOptionsFor(graph_.partitions, context_);
     options.meter = meter_;
+    options.memory_bytes = options_.memory_bytes;
+    options.make_scratch = [this](uint64_t size_bytes) -> Result<partition::ScratchSpace> {
+      ASSIGN_OR_RETURN(const std::string folder, ScratchPlace());
+      return MakeScratchSpace(folder, size_bytes);
+    };
     return partitioner->Partition(source, options);
   }
 
@@ -284,14 +296,15 @@ class Pipeline {
     RETURN_IF_ERROR(partition::CheckSourceColumns(source, graph_.partitions.source_columns));
     ASSIGN_OR_RETURN(const partition::Assignment assignment, Cut(source));
     ASSIGN_OR_RETURN(format::Quality quality, Measure(source, assignment));
-
+    const auto& balance = quality.balance;
+    double largest = partition::kBalanced;
+    for (const char* of : {"nodes", "edges"}) largest = std::max(largest, balance.contains(of) ? balance.at(of) : 0);
+    RETURN_IF_ERROR(CheckBound(source, largest));
     RETURN_IF_ERROR(StartPhase("writing"));
     const std::string attempt = NewAttemptName();
     AttemptFiles files(store, prefix, attempt);
     const PartitionWriterOptions options{
-        .build = {.threads = options_.threads,
-                  .time_column = graph_.time_column,
-                  .source_columns = graph_.partitions.source_columns},
+        .build = MakeBuildOptions(),
         .num_partitions = graph_.partitions.count,
         .before_partition = [&](uint32_t written) { return Advance(double{1} * written / graph_.partitions.count); },
         .stop_requested = options_.stop_requested,
@@ -311,15 +324,15 @@ class Pipeline {
     return manifest;
   }
 
-  // Returns the source, mapped and not validated. Its scratch files are in the cache folder or, without one, in
-  // ScratchFolder().
-  Result<graph::SourceGraph> MappedSource(const std::string& path, std::vector<std::string>* warnings) const {
-    format::SourceReadOptions options = SourceOptions();
-    options.path = path;
-    options.warnings = warnings;
+  // Returns the folder for scratch files: the cache folder or, without one, ScratchFolder().
+  Result<std::string> ScratchPlace() const {
     const std::string& cache = options_.access.cache.folder;
-    if (!cache.empty()) return format::MapSourceGraph(options, cache);
-    ASSIGN_OR_RETURN(const std::string scratch, storage::ScratchFolder());
+    return cache.empty() ? storage::ScratchFolder() : Result<std::string>(cache);
+  }
+
+  // Returns the source, mapped and not validated. Its scratch files are in ScratchPlace().
+  Result<graph::SourceGraph> MappedSource(const format::SourceReadOptions& options) const {
+    ASSIGN_OR_RETURN(const std::string scratch, ScratchPlace());
     return format::MapSourceGraph(options, scratch);
   }
 
@@ -337,9 +350,11 @@ class Pipeline {
   Result<format::Manifest> MakeAsMember(ProcessGroup& group, storage::ObjectStore& store, const std::string& prefix,
                                         const std::string& key) {
     RETURN_IF_ERROR(StartPhase("reading"));
-    ASSIGN_OR_RETURN(const std::string path, source_->Path());
+    format::SourceReadOptions options = SourceOptions();
+    ASSIGN_OR_RETURN(options.path, source_->Path());
     std::vector<std::string> warnings;
-    ASSIGN_OR_RETURN(const graph::SourceGraph source, MappedSource(path, &warnings));
+    options.warnings = &warnings;
+    ASSIGN_OR_RETURN(const graph::SourceGraph source, MappedSource(options));
     if (group.rank() == 0) WarnOfSource(warnings);
     // Headers are cheap to read, so every process checks them. Rank 0 reads all values for the group.
     RETURN_IF_ERROR(CheckSource(source, /*reads_values=*/group.rank() == 0));
@@ -357,9 +372,7 @@ class Pipeline {
                    .labels = Labels(),
                    .preprocess = preprocess,
                    .partition = PartitionOptionsFor(graph_.partitions, context_),
-                   .writer = {.build = {.threads = options_.threads,
-                                        .time_column = graph_.time_column,
-                                        .source_columns = graph_.partitions.source_columns},
+                   .writer = {.build = MakeBuildOptions(),
                               .num_partitions = graph_.partitions.count,
                               .before_partition = nullptr,
                               .stop_requested = options_.stop_requested},

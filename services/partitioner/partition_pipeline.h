@@ -23,7 +23,11 @@ namespace espalier::partitioner {
 using PartitionProgress = std::function<void(std::string_view phase, double fraction)>;
 
 struct PartitionPipelineOptions {
-  int threads = 1;          // results do not depend on it
+  int threads = 1;  // results do not depend on it
+  // The most memory of this process in bytes, besides mapped files, for what grows with the graph (memory_bound.h). The
+  // source is mapped then, and edges that do not fit are in a scratch file of 8 bytes each. 0: as much as needed.
+  // Results do not depend on it.
+  uint64_t memory_bytes = 0;
   std::string train_split;  // the split whose training nodes TrainNodes balances; empty: all splits
   // Label columns by name, in addition to "node-label". They may lack values (graph/label_columns.h), and feature
   // normalization leaves them unchanged.
@@ -67,7 +71,8 @@ struct PartitionOutcome {
 // algorithm, then one partition at a time.
 //
 // Errors: those of the source (InvalidArgument, NotFound, OutOfRange, DataLoss) and of the stores; Cancelled; Aborted
-// if the source changes during the call; with a group, those of ProcessGroup.
+// if the source changes during the call; with a group, those of ProcessGroup; with memory_bytes, those of
+// CheckForMemory and CheckMemory, and ResourceExhausted if the disk has no room for the scratch file.
 Result<PartitionOutcome> PartitionGraph(const job::Graph& graph, uint64_t seed, const std::string& output_uri,
                                         const PartitionProgress& progress, const PartitionPipelineOptions& options);
 

@@ -242,6 +242,10 @@ std::vector<FieldSpec> RoleFields() {
        .minimum_integer = 1,
        .maximum_integer = 1024,
        .meaning = "number of processes that partition the graph together, for a graph that exceeds the memory of one"});
+  table.push_back({.path = "spec.partitioner.memory",
+                   .type = kMemorySize,
+                   .meaning = "most memory of the partitioner besides mapped files, for a graph whose files exceed "
+                              "memory; what does not fit is in a scratch file; by default as much as the graph needs"});
   AppendRoleFields("spec.partitioner", &table);
   table.push_back({.path = "spec.servers", .meaning = "graph server processes"});
   table.push_back({.path = "spec.servers.replicasPerPartition",
@@ -320,7 +324,7 @@ std::vector<FieldSpec> RoleFields() {
        .meaning = "number of threads of a trainer's math library; runs are reproducible for the same number"});
   table.push_back({.path = "spec.trainers.device",
                    .type = kEnum,
-                   .default_json = "\"Auto\"",
+                   .default_json = "\"CPU\"",
                    .values = {"Auto", "CPU", "CUDA"},
                    .meaning = "device on which trainers compute; Auto: CUDA where a trainer has an NVIDIA GPU and a "
                               "torch with CUDA, else the CPU; a program chooses its own"});

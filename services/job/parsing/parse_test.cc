@@ -318,7 +318,7 @@ TEST(ParseJobTest, SkipsAByteOrderMark) {
 }
 
 TEST(ParseJobTest, ReadsTheDeviceOfTrainers) {
-  EXPECT_EQ(ParseJob("job.yaml", kExampleJob, {})->training.trainer_device, Device::kAuto);
+  EXPECT_EQ(ParseJob("job.yaml", kExampleJob, {})->training.trainer_device, Device::kCpu);
   const Result<ParsedJob> job = ParseJob("job.yaml", kExampleJob, {{"trainers.device", "CUDA"}});
   ASSERT_TRUE(job.ok()) << job.status().ToString();
   EXPECT_EQ(job->training.trainer_device, Device::kCuda);
@@ -427,6 +427,38 @@ TEST(ParseJobTest, SeveralPartitionersTakeWhatEachCanDoWithItsPart) {
   for (const char* count : {"0", "1025", "-1", "two"}) {
     EXPECT_THAT(with("partitioner.replicas", count), HasSubstr("an integer from 1 to 1024")) << count;
   }
+}
+
+TEST(ParseJobTest, ReadsTheMemoryOfThePartitioner) {
+  const Overrides good = {{"partitioner.memory", "8Gi"}, {"graph.partitions.algorithm", "Streaming"}};
+  const Result<ParsedJob> job = ParseJob("job.yaml", kExampleJob, good);
+  ASSERT_TRUE(job.ok()) << job.status().ToString();
+  EXPECT_EQ(job->training.partitioner_memory_bytes, uint64_t{8} << 30);
+  // The effective document is read again by the partitioner.
+  EXPECT_EQ(ParseJob("job.json", job->effective_json, {})->training.partitioner_memory_bytes, uint64_t{8} << 30);
+  EXPECT_EQ(ParseJob("job.yaml", kExampleJob, {})->training.partitioner_memory_bytes, 0u);
+  const auto with = [&](const std::string& path, const std::string& value) {
+    Overrides overrides = good;
+    overrides.emplace_back(path, value);
+    return ErrorOf(kExampleJob, overrides);
+  };
+  EXPECT_THAT(with("partitioner.memory", "much"),
+              HasSubstr("spec.partitioner.memory: expected a size in bytes (512Mi, 2Gi), found 'much'"));
+  EXPECT_THAT(with("partitioner.replicas", "2"),
+              HasSubstr("spec.partitioner.memory: several partitioners divide the memory that the graph needs: leave "
+                        "it out, or 1 in spec.partitioner.replicas"));
+  EXPECT_THAT(with("graph.partitions.algorithm", "METIS"),
+              HasSubstr("spec.partitioner.memory: METIS holds the whole graph in memory: leave it out, or choose "
+                        "Streaming, Random or External"));
+  for (const auto& [field, value] : {std::pair("dropSelfLoops", "true"), std::pair("addReverseEdges", "true"),
+                                     std::pair("dropDuplicateEdges", "true"), std::pair("normalizeFeatures", "Row"),
+                                     std::pair("featureDtype", "F16")}) {
+    EXPECT_THAT(with("graph.preprocess." + std::string(field), value),
+                HasSubstr("spec.partitioner.memory: a graph that spec.graph.preprocess or LinkPrediction changes is "
+                          "held in memory: leave it out"))
+        << field;
+  }
+  EXPECT_EQ(with("graph.partitions.algorithm", "Random"), "");
 }
 
 TEST(ParseJobTest, NamesWhatIsMissing) {

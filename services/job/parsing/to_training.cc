@@ -277,6 +277,9 @@ DistTraining ToDistTraining(const Json& values) {
   job.training.task.reverse_edges_added = job.graph.preprocess.add_reverse_edges;
   job.checkpoint = ToCheckpoint(Child(spec, "checkpoint"));
   Read(Child(spec, "partitioner"), "replicas", &job.partitioner_replicas);
+  std::string partitioner_memory;
+  Read(Child(spec, "partitioner"), "memory", &partitioner_memory);
+  job.partitioner_memory_bytes = ReadMemorySize(partitioner_memory).value_or(0);
   Read(Child(spec, "servers"), "replicasPerPartition", &job.server_replicas_per_partition);
   Read(Child(spec, "servers"), "containersPerPod", &job.server_containers_per_pod);
   job.server_plugins = ToServerPlugins(Child(Child(spec, "servers"), "plugins"));

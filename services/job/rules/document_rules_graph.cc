@@ -77,6 +77,39 @@ std::vector<Rule> PartitionerRules() {
   };
 }
 
+bool IsChanged(const DistTraining& self) {
+  const Preprocess& preprocess = self.graph.preprocess;
+  return preprocess.drop_self_loops || preprocess.add_reverse_edges || preprocess.drop_duplicate_edges ||
+         preprocess.normalize_features != RowNormalization::kNone ||
+         preprocess.feature_dtype != FeatureDType::kSource ||
+         (self.has_training && self.training.task.type == TaskType::kLinkPrediction);
+}
+
+// Options with which a partitioner cannot bound its memory (partitioner/memory_bound.h).
+std::vector<Rule> PartitionerMemoryRules() {
+  const std::string unbounded = "!has(self.partitioner.memory) || ";
+  return {
+      {"spec", unbounded + "self.partitioner.replicas == 1",
+       "several partitioners divide the memory that the graph needs: leave it out, or 1 in spec.partitioner.replicas",
+       "partitioner.memory", Holds([](const DistTraining& self) {
+         return self.partitioner_memory_bytes == 0 || self.partitioner_replicas == 1;
+       })},
+      {"spec", unbounded + "self.graph.partitions.algorithm != 'METIS'",
+       "METIS holds the whole graph in memory: leave it out, or choose Streaming, Random or External",
+       "partitioner.memory", Holds([](const DistTraining& self) {
+         return self.partitioner_memory_bytes == 0 || self.graph.partitions.algorithm != PartitionAlgorithm::kMetis;
+       })},
+      {"spec",
+       unbounded + "!(self.graph.preprocess.dropSelfLoops || self.graph.preprocess.addReverseEdges || "
+                   "self.graph.preprocess.dropDuplicateEdges || self.graph.preprocess.normalizeFeatures != 'None' || "
+                   "self.graph.preprocess.featureDtype != 'Source' || "
+                   "(has(self.training) && self.training.task.type == 'LinkPrediction'))",
+       "a graph that spec.graph.preprocess or LinkPrediction changes is held in memory: leave it out",
+       "partitioner.memory",
+       Holds([](const DistTraining& self) { return self.partitioner_memory_bytes == 0 || !IsChanged(self); })},
+  };
+}
+
 uint64_t CountServerProcesses(const DistTraining& job) {
   return uint64_t{job.graph.partitions.count} * job.server_replicas_per_partition * job.server_containers_per_pod;
 }
@@ -112,7 +145,8 @@ std::vector<Rule> ServerRules() {
 
 std::vector<Rule> GraphRules() {
   std::vector<Rule> rules;
-  for (const std::vector<Rule>& part : {PartitionRules(), PartitionerRules(), ServerRules()}) {
+  for (const std::vector<Rule>& part :
+       {PartitionRules(), PartitionerRules(), PartitionerMemoryRules(), ServerRules()}) {
     rules.insert(rules.end(), part.begin(), part.end());
   }
   return rules;

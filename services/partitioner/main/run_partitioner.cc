@@ -181,6 +181,7 @@ int RunPartitioner(const PartitionerFlags& flags, const CLI::App& app, const job
   const std::string& label = training.training.task.label;
   const PartitionPipelineOptions options{
       .threads = flags.threads,
+      .memory_bytes = training.partitioner_memory_bytes,
       .train_split = training.training.task.split,
       .label_columns = label.empty() ? Names() : Names{label},
       .complete_columns = ListNumericColumns(training.training),
