@@ -17,7 +17,11 @@ from .report import Report
 NAMESPACE = "queues"
 # A job of training() has a partitioner, two servers and two trainers, each with 100m: 500m, and 400m once the partitions
 # exist and the partitioner is reclaimed. So two jobs fit into "spot", the second after the first has partitioned.
-QUOTA_MILLICORES = {"spot": 900, "small": 500, "racks": 500}
+QUOTA_MILLICORES = {"spot": 900, "small": 500, "racks": 100_000}
+POOL = {"e2e.espalier.io/pool": "spot"}
+TAINT = {"key": "spot", "value": "true", "effect": "NoSchedule"}
+TOLERATION = {"key": "spot", "operator": "Exists"}
+POOL_NODES = 3
 RACK = "e2e.espalier.io/rack"  # the upper level of the topology of the flavor "racks", which has two racks of two nodes
 HOST = "kubernetes.io/hostname"  # its lower level, which Kueue adds to the pods
 RACK_POOL = {"e2e.espalier.io/pool": "racks"}
@@ -141,8 +145,9 @@ def _admit_partially(queues):
 
 
 def _place_in_a_rack(queues):
-    """Trainers that must be in one rack, in a queue that assigns a place to every pod."""
+    """Trainers that must be in one rack and need a node each, in a queue that assigns a place to every pod."""
     document = queued(RACKED, "racks", lasts="5s")
+    document["spec"]["trainers"]["resources"] = {"requests": {"cpu": "40", "memory": "64Mi"}}  # of the 64 of a node
     document["spec"]["trainers"]["template"]["metadata"]["annotations"]["kueue.x-k8s.io/podset-required-topology"] = RACK
     queues.api.create(document, NAMESPACE)
     queues.await_phase(RACKED, "Training")
@@ -150,8 +155,9 @@ def _place_in_a_rack(queues):
     pods = queues.pods(RACKED)
     places = {pod["metadata"]["name"]: racks[pod["spec"]["nodeName"]] for pod in pods}
     queues.report.expect(all(places.values()), f"{RACKED}: all pods are in racks", places)
-    trainers = {rack for name, rack in places.items() if "-trainer-" in name}
-    queues.report.expect(len(trainers) == 1, f"{RACKED}: its trainers are in one rack", places)
+    nodes = {pod["spec"]["nodeName"] for pod in queues.pods(RACKED, "trainer")}
+    queues.report.expect(len(nodes) == 2 and len({racks[node] for node in nodes}) == 1,
+                         f"{RACKED}: its trainers are on two nodes of one rack", places)
     without = [pod["metadata"]["name"] for pod in pods if HOST not in pod["spec"].get("nodeSelector", {})]
     queues.report.expect_none(without, f"{RACKED}: Kueue has given each pod a place")
     queues.await_phase(RACKED, "Succeeded")
