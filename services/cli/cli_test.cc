@@ -368,7 +368,10 @@ TEST_F(CliTest, WhatAnAlgorithmDoesNotDoIsRefused) {
   EXPECT_THAT(refused("--memory 1GiB"), HasSubstr("--memory: a bound of the memory: METIS holds the whole graph"));
   EXPECT_THAT(refused("--algorithm Random --balance Edges"),
               HasSubstr("--balance: Random and External cannot balance"));
-  EXPECT_THAT(refused("--algorithm Streaming --objective CommunicationVolume"), HasSubstr("--objective: only METIS"));
+  for (const char* algorithm : {"Streaming", "Multilevel"}) {
+    EXPECT_THAT(refused("--objective CommunicationVolume --algorithm " + std::string(algorithm)),
+                HasSubstr("--objective: only METIS"));
+  }
   EXPECT_FALSE(fs::exists(root_ / "cut"));
 }
 

@@ -57,15 +57,16 @@ void Declare(CLI::App* command, PartitionFlags* flags) {
   AddSourceFlags(command, &flags->source)->required();
   command->add_option("-o,--output", flags->output, "Location of partitionings: path, file: or s3: URI")->required();
   command->add_option("-n,--count", flags->count, "Partitions")->check(CLI::Range(1, 4096))->capture_default_str();
-  command->add_option("--algorithm", flags->algorithm, "METIS, Random, Streaming or External")
-      ->transform(CLI::IsMember({"METIS", "Random", "Streaming", "External"}, CLI::ignore_case))
+  command->add_option("--algorithm", flags->algorithm, "METIS, Multilevel, Random, Streaming or External")
+      ->transform(CLI::IsMember({"METIS", "Multilevel", "Random", "Streaming", "External"}, CLI::ignore_case))
       ->capture_default_str();
   command->add_option("--objective", flags->objective, "METIS: EdgeCut or CommunicationVolume")
       ->transform(CLI::IsMember({"EdgeCut", "CommunicationVolume"}, CLI::ignore_case))
       ->capture_default_str();
   command
       ->add_option("--balance", flags->balance,
-                   "Besides nodes, by METIS and Streaming: NodeTypes, TrainNodes, Edges (separated by commas)")
+                   "Besides nodes, by METIS, Multilevel and Streaming: NodeTypes, TrainNodes, Edges"
+                   " (separated by commas)")
       ->transform(CLI::IsMember({"NodeTypes", "TrainNodes", "Edges"}, CLI::ignore_case))
       ->delimiter(',');
   command->add_option("--train-split", flags->pipeline.train_split, "Split whose training nodes TrainNodes balances");

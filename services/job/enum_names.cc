@@ -23,7 +23,8 @@ constexpr Names<FeatureDType, 4> kFeatureDTypes = {{{FeatureDType::kSource, "Sou
                                                     {FeatureDType::kF32, "F32"},
                                                     {FeatureDType::kF16, "F16"},
                                                     {FeatureDType::kBf16, "BF16"}}};
-constexpr Names<PartitionAlgorithm, 4> kAlgorithms = {{{PartitionAlgorithm::kMetis, "METIS"},
+constexpr Names<PartitionAlgorithm, 5> kAlgorithms = {{{PartitionAlgorithm::kMetis, "METIS"},
+                                                       {PartitionAlgorithm::kMultilevel, "Multilevel"},
                                                        {PartitionAlgorithm::kRandom, "Random"},
                                                        {PartitionAlgorithm::kStreaming, "Streaming"},
                                                        {PartitionAlgorithm::kExternal, "External"}}};

@@ -5,90 +5,21 @@
 #include "services/partition/metis_partitioner.h"
 
 #include <metis.h>
-#include <signal.h>
 
-#include <array>
 #include <limits>
 #include <numeric>
 
-#include "services/base/mutex.h"
 #include "services/partition/balance.h"
 #include "services/partition/input_checks.h"
+#include "services/partition/metis_call.h"
 #include "services/partition/partitioner.h"
-#include "services/partition/random_streams.h"
 #include "services/partition/undirected_graph.h"
 
 namespace espalier::partition {
 namespace {
 
-static_assert(sizeof(idx_t) == sizeof(int32_t), "this file passes arrays of 32-bit numbers to METIS");
 constexpr uint64_t kMetisMax = std::numeric_limits<idx_t>::max();
 constexpr const char* kAllEdges = "edges in both directions, parallel ones included";
-
-// METIS uses the C library's rand(), whose state is global, so the process runs one METIS call at a time.
-Mutex metis_mutex;
-
-// Blocks SIGTERM in the calling thread while METIS runs. METIS installs a SIGTERM handler that leaves the computation
-// with longjmp, possibly in the middle of a memory allocation. METIS restores the previous handler before it returns; a
-// pending SIGTERM is delivered to that handler after this object is destroyed. A process with several threads must
-// block SIGTERM in the other threads too.
-class SigtermWaits {
- public:
-  SigtermWaits() {
-    sigset_t sigterm;
-    sigemptyset(&sigterm);
-    sigaddset(&sigterm, SIGTERM);
-    pthread_sigmask(SIG_BLOCK, &sigterm, &before_);
-  }
-  ~SigtermWaits() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  SigtermWaits(const SigtermWaits&) = delete;
-  SigtermWaits& operator=(const SigtermWaits&) = delete;
-
- private:
-  sigset_t before_;
-};
-
-Status StatusOfMetis(int code) {
-  switch (code) {
-    case METIS_OK: return Status();
-    case METIS_ERROR_MEMORY: return ResourceExhausted("METIS ran out of memory: use the algorithm Streaming");
-    case METIS_ERROR_INPUT: return Internal("METIS refused its input");
-    default: return Internal("METIS failed with code " + std::to_string(code));
-  }
-}
-
-std::array<idx_t, METIS_NOPTIONS> MetisOptions(const PartitionOptions& options) {
-  std::array<idx_t, METIS_NOPTIONS> metis_options;
-  METIS_SetDefaultOptions(metis_options.data());
-  metis_options[METIS_OPTION_OBJTYPE] =
-      options.objective == Objective::kEdgeCut ? METIS_OBJTYPE_CUT : METIS_OBJTYPE_VOL;
-  metis_options[METIS_OPTION_NUMBERING] = 0;
-  metis_options[METIS_OPTION_SEED] =
-      static_cast<idx_t>(PartitioningKey(options.seed, RandomStream::kMetisSeed) & kMetisMax);
-  return metis_options;
-}
-
-Result<std::vector<uint32_t>> CallMetis(UndirectedGraph graph, VertexWeights weights, const PartitionOptions& options) {
-  auto num_vertices = static_cast<idx_t>(graph.num_vertices());
-  auto num_constraints = static_cast<idx_t>(weights.num_constraints());
-  auto num_partitions = static_cast<idx_t>(options.num_partitions);
-  std::vector<idx_t> offsets(graph.offsets.begin(), graph.offsets.end());
-  graph.offsets = {};
-  // METIS reads uint32_t as idx_t: all values are below 2^31, so the representation is the same.
-  auto* const neighbors = reinterpret_cast<idx_t*>(graph.neighbors.data());
-  auto* const edge_weights = graph.weights.empty() ? nullptr : reinterpret_cast<idx_t*>(graph.weights.data());
-  std::array<idx_t, METIS_NOPTIONS> metis_options = MetisOptions(options);
-  std::vector<uint32_t> partition_of(static_cast<size_t>(num_vertices));
-  idx_t objective = 0;
-
-  const MutexLock lock(&metis_mutex);
-  const SigtermWaits sigterm_waits;
-  RETURN_IF_ERROR(StatusOfMetis(
-      METIS_PartGraphKway(&num_vertices, &num_constraints, offsets.data(), neighbors, weights.weights.data(),
-                          /*vsize=*/nullptr, edge_weights, &num_partitions, /*tpwgts=*/nullptr, /*ubvec=*/nullptr,
-                          metis_options.data(), &objective, reinterpret_cast<idx_t*>(partition_of.data()))));
-  return partition_of;
-}
 
 Status DegreesMayFitMetis(std::span<const uint64_t> offsets) {
   if (offsets.back() <= kMetisMax) return Status();
@@ -127,22 +58,11 @@ class MetisPartitioner final : public Partitioner {
                      CallMetis(std::move(undirected), std::move(weights), options));
     return SplitByType(vertex_first, partition_of);
   }
-
- private:
-  // Returns vertex % num_partitions for each vertex. Used for one partition and for at most as many nodes as
-  // partitions.
-  static std::vector<uint32_t> OneByOne(uint64_t num_vertices, uint32_t num_partitions) {
-    std::vector<uint32_t> partition_of(num_vertices);
-    for (uint64_t vertex = 0; vertex < num_vertices; ++vertex) {
-      partition_of[vertex] = static_cast<uint32_t>(vertex % num_partitions);
-    }
-    return partition_of;
-  }
 };
 
 Status TooLarge(uint64_t number, const std::string& of_what) {
   return InvalidArgument("METIS counts in 32 bits and the graph has " + std::to_string(number) + " " + of_what +
-                         ", more than " + std::to_string(kMetisMax) + ": use the algorithm Streaming");
+                         ", more than " + std::to_string(kMetisMax) + ": use the algorithm Multilevel or Streaming");
 }
 
 }  // namespace

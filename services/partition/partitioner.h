@@ -1,5 +1,5 @@
-// Graph partitioners, which assign a partition to every node: METIS, Random, Streaming (restreamed LDG) and External
-// (the user's assignment).
+// Graph partitioners, which assign a partition to every node: METIS, Multilevel (label propagation), Random, Streaming
+// (restreamed LDG) and External (the user's assignment).
 #pragma once
 
 #include <cstddef>
@@ -54,6 +54,7 @@ class Partitioner {
 };
 
 std::unique_ptr<Partitioner> MakeMetisPartitioner();
+std::unique_ptr<Partitioner> MakeMultilevelPartitioner();
 std::unique_ptr<Partitioner> MakeRandomPartitioner();
 std::unique_ptr<Partitioner> MakeStreamingPartitioner();
 // Returns a partitioner whose result is `assignment`. assignment[node type]: integers [nodes] in [0, num_partitions);

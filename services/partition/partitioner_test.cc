@@ -210,6 +210,7 @@ TEST_P(PartitionerTest, RefusesNoPartitionsAtAll) {
 
 INSTANTIATE_TEST_SUITE_P(Algorithms, PartitionerTest,
                          ::testing::Values(Algorithm{"METIS", MakeMetisPartitioner},
+                                           Algorithm{"Multilevel", MakeMultilevelPartitioner},
                                            Algorithm{"Random", MakeRandomPartitioner},
                                            Algorithm{"Streaming", MakeStreamingPartitioner}),
                          [](const auto& algorithm) { return std::string(algorithm.param.name); });
@@ -256,7 +257,7 @@ TEST(MetisPartitionerTest, BalancesTrainingNodesOfTheNamedSplit) {
   }
   const PartitionOptions options{
       .num_partitions = 2, .balance = {BalanceConstraint::kTrainNodes}, .train_split = "left", .seed = 1};
-  for (const auto& make : {MakeMetisPartitioner, MakeStreamingPartitioner}) {
+  for (const auto& make : {MakeMetisPartitioner, MakeMultilevelPartitioner, MakeStreamingPartitioner}) {
     const Quality quality = QualityWith(grid, *make()->Partition(grid, options), 2);
     EXPECT_LE(quality.balance.at("train-nodes"), 1.05);
     EXPECT_LE(quality.balance.at("nodes"), 1.05);
@@ -341,7 +342,7 @@ TEST(MetisPartitionerTest, RefusesByDegreesAloneWhatCannotFit) {
 }
 
 TEST(MetisPartitionerTest, RefusesEdgesToNodesThatDoNotExist) {
-  for (const auto& make : {MakeMetisPartitioner, MakeStreamingPartitioner}) {
+  for (const auto& make : {MakeMetisPartitioner, MakeMultilevelPartitioner, MakeStreamingPartitioner}) {
     const Status refused = make()->Partition(GraphOf(3, {{0, 1}, {2, 3}}), {.num_partitions = 2}).status();
     EXPECT_EQ(refused.code(), StatusCode::kOutOfRange);
     EXPECT_THAT(refused.message(), HasSubstr("edge 1: 2 -> 3"));
@@ -404,12 +405,13 @@ TEST(StreamingPartitionerTest, BalancesNodeTypesThatAreCommunities) {
 TEST(PartitionersTest, RefuseMoreNodesThanPartitionsHoldBeforeTheyTakeMemoryForThem) {
   graph::SourceGraph graph = GraphOf(0, {});
   graph.nodes[0].count = uint64_t{1} << 40;
-  for (const auto& make : {MakeMetisPartitioner, MakeRandomPartitioner, MakeStreamingPartitioner}) {
+  for (const auto& make :
+       {MakeMetisPartitioner, MakeMultilevelPartitioner, MakeRandomPartitioner, MakeStreamingPartitioner}) {
     const Status refused = make()->Partition(graph, {.num_partitions = 256}).status();
     EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument);
     EXPECT_THAT(refused.message(), HasSubstr("node type 'node' has 1099511627776 nodes, more than fit 256 partitions"));
   }
-  for (const auto& make : {MakeMetisPartitioner, MakeStreamingPartitioner}) {
+  for (const auto& make : {MakeMetisPartitioner, MakeMultilevelPartitioner, MakeStreamingPartitioner}) {
     EXPECT_EQ(make()->Partition(graph, {.num_partitions = 257}).status().code(), StatusCode::kInvalidArgument);
   }
   EXPECT_THAT(MakeExternalPartitioner({Tensor::FromVector(std::vector<int64_t>{0})})

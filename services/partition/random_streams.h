@@ -8,7 +8,9 @@ namespace espalier::partition {
 enum class RandomStream : uint32_t {
   kRandomOrder = 1,     // Random: the order in which the nodes of a type are assigned
   kStreamingOrder = 2,  // Streaming: the order in which nodes are visited
-  kMetisSeed = 3,       // METIS: its 31-bit seed
+  kMetisSeed = 3,       // METIS, Multilevel: METIS' 31-bit seed
+  kClusterOrder = 4,    // Multilevel: the order in which vertices are clustered, by level
+  kRefineOrder = 5,     // Multilevel: the order in which vertices are moved, by level
 };
 
 template <class... Parts>

@@ -144,6 +144,14 @@ Result<UndirectedGraph> MakeUndirectedGraph(
   return merged;
 }
 
+std::vector<uint32_t> OneByOne(uint64_t num_vertices, uint32_t num_partitions) {
+  std::vector<uint32_t> partition_of(num_vertices);
+  for (uint64_t vertex = 0; vertex < num_vertices; ++vertex) {
+    partition_of[vertex] = static_cast<uint32_t>(vertex % num_partitions);
+  }
+  return partition_of;
+}
+
 Assignment SplitByType(const std::vector<uint64_t>& vertex_first, const std::vector<uint32_t>& partition_of_vertex) {
   Assignment assignment;
   for (size_t type = 0; type + 1 < vertex_first.size(); ++type) {

@@ -36,6 +36,10 @@ Result<UndirectedGraph> MakeUndirectedGraph(
     const graph::SourceGraph& graph, int threads,
     const std::function<Status(std::span<const uint64_t> offsets)>& before_neighbors = nullptr);
 
+// Returns vertex % num_partitions for each vertex. METIS and Multilevel use it for one partition and for at most as
+// many nodes as partitions.
+std::vector<uint32_t> OneByOne(uint64_t num_vertices, uint32_t num_partitions);
+
 // Returns the partitions of the vertices as an assignment by node type.
 Assignment SplitByType(const std::vector<uint64_t>& vertex_first, const std::vector<uint32_t>& partition_of_vertex);
 

@@ -241,8 +241,9 @@ TEST_P(EveryAlgorithmTest, TwoAtOnceLeaveOnePartitioningAndBothSucceed) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Algorithms, EveryAlgorithmTest,
-                         ::testing::Values(job::PartitionAlgorithm::kMetis, job::PartitionAlgorithm::kRandom,
-                                           job::PartitionAlgorithm::kStreaming, job::PartitionAlgorithm::kExternal));
+                         ::testing::Values(job::PartitionAlgorithm::kMetis, job::PartitionAlgorithm::kMultilevel,
+                                           job::PartitionAlgorithm::kRandom, job::PartitionAlgorithm::kStreaming,
+                                           job::PartitionAlgorithm::kExternal));
 
 TEST_F(PartitionPipelineTest, TheDocumentsObjectiveReachesMetis) {
   const fs::path source = folder_ / "strong-rows";

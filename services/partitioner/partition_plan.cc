@@ -93,6 +93,7 @@ std::unique_ptr<partition::Partitioner> PartitionerFor(job::PartitionAlgorithm a
                                                        std::vector<Tensor> assignment) {
   switch (algorithm) {
     case job::PartitionAlgorithm::kMetis: return partition::MakeMetisPartitioner();
+    case job::PartitionAlgorithm::kMultilevel: return partition::MakeMultilevelPartitioner();
     case job::PartitionAlgorithm::kRandom: return partition::MakeRandomPartitioner();
     case job::PartitionAlgorithm::kStreaming: return partition::MakeStreamingPartitioner();
     case job::PartitionAlgorithm::kExternal: return partition::MakeExternalPartitioner(std::move(assignment));

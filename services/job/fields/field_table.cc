@@ -117,9 +117,10 @@ std::vector<FieldSpec> GraphFields() {
       {.path = "spec.graph.partitions.algorithm",
        .type = kEnum,
        .default_json = "\"METIS\"",
-       .values = {"METIS", "Random", "Streaming", "External"},
-       .meaning = "partitioning algorithm; METIS minimizes `objective`, Streaming needs less memory than METIS, "
-                  "External reads a given assignment"},
+       .values = {"METIS", "Multilevel", "Random", "Streaming", "External"},
+       .meaning =
+           "partitioning algorithm; METIS minimizes `objective`, Multilevel cuts as few edges with less time and "
+           "memory, Streaming needs least memory, External reads a given assignment"},
       {.path = "spec.graph.partitions.objective",
        .type = kEnum,
        .default_json = "\"EdgeCut\"",

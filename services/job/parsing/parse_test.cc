@@ -415,9 +415,11 @@ TEST(ParseJobTest, SeveralPartitionersTakeWhatEachCanDoWithItsPart) {
   EXPECT_EQ(parsed->training.partitioner_replicas, 3u);
   EXPECT_EQ(ParseJob("job.yaml", kExampleJob, {})->training.partitioner_replicas, 1u);
 
-  EXPECT_THAT(with("graph.partitions.algorithm", "METIS"),
-              HasSubstr("spec.graph.partitions.algorithm: METIS needs the whole graph in one process: choose "
-                        "Streaming, Random or External, or 1 in spec.partitioner.replicas"));
+  for (const char* algorithm : {"METIS", "Multilevel"}) {
+    EXPECT_THAT(with("graph.partitions.algorithm", algorithm),
+                HasSubstr("spec.graph.partitions.algorithm: METIS and Multilevel need the whole graph in one process: "
+                          "choose Streaming, Random or External, or 1 in spec.partitioner.replicas"));
+  }
   for (const char* format : {"OGB", "Triples", "DGLChunked"}) EXPECT_EQ(with("graph.source.format", format), "");
   EXPECT_EQ(with("graph.preprocess.normalizeFeatures", "Row"), "");
   EXPECT_THAT(with("graph.partitions.balance", "[Edges]"), HasSubstr("spec.graph.partitions.balance: several"));

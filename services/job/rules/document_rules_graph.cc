@@ -28,9 +28,10 @@ std::vector<Rule> PartitionRules() {
          return self.algorithm == PartitionAlgorithm::kMetis ||
                 self.objective != PartitionObjective::kCommunicationVolume;
        })},
-      {partitions, "self.algorithm in ['METIS', 'Streaming'] || size(self.balance) == 0",
-       "Random and External balance only nodes: omit it", "balance", Holds([](const Partitions& self) {
-         return self.algorithm == PartitionAlgorithm::kMetis || self.algorithm == PartitionAlgorithm::kStreaming ||
+      {partitions, "self.algorithm in ['METIS', 'Multilevel', 'Streaming'] || size(self.balance) == 0",
+       "Random and External cannot balance anything but nodes: leave it out", "balance",
+       Holds([](const Partitions& self) {
+         return (self.algorithm != PartitionAlgorithm::kRandom && self.algorithm != PartitionAlgorithm::kExternal) ||
                 self.balance.empty();
        })},
       // FillDependentDefaults has added the column already.
@@ -50,10 +51,11 @@ std::vector<Rule> PartitionerRules() {
   const std::string alone = "self.partitioner.replicas == 1 || ";
   const std::string otherwise = ", or 1 in spec.partitioner.replicas";
   return {
-      {"spec", alone + "self.graph.partitions.algorithm != 'METIS'",
-       "METIS needs the whole graph in one process: choose Streaming, Random or External" + otherwise,
+      {"spec", alone + "!(self.graph.partitions.algorithm in ['METIS', 'Multilevel'])",
+       "METIS and Multilevel need the whole graph in one process: choose Streaming, Random or External" + otherwise,
        "graph.partitions.algorithm", Holds([](const DistTraining& self) {
-         return self.partitioner_replicas == 1 || self.graph.partitions.algorithm != PartitionAlgorithm::kMetis;
+         return self.partitioner_replicas == 1 || (self.graph.partitions.algorithm != PartitionAlgorithm::kMetis &&
+                                                   self.graph.partitions.algorithm != PartitionAlgorithm::kMultilevel);
        })},
       {"spec",
        alone + "!('Edges' in self.graph.partitions.balance) || !(self.graph.preprocess.dropSelfLoops || "

@@ -59,6 +59,7 @@ constexpr BaseDocument kBases[] = {
 constexpr const char* kChanges[] = {
     R"({"graph": {"partitions": {"algorithm": "External"}}})",
     R"({"graph": {"partitions": {"algorithm": "Random"}}})",
+    R"({"graph": {"partitions": {"algorithm": "Multilevel"}}})",
     R"({"graph": {"partitions": {"algorithm": "Streaming"}}})",
     R"({"graph": {"partitions": {"assignmentUri": "s3://data/a"}}})",
     R"({"graph": {"partitions": {"objective": "CommunicationVolume"}}})",
@@ -196,6 +197,8 @@ constexpr const char* kChanges[] = {
     R"({"graph": {"partitions": {"count": 4096}}, "servers": {"containersPerPod": 16, "replicasPerPartition": 2}})",
     R"({"graph": {"partitions": {"count": 4096}}, "servers": {"containersPerPod": 16, "replicasPerPartition": 1}})",
     R"({"graph": {"partitions": {"algorithm": "Random", "balance": ["Edges"]}}})",
+    R"({"graph": {"partitions": {"algorithm": "Multilevel", "balance": ["Edges"]}}})",
+    R"({"graph": {"partitions": {"algorithm": "Multilevel"}}, "partitioner": {"replicas": 2}})",
     R"({"graph": {"partitions": {"algorithm": "Streaming", "balance": ["Edges"]}}, "partitioner": {"replicas": 2}})",
     R"({"graph": {"partitions": {"algorithm": "Streaming", "balance": ["Edges"]},
                   "preprocess": {"dropDuplicateEdges": true}}, "partitioner": {"replicas": 2}})",

@@ -266,8 +266,9 @@ Status CheckForGroup(const job::Graph& graph, bool holds_edges_out) {
   if (changes_edges && std::count(balance.begin(), balance.end(), job::PartitionBalance::kEdges) > 0) {
     return refuse("several processes balance Edges only if preprocessing does not change the edges: omit Edges");
   }
-  if (graph.partitions.algorithm == job::PartitionAlgorithm::kMetis) {
-    return refuse("METIS needs the whole graph: use Streaming, External or Random");
+  const job::PartitionAlgorithm algorithm = graph.partitions.algorithm;
+  if (algorithm == job::PartitionAlgorithm::kMetis || algorithm == job::PartitionAlgorithm::kMultilevel) {
+    return refuse("METIS and Multilevel need the whole graph: use Streaming, External or Random");
   }
   return {};
 }

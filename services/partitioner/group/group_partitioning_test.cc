@@ -292,8 +292,11 @@ TEST_F(GroupLifeTest, RefusesArraysOfOtherLengthsAsOneProcessDoes) {
 
 TEST_F(GroupLifeTest, RefusesWhatNeedsTheWholeGraph) {
   const auto error = [&] { return Run(store_, "group", Group(0, 2)).status().ToString(); };
-  graph_.partitions.algorithm = job::PartitionAlgorithm::kMetis;
-  EXPECT_THAT(error(), AllOf(HasSubstr("INVALID_ARGUMENT"), HasSubstr("METIS needs the whole graph: use Streaming")));
+  for (const auto algorithm : {job::PartitionAlgorithm::kMetis, job::PartitionAlgorithm::kMultilevel}) {
+    graph_.partitions.algorithm = algorithm;
+    EXPECT_THAT(error(), AllOf(HasSubstr("INVALID_ARGUMENT"),
+                               HasSubstr("METIS and Multilevel need the whole graph: use Streaming")));
+  }
   graph_.partitions.algorithm = job::PartitionAlgorithm::kRandom;
   graph_.preprocess.add_reverse_edges = true;
   graph_.partitions.algorithm = job::PartitionAlgorithm::kStreaming;

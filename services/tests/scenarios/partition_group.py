@@ -210,14 +210,14 @@ class PartitionGroup(Scenario):
         document["spec"]["graph"]["partitions"]["algorithm"] = "METIS"
         refused = espalier("run", "-f", self.write_job(document), "--output", self.dir / "run")
         self.assertEqual(refused.returncode, 64, refused.stderr)
-        self.assertIn("spec.graph.partitions.algorithm: METIS needs the whole graph in one process", refused.stderr)
+        self.assertIn("spec.graph.partitions.algorithm: METIS and Multilevel need the whole graph in one process", refused.stderr)
 
     def test_bad_flags_and_documents_are_refused(self):
         graph = self.generate("--nodes", 500, "--edges", 3000)
         metis = self.write_job(job(graph), "metis.json")
         code, _, log = self.ended(self.partitioner(metis, "parts", rank=0))
         self.assertEqual(code, 65, log)
-        self.assertIn("METIS needs the whole graph", log)
+        self.assertIn("METIS and Multilevel need the whole graph", log)
         random = self.write_job(job(graph, graph__partitions={"count": 2, "algorithm": "Random"}), "random.json")
         for rank, group, what in ((4, "a", "rank 4: expected 0 to 3"), (0, "", "expected 1 to 64 of a-z, 0-9 and -")):
             code, _, log = self.ended(self.partitioner(random, "parts", rank=rank, group=group))

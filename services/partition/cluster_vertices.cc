@@ -1,0 +1,177 @@
+// Size-constrained label propagation (Meyerhenke, Sanders, Schulz, "Partitioning complex networks via size-constrained
+// clustering", SEA 2014). Every vertex starts as a cluster. In each round it moves to the cluster to which most of its
+// edge weight leads, among those that have room. Vertices choose in batches (vertex_batches.h), so the result does not
+// depend on the number of threads.
+//
+// Vertices that remain alone, such as the leaves of a hub whose cluster is full, would stop the coarsening. Those that
+// prefer the same cluster are merged with each other if the rounds have not shrunk the graph enough, and vertices
+// without neighbors always.
+#include "services/partition/cluster_vertices.h"
+
+#include <numeric>
+
+#include "services/base/hash.h"
+#include "services/partition/label_sums.h"
+#include "services/partition/scratch_pool.h"
+#include "services/partition/vertex_batches.h"
+
+namespace espalier::partition {
+namespace {
+
+constexpr int kClusterRounds = 3;
+constexpr size_t kPrefetchDistance = 4;  // vertices
+
+class Clustering {
+ public:
+  Clustering(const WeightedGraph& graph, const std::vector<int64_t>& limits, uint64_t key, int threads)
+      : graph_(graph),
+        limits_(limits),
+        key_(key),
+        threads_(threads),
+        labels_(graph.num_vertices()),
+        cluster_weights_(graph.vertex_weights) {
+    std::iota(labels_.begin(), labels_.end(), uint32_t{0});
+  }
+
+  std::vector<uint32_t> Run() {
+    const std::vector<uint32_t> order = ShuffledVertices(key_, graph_.num_vertices(), threads_);
+    for (int round = 0; round < kClusterRounds; ++round) {
+      ForVertexBatches<uint32_t>(
+          order, threads_,
+          [&](std::span<const uint32_t> vertices, std::span<uint32_t> clusters) { Choose(vertices, clusters); },
+          [&](std::span<const uint32_t> vertices, std::span<const uint32_t> clusters) { Apply(vertices, clusters); });
+    }
+    MergeSingletons();
+    return std::move(labels_);
+  }
+
+ private:
+  int64_t WeightAt(uint64_t vertex, size_t c) const {
+    return graph_.vertex_weights[vertex * graph_.num_constraints + c];
+  }
+  int32_t& ClusterWeight(uint32_t cluster, size_t c) { return cluster_weights_[cluster * graph_.num_constraints + c]; }
+
+  bool Fits(uint64_t vertex, uint32_t cluster) const {
+    for (size_t c = 0; c < limits_.size(); ++c) {
+      const int64_t weight = WeightAt(vertex, c);
+      if (weight > 0 && cluster_weights_[cluster * graph_.num_constraints + c] + weight > limits_[c]) return false;
+    }
+    return true;
+  }
+
+  bool IsEmpty(uint32_t cluster) const {
+    for (size_t c = 0; c < limits_.size(); ++c) {
+      if (cluster_weights_[cluster * graph_.num_constraints + c] != 0) return false;
+    }
+    return true;
+  }
+
+  void SumNeighbors(uint64_t vertex, LabelSums* sums) const {
+    const UndirectedGraph& adjacency = graph_.adjacency;
+    const uint64_t begin = adjacency.offsets[vertex], end = adjacency.offsets[vertex + 1];
+    sums->Reset(end - begin);
+    for (uint64_t k = begin; k < end; ++k) sums->Add(labels_[adjacency.neighbors[k]], adjacency.WeightAt(k));
+  }
+
+  // Equal sums are frequent in the first round; a pseudo-random order of the clusters decides.
+  uint64_t TieBreak(uint64_t vertex, uint32_t cluster) const { return HashCombine(key_ ^ vertex, cluster); }
+
+  // Returns the cluster with the largest sum for which allowed(cluster) is true, or `otherwise` if that has as much.
+  template <class Allowed>
+  uint32_t Heaviest(const LabelSums& sums, uint64_t vertex, uint32_t otherwise, const Allowed& allowed) const {
+    uint32_t best_sum = 0;
+    sums.ForEach([&](uint32_t cluster, uint32_t sum) {
+      if (cluster == otherwise) best_sum = sum;
+    });
+    uint32_t best = otherwise;
+    sums.ForEach([&](uint32_t cluster, uint32_t sum) {
+      if (sum < best_sum || cluster == otherwise || (sum == best_sum && best == otherwise)) return;
+      if (sum == best_sum && TieBreak(vertex, cluster) > TieBreak(vertex, best)) return;
+      if (!allowed(cluster)) return;
+      best = cluster;
+      best_sum = sum;
+    });
+    return best;
+  }
+
+  void Choose(std::span<const uint32_t> vertices, std::span<uint32_t> clusters) {
+    const auto sums = sums_.Borrow();
+    for (size_t i = 0; i < vertices.size(); ++i) {
+      if (i + kPrefetchDistance < vertices.size()) PrefetchRow(graph_.adjacency, vertices[i + kPrefetchDistance]);
+      const uint32_t vertex = vertices[i];
+      SumNeighbors(vertex, &*sums);
+      clusters[i] = Heaviest(*sums, vertex, labels_[vertex], [&](uint32_t cluster) { return Fits(vertex, cluster); });
+    }
+  }
+
+  void Apply(std::span<const uint32_t> vertices, std::span<const uint32_t> clusters) {
+    for (size_t i = 0; i < vertices.size(); ++i) {
+      const uint32_t vertex = vertices[i], to = clusters[i], from = labels_[vertex];
+      // A cluster is empty if its vertex has moved in this batch, perhaps to this vertex's cluster.
+      if (to == from || IsEmpty(to) || !Fits(vertex, to)) continue;
+      for (size_t c = 0; c < limits_.size(); ++c) {
+        const auto weight = static_cast<int32_t>(WeightAt(vertex, c));
+        ClusterWeight(from, c) -= weight;
+        ClusterWeight(to, c) += weight;
+      }
+      labels_[vertex] = to;
+    }
+  }
+
+  void MergeSingletons() {
+    const uint64_t num_vertices = graph_.num_vertices();
+    std::vector<uint32_t> sizes(num_vertices, 0);
+    for (const uint32_t label : labels_) ++sizes[label];
+    const auto num_clusters =
+        static_cast<uint64_t>(std::count_if(sizes.begin(), sizes.end(), [](uint32_t size) { return size > 0; }));
+    const bool connected_too = num_clusters > num_vertices / 2;
+    constexpr uint32_t kNone = ~uint32_t{0};
+    // The preferred cluster of a vertex that is alone: its own label if it has no neighbors, kNone if it takes no part.
+    std::vector<uint32_t> preferred(num_vertices, kNone);
+    ParallelFor(threads_, static_cast<int64_t>(num_vertices), int64_t{1} << 10, [&](int64_t begin, int64_t end) {
+      const auto sums = sums_.Borrow();
+      for (auto vertex = static_cast<uint64_t>(begin); vertex < static_cast<uint64_t>(end); ++vertex) {
+        const uint32_t own = labels_[vertex];
+        if (sizes[own] != 1) continue;
+        const bool is_isolated = graph_.adjacency.offsets[vertex] == graph_.adjacency.offsets[vertex + 1];
+        if (!is_isolated && !connected_too) continue;
+        SumNeighbors(vertex, &*sums);
+        preferred[vertex] = Heaviest(*sums, vertex, own, [](uint32_t) { return true; });
+      }
+    });
+    std::vector<uint32_t>& open = sizes;  // by preferred cluster: the cluster that is being filled
+    std::fill(open.begin(), open.end(), kNone);
+    uint32_t open_isolated = kNone;
+    for (uint32_t vertex = 0; vertex < num_vertices; ++vertex) {
+      if (preferred[vertex] == kNone) continue;
+      const uint32_t own = labels_[vertex];
+      uint32_t* const target = preferred[vertex] == own ? &open_isolated : &open[preferred[vertex]];
+      if (*target == kNone || !Fits(vertex, *target)) {
+        *target = own;
+        continue;
+      }
+      for (size_t c = 0; c < limits_.size(); ++c) {
+        ClusterWeight(*target, c) += static_cast<int32_t>(WeightAt(vertex, c));
+        ClusterWeight(own, c) = 0;
+      }
+      labels_[vertex] = *target;
+    }
+  }
+
+  const WeightedGraph& graph_;
+  const std::vector<int64_t>& limits_;  // by constraint
+  const uint64_t key_;
+  const int threads_;
+  std::vector<uint32_t> labels_;
+  std::vector<int32_t> cluster_weights_;  // [labels, constraints]
+  ScratchPool<LabelSums> sums_;
+};
+
+}  // namespace
+
+std::vector<uint32_t> ClusterVertices(const WeightedGraph& graph, const std::vector<int64_t>& limits, uint64_t key,
+                                      int threads) {
+  return Clustering(graph, limits, key, threads).Run();
+}
+
+}  // namespace espalier::partition

@@ -1,0 +1,72 @@
+// Adds up weights by label, for vertices whose neighbors have few distinct labels out of many.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace espalier::partition {
+
+// Returns the sum, or the largest value where the sum exceeds it.
+inline uint32_t SaturatingSum(uint32_t a, uint32_t b) {
+  const uint32_t sum = a + b;
+  return sum < a ? std::numeric_limits<uint32_t>::max() : sum;
+}
+
+// A hash table with linear probing from label to sum. It remembers the order of insertion, so that a loop over it does
+// not depend on its capacity. Not thread-safe.
+class LabelSums {
+ public:
+  // Empties the table and makes room for `max_labels` labels.
+  void Reset(size_t max_labels) {
+    for (const uint32_t slot : used_) slots_[slot].label = kNone;
+    used_.clear();
+    const size_t capacity = std::bit_ceil(std::max<size_t>(2 * max_labels, 64));
+    if (capacity > slots_.size()) {
+      slots_.assign(capacity, Slot{});
+      used_.reserve(capacity / 2);
+    }
+    // A small part of a large table serves a small vertex and stays in the cache.
+    shift_ = 32 - std::countr_zero(capacity);
+    mask_ = static_cast<uint32_t>(capacity - 1);
+  }
+
+  // `label` is not 2^32 - 1. At most `max_labels` distinct labels.
+  void Add(uint32_t label, uint32_t weight) {
+    uint32_t at = (label * kMultiplier) >> shift_;
+    while (slots_[at].label != label) {
+      if (slots_[at].label == kNone) {
+        slots_[at] = {label, weight};
+        used_.push_back(at);
+        return;
+      }
+      at = (at + 1) & mask_;
+    }
+    slots_[at].sum = SaturatingSum(slots_[at].sum, weight);
+  }
+
+  size_t size() const { return used_.size(); }
+
+  // Calls body(label, sum) in the order in which the labels were first added.
+  template <class Body>
+  void ForEach(const Body& body) const {
+    for (const uint32_t slot : used_) body(slots_[slot].label, slots_[slot].sum);
+  }
+
+ private:
+  static constexpr uint32_t kNone = std::numeric_limits<uint32_t>::max();
+  static constexpr uint32_t kMultiplier = 0x9E3779B1u;  // Knuth's multiplicative hash: 2^32 / golden ratio
+  struct Slot {
+    uint32_t label = kNone;
+    uint32_t sum = 0;
+  };
+
+  std::vector<Slot> slots_;
+  std::vector<uint32_t> used_;
+  int shift_ = 26;
+  uint32_t mask_ = 63;
+};
+
+}  // namespace espalier::partition

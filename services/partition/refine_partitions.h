@@ -1,0 +1,23 @@
+// Improves the partitions of a graph's vertices by moving single vertices.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "services/partition/balance.h"
+#include "services/partition/weighted_graph.h"
+
+namespace espalier::partition {
+
+// Returns the largest load of a partition under each constraint: 1.03 times the average, the tolerance of METIS, and at
+// least the average rounded up.
+std::vector<int64_t> PartitionCapacities(std::span<const uint64_t> totals, uint32_t num_partitions);
+
+// Moves vertices between partitions to cut fewer edges; first moves vertices out of partitions that exceed a capacity,
+// as far as others have room. Changes `partition_of` ([vertices], numbers below num_partitions), a deterministic
+// function of the graph, the capacities and the key, whatever the number of threads.
+void RefinePartitions(const WeightedGraph& graph, std::span<const int64_t> capacities, uint32_t num_partitions,
+                      uint64_t key, int threads, std::vector<uint32_t>* partition_of);
+
+}  // namespace espalier::partition

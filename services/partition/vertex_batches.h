@@ -1,0 +1,59 @@
+// Deterministic parallel local search over vertices.
+//
+// Vertices are visited in batches of a fixed size. The threads choose a move for each vertex of a batch from the state
+// before the batch, then one thread applies the moves in order and skips those that no longer fit. Neither step depends
+// on the number of threads. A batch is a small part of the graph, so few moves rest on outdated neighbors.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "services/base/parallel.h"
+#include "services/base/permutation.h"
+#include "services/partition/undirected_graph.h"
+
+namespace espalier::partition {
+
+// Returns the vertices in the order that `key` selects: [num_vertices].
+inline std::vector<uint32_t> ShuffledVertices(uint64_t key, uint64_t num_vertices, int threads) {
+  std::vector<uint32_t> order(num_vertices);
+  const Permutation permutation(key, num_vertices);
+  ParallelFor(threads, static_cast<int64_t>(num_vertices), int64_t{1} << 13, [&](int64_t begin, int64_t end) {
+    for (auto i = static_cast<uint64_t>(begin); i < static_cast<uint64_t>(end); ++i) {
+      order[i] = static_cast<uint32_t>(permutation.At(i));
+    }
+  });
+  return order;
+}
+
+// Calls, for each batch of `order`: choose(vertices, moves) on disjoint ranges of the batch from up to `threads`
+// threads, where moves[i] is the result for vertices[i]; then apply(vertices, moves) once for the whole batch.
+template <class Move, class Choose, class Apply>
+void ForVertexBatches(std::span<const uint32_t> order, int threads, const Choose& choose, const Apply& apply) {
+  constexpr size_t kBatches = 64, kSmallestBatch = 256;
+  constexpr int64_t kGrain = 128;  // vertices
+  const size_t batch = std::max(order.size() / kBatches, kSmallestBatch);
+  std::vector<Move> moves(std::min(batch, order.size()));
+  for (size_t first = 0; first < order.size(); first += batch) {
+    const std::span<const uint32_t> vertices = order.subspan(first, std::min(batch, order.size() - first));
+    ParallelFor(threads, static_cast<int64_t>(vertices.size()), kGrain, [&](int64_t begin, int64_t end) {
+      const auto from = static_cast<size_t>(begin), count = static_cast<size_t>(end - begin);
+      choose(vertices.subspan(from, count), std::span(moves).subspan(from, count));
+    });
+    apply(vertices, std::span<const Move>(moves).first(vertices.size()));
+  }
+}
+
+// Starts to load the row of a vertex that is visited soon.
+inline void PrefetchRow(const UndirectedGraph& graph, uint64_t vertex) {
+  const uint64_t begin = graph.offsets[vertex];
+  constexpr uint64_t kLine = 16;  // neighbors
+  for (uint64_t line = 0; line < 4; ++line) __builtin_prefetch(graph.neighbors.data() + begin + line * kLine);
+  if (!graph.weights.empty()) {
+    for (uint64_t line = 0; line < 4; ++line) __builtin_prefetch(graph.weights.data() + begin + line * kLine);
+  }
+}
+
+}  // namespace espalier::partition
