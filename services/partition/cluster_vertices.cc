@@ -19,6 +19,8 @@ namespace espalier::partition {
 namespace {
 
 constexpr int kClusterRounds = 3;
+// In the first round nearly all neighbors are in different clusters, so that a sample of them says as much.
+constexpr uint64_t kFirstRoundNeighbors = 32, kAllNeighbors = ~uint64_t{0};
 constexpr size_t kPrefetchDistance = 4;  // vertices
 
 class Clustering {
@@ -38,7 +40,9 @@ class Clustering {
     for (int round = 0; round < kClusterRounds; ++round) {
       ForVertexBatches<uint32_t>(
           order, threads_,
-          [&](std::span<const uint32_t> vertices, std::span<uint32_t> clusters) { Choose(vertices, clusters); },
+          [&](std::span<const uint32_t> vertices, std::span<uint32_t> clusters) {
+            Choose(vertices, round == 0 ? kFirstRoundNeighbors : kAllNeighbors, clusters);
+          },
           [&](std::span<const uint32_t> vertices, std::span<const uint32_t> clusters) { Apply(vertices, clusters); });
     }
     MergeSingletons();
@@ -66,11 +70,14 @@ class Clustering {
     return true;
   }
 
-  void SumNeighbors(uint64_t vertex, LabelSums* sums) const {
+  // Sums up the neighbors by cluster. Of a vertex with more than `sample` neighbors every k-th one counts, so that they
+  // are at least `sample`.
+  void SumNeighbors(uint64_t vertex, uint64_t sample, LabelSums* sums) const {
     const UndirectedGraph& adjacency = graph_.adjacency;
     const uint64_t begin = adjacency.offsets[vertex], end = adjacency.offsets[vertex + 1];
-    sums->Reset(end - begin);
-    for (uint64_t k = begin; k < end; ++k) sums->Add(labels_[adjacency.neighbors[k]], adjacency.WeightAt(k));
+    const uint64_t step = std::max<uint64_t>((end - begin) / sample, 1);
+    sums->Reset((end - begin) / step + 1);
+    for (uint64_t k = begin; k < end; k += step) sums->Add(labels_[adjacency.neighbors[k]], adjacency.WeightAt(k));
   }
 
   // Equal sums are frequent in the first round; a pseudo-random order of the clusters decides.
@@ -94,12 +101,12 @@ class Clustering {
     return best;
   }
 
-  void Choose(std::span<const uint32_t> vertices, std::span<uint32_t> clusters) {
+  void Choose(std::span<const uint32_t> vertices, uint64_t sample, std::span<uint32_t> clusters) {
     const auto sums = sums_.Borrow();
     for (size_t i = 0; i < vertices.size(); ++i) {
       if (i + kPrefetchDistance < vertices.size()) PrefetchRow(graph_.adjacency, vertices[i + kPrefetchDistance]);
       const uint32_t vertex = vertices[i];
-      SumNeighbors(vertex, &*sums);
+      SumNeighbors(vertex, sample, &*sums);
       clusters[i] = Heaviest(*sums, vertex, labels_[vertex], [&](uint32_t cluster) { return Fits(vertex, cluster); });
     }
   }
@@ -135,7 +142,7 @@ class Clustering {
         if (sizes[own] != 1) continue;
         const bool is_isolated = graph_.adjacency.offsets[vertex] == graph_.adjacency.offsets[vertex + 1];
         if (!is_isolated && !connected_too) continue;
-        SumNeighbors(vertex, &*sums);
+        SumNeighbors(vertex, kAllNeighbors, &*sums);
         preferred[vertex] = Heaviest(*sums, vertex, own, [](uint32_t) { return true; });
       }
     });

@@ -15,11 +15,14 @@ namespace {
 
 constexpr int64_t kVisitGrain = 1 << 18;
 constexpr int64_t kVertexGrain = 1 << 12;
+constexpr size_t kFar = 32, kNear = 16;  // edges
 
-// Calls body(u, v) for every edge of every type that is not a self loop; u and v are vertices.
-template <class Body>
-void ForEdges(const graph::SourceGraph& graph, const std::vector<uint64_t>& vertex_first, int threads,
-              const Body& body) {
+// Calls body(u, v) for every edge of every type that is not a self loop; u and v are vertices. The atomic operations of
+// a body wait for their cache lines one after another, so far(vertex) and near(vertex) are called for both ends of an
+// edge kFar and kNear edges before its turn, to start to load what the body writes.
+template <class Far, class Near, class Body>
+void ForEdges(const graph::SourceGraph& graph, const std::vector<uint64_t>& vertex_first, int threads, const Far& far,
+              const Near& near, const Body& body) {
   for (uint16_t type = 0; type < graph.edges.size(); ++type) {
     const graph::EdgeSet& edges = graph.edges[type];
     const uint64_t first_source = vertex_first[graph.schema.SourceOf(EdgeTypeId(type)).value];
@@ -27,7 +30,13 @@ void ForEdges(const graph::SourceGraph& graph, const std::vector<uint64_t>& vert
     graph::VisitIds(edges.sources, [&](auto sources) {
       const auto destinations = edges.destinations.values<typename decltype(sources)::value_type>();
       ParallelFor(threads, static_cast<int64_t>(edges.num_edges()), kVisitGrain, [&](int64_t begin, int64_t end) {
-        for (auto edge = static_cast<size_t>(begin); edge < static_cast<size_t>(end); ++edge) {
+        const auto last = static_cast<size_t>(end) - 1;
+        for (auto edge = static_cast<size_t>(begin); edge <= last; ++edge) {
+          const size_t in_far = std::min(edge + kFar, last), in_near = std::min(edge + kNear, last);
+          far(first_source + graph::ToId(sources[in_far]));
+          far(first_destination + graph::ToId(destinations[in_far]));
+          near(first_source + graph::ToId(sources[in_near]));
+          near(first_destination + graph::ToId(destinations[in_near]));
           const uint64_t u = first_source + graph::ToId(sources[edge]),
                          v = first_destination + graph::ToId(destinations[edge]);
           if (u != v) body(u, v);
@@ -44,10 +53,13 @@ std::vector<uint64_t> CountNeighbors(const graph::SourceGraph& graph, const std:
   const auto count_one = [&](uint64_t vertex) {
     std::atomic_ref<uint64_t>(offsets[vertex + 1]).fetch_add(1, std::memory_order_relaxed);
   };
-  ForEdges(graph, vertex_first, threads, [&](uint64_t u, uint64_t v) {
-    count_one(u);
-    count_one(v);
-  });
+  ForEdges(
+      graph, vertex_first, threads, [&](uint64_t vertex) { __builtin_prefetch(&offsets[vertex + 1], /*write=*/1); },
+      [](uint64_t) {},
+      [&](uint64_t u, uint64_t v) {
+        count_one(u);
+        count_one(v);
+      });
   for (size_t vertex = 1; vertex < offsets.size(); ++vertex) offsets[vertex] += offsets[vertex - 1];
   return offsets;
 }
@@ -62,10 +74,16 @@ UndirectedGraph WithRepetitions(const graph::SourceGraph& graph, const std::vect
     const uint64_t position = std::atomic_ref<uint64_t>(all.offsets[vertex]).fetch_add(1, std::memory_order_relaxed);
     all.neighbors[position] = static_cast<uint32_t>(neighbor);
   };
-  ForEdges(graph, vertex_first, threads, [&](uint64_t u, uint64_t v) {
-    place(u, v);
-    place(v, u);
-  });
+  ForEdges(
+      graph, vertex_first, threads, [&](uint64_t vertex) { __builtin_prefetch(&all.offsets[vertex], /*write=*/1); },
+      [&](uint64_t vertex) {
+        const uint64_t position = std::atomic_ref<uint64_t>(all.offsets[vertex]).load(std::memory_order_relaxed);
+        __builtin_prefetch(all.neighbors.data() + position, /*write=*/1);
+      },
+      [&](uint64_t u, uint64_t v) {
+        place(u, v);
+        place(v, u);
+      });
   std::copy_backward(all.offsets.begin(), all.offsets.end() - 1, all.offsets.end());
   all.offsets[0] = 0;
   ParallelFor(threads, static_cast<int64_t>(all.num_vertices()), kVertexGrain, [&](int64_t begin, int64_t end) {
