@@ -77,7 +77,8 @@ class Clustering {
     const uint64_t begin = adjacency.offsets[vertex], end = adjacency.offsets[vertex + 1];
     const uint64_t step = std::max<uint64_t>((end - begin) / sample, 1);
     sums->Reset((end - begin) / step + 1);
-    for (uint64_t k = begin; k < end; k += step) sums->Add(labels_[adjacency.neighbors[k]], adjacency.WeightAt(k));
+    ForNeighbors(adjacency, vertex, step, labels_,
+                 [&](uint32_t neighbor, uint32_t weight) { sums->Add(labels_[neighbor], weight); });
   }
 
   // Equal sums are frequent in the first round; a pseudo-random order of the clusters decides.
@@ -105,6 +106,7 @@ class Clustering {
     const auto sums = sums_.Borrow();
     for (size_t i = 0; i < vertices.size(); ++i) {
       if (i + kPrefetchDistance < vertices.size()) PrefetchRow(graph_.adjacency, vertices[i + kPrefetchDistance]);
+      if (i + 1 < vertices.size()) PrefetchFirstNeighbors(graph_.adjacency, vertices[i + 1], labels_);
       const uint32_t vertex = vertices[i];
       SumNeighbors(vertex, sample, &*sums);
       clusters[i] = Heaviest(*sums, vertex, labels_[vertex], [&](uint32_t cluster) { return Fits(vertex, cluster); });

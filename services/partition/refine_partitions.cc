@@ -123,12 +123,11 @@ class Refinement {
     if (affinities->to.empty()) affinities->to.assign(num_partitions_, 0);
     for (const uint32_t partition : affinities->touched) affinities->to[partition] = 0;
     affinities->touched.clear();
-    const UndirectedGraph& adjacency = graph_.adjacency;
-    for (uint64_t k = adjacency.offsets[vertex]; k < adjacency.offsets[vertex + 1]; ++k) {
-      const uint32_t partition = partition_of_[adjacency.neighbors[k]];
+    ForNeighbors(graph_.adjacency, vertex, /*step=*/1, partition_of_, [&](uint32_t neighbor, uint32_t weight) {
+      const uint32_t partition = partition_of_[neighbor];
       if (affinities->to[partition] == 0) affinities->touched.push_back(partition);
-      affinities->to[partition] += adjacency.WeightAt(k);
-    }
+      affinities->to[partition] += weight;
+    });
   }
 
   static int64_t Gain(const Affinities& affinities, uint32_t from, uint32_t to) {
@@ -141,6 +140,7 @@ class Refinement {
       if (i + kRefinePrefetchDistance < vertices.size()) {
         PrefetchRow(graph_.adjacency, vertices[i + kRefinePrefetchDistance]);
       }
+      if (i + 1 < vertices.size()) PrefetchFirstNeighbors(graph_.adjacency, vertices[i + 1], partition_of_);
       const uint32_t vertex = vertices[i], from = partition_of_[vertex];
       is_active_[vertex] = 0;
       SumNeighbors(vertex, &*affinities);

@@ -16,6 +16,8 @@
 
 namespace espalier::partition {
 
+inline constexpr uint64_t kValuesAhead = 16;  // neighbors whose values are loaded ahead
+
 // Returns the vertices in the order that `key` selects: [num_vertices].
 inline std::vector<uint32_t> ShuffledVertices(uint64_t key, uint64_t num_vertices, int threads) {
   std::vector<uint32_t> order(num_vertices);
@@ -53,6 +55,24 @@ inline void PrefetchRow(const UndirectedGraph& graph, uint64_t vertex) {
   for (uint64_t line = 0; line < 4; ++line) __builtin_prefetch(graph.neighbors.data() + begin + line * kLine);
   if (!graph.weights.empty()) {
     for (uint64_t line = 0; line < 4; ++line) __builtin_prefetch(graph.weights.data() + begin + line * kLine);
+  }
+}
+
+// Starts to load values[neighbor] for the first neighbors of a vertex that is visited next.
+template <class Value>
+void PrefetchFirstNeighbors(const UndirectedGraph& graph, uint64_t vertex, const std::vector<Value>& values) {
+  const uint64_t begin = graph.offsets[vertex], end = std::min(graph.offsets[vertex + 1], begin + kValuesAhead);
+  for (uint64_t k = begin; k < end; ++k) __builtin_prefetch(&values[graph.neighbors[k]]);
+}
+
+// Calls body(neighbor, edge weight) for every step-th neighbor of the vertex. Loads values[neighbor] ahead of the call.
+template <class Values, class Body>
+void ForNeighbors(const UndirectedGraph& graph, uint64_t vertex, uint64_t step, const Values& values,
+                  const Body& body) {
+  const uint64_t begin = graph.offsets[vertex], end = graph.offsets[vertex + 1], ahead = step * kValuesAhead;
+  for (uint64_t k = begin; k < end; k += step) {
+    if (k + ahead < end) __builtin_prefetch(&values[graph.neighbors[k + ahead]]);
+    body(graph.neighbors[k], graph.WeightAt(k));
   }
 }
 

@@ -8,11 +8,13 @@
 #include "services/base/parallel.h"
 #include "services/partition/label_sums.h"
 #include "services/partition/scratch_pool.h"
+#include "services/partition/vertex_batches.h"
 
 namespace espalier::partition {
 namespace {
 
 constexpr uint64_t kChunkNeighbors = 1 << 20;
+constexpr uint64_t kMembersAhead = 4;  // members whose neighbors are loaded ahead
 
 // The vertices sorted by cluster: those of cluster c are at [first[c], first[c + 1]), ascending.
 struct Members {
@@ -113,10 +115,13 @@ class Contraction {
     uint64_t most = 0;
     for (const uint64_t vertex : MembersAt(cluster)) most += adjacency.offsets[vertex + 1] - adjacency.offsets[vertex];
     sums->Reset(std::min(most, coarse_.adjacency.num_vertices()));
-    for (const uint64_t vertex : MembersAt(cluster)) {
-      for (uint64_t k = adjacency.offsets[vertex]; k < adjacency.offsets[vertex + 1]; ++k) {
-        sums->Add(cluster_of_[adjacency.neighbors[k]], adjacency.WeightAt(k));
+    const uint64_t first = members_.first[cluster], last = members_.first[cluster + uint64_t{1}];
+    for (uint64_t i = first; i < last; ++i) {
+      if (i + kMembersAhead < members_.vertices.size()) {
+        PrefetchRow(adjacency, members_.vertices[i + kMembersAhead]);
       }
+      ForNeighbors(adjacency, members_.vertices[i], /*step=*/1, cluster_of_,
+                   [&](uint32_t neighbor, uint32_t weight) { sums->Add(cluster_of_[neighbor], weight); });
     }
   }
 
