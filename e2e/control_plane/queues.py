@@ -18,10 +18,6 @@ NAMESPACE = "queues"
 # A job of training() has a partitioner, two servers and two trainers, each with 100m: 500m, and 400m once the partitions
 # exist and the partitioner is reclaimed. So two jobs fit into "spot", the second after the first has partitioned.
 QUOTA_MILLICORES = {"spot": 900, "small": 500, "racks": 100_000}
-POOL = {"e2e.espalier.io/pool": "spot"}
-TAINT = {"key": "spot", "value": "true", "effect": "NoSchedule"}
-TOLERATION = {"key": "spot", "operator": "Exists"}
-POOL_NODES = 3
 RACK = "e2e.espalier.io/rack"  # the upper level of the topology of the flavor "racks", which has two racks of two nodes
 HOST = "kubernetes.io/hostname"  # its lower level, which Kueue adds to the pods
 RACK_POOL = {"e2e.espalier.io/pool": "racks"}

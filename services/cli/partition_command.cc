@@ -130,7 +130,7 @@ Status CheckFlags(const PartitionFlags& flags) {
   }
   if (flags.pipeline.memory_bytes == 0) return {};
   const bool holds_edges_out = ToHeldOutEdges(flags.source).has_value();
-  return partitioner::CheckForMemory(GraphOf(flags), holds_edges_out, /*in_group=*/false).While("--memory");
+  return partitioner::CheckForMemory(ToGraph(flags), holds_edges_out, /*in_group=*/false).While("--memory");
 }
 
 Outcome Partition(PartitionFlags flags) {

@@ -8,7 +8,6 @@
 // Everything but the smallest graph is counted in 64 bits, so the limits of METIS do not apply.
 #include <algorithm>
 #include <limits>
-#include <numeric>
 
 #include "services/partition/balance.h"
 #include "services/partition/cluster_vertices.h"

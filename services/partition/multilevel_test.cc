@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
-#include <set>
 
 #include "services/partition/cluster_vertices.h"
 #include "services/partition/label_sums.h"

@@ -18,7 +18,7 @@
 namespace espalier::partition {
 namespace {
 
-constexpr double kCapacitySlack = 1.03;
+constexpr double kRefinementSlack = 1.03;  // largest partition / average; the default of METIS
 constexpr int kRefineRounds = 6;
 constexpr int kBalanceRounds = 16;
 constexpr size_t kRefinePrefetchDistance = 4;  // vertices
@@ -261,7 +261,7 @@ std::vector<int64_t> PartitionCapacities(std::span<const uint64_t> totals, uint3
   std::vector<int64_t> capacities;
   for (const uint64_t total : totals) {
     const double average = static_cast<double>(total) / num_partitions;
-    capacities.push_back(static_cast<int64_t>(std::max(std::floor(average * kCapacitySlack), std::ceil(average))));
+    capacities.push_back(static_cast<int64_t>(std::max(std::floor(average * kRefinementSlack), std::ceil(average))));
   }
   return capacities;
 }

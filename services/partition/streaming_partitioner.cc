@@ -1,10 +1,10 @@
 // Streaming: restreamed linear deterministic greedy (Stanton, Kliot, "Streaming graph partitioning for large
 // distributed graphs", KDD 2012; Nishimura, Ugander, "Restreaming graph partitioning", KDD 2013). Nodes are visited in
-// a seeded order. Each goes to the partition with the largest product of the number of its neighbors there and the free capacity.
-// Later passes repeat this with the neighbors' partitions of the pass before. The neighbors are stored in the order of
-// the visits (stream_rows.h), so every pass reads them from the beginning to the end, from memory or from a file; only
-// the partitions of neighbors are read at random, 2 bytes each, and are prefetched. Besides the rows, its state is
-// O(nodes), and its integers have 64 bits, so it handles graphs that exceed the limits of METIS.
+// a seeded order. Each goes to the partition with the largest product of the number of its neighbors there and the free
+// capacity. Later passes repeat this with the neighbors' partitions of the pass before. The neighbors are stored in the
+// order of the visits (stream_rows.h), so every pass reads them from the beginning to the end, from memory or from a
+// file; only the partitions of neighbors are read at random, 2 bytes each, and are prefetched. Besides the rows, its
+// state is O(nodes), and its integers have 64 bits, so it handles graphs that exceed the limits of METIS.
 #include <algorithm>
 #include <array>
 #include <span>

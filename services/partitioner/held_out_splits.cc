@@ -5,7 +5,7 @@
 namespace espalier::partitioner {
 
 bool HasSplit(const graph::SourceGraph& source, const graph::HeldOutEdges& held_out, bool add_reverse_edges) {
-  const auto types = graph::TypesToHoldOut(held_out, source.schema, add_reverse_edges);
+  const auto types = graph::FindHeldOutEdgeTypes(held_out, source.schema, add_reverse_edges);
   if (!types.ok()) return true;
   const auto named = source.edge_splits.find(held_out.split);
   return named != source.edge_splits.end() &&

@@ -10,8 +10,9 @@ namespace espalier::partitioner {
 Status CheckForMemory(const job::Graph& graph, bool holds_edges_out, bool in_group) {
   const auto refuse = [](const std::string& what) { return InvalidArgument("a bound of the memory: " + what); };
   if (in_group) return refuse("several partitioner processes divide the memory: use one process, or set no bound");
-  if (graph.partitions.algorithm == job::PartitionAlgorithm::kMetis) {
-    return refuse("METIS holds the whole graph in memory: use Streaming, Random or External");
+  if (graph.partitions.algorithm == job::PartitionAlgorithm::kMetis ||
+      graph.partitions.algorithm == job::PartitionAlgorithm::kMultilevel) {
+    return refuse("METIS and Multilevel hold the whole graph in memory: use Streaming, Random or External");
   }
   const job::Preprocess& preprocess = graph.preprocess;
   if (preprocess.drop_self_loops || preprocess.add_reverse_edges || preprocess.drop_duplicate_edges ||

@@ -449,15 +449,16 @@ TEST(ParseJobTest, ReadsTheMemoryOfThePartitioner) {
   EXPECT_THAT(with("partitioner.replicas", "2"),
               HasSubstr("spec.partitioner.memory: several partitioners divide the memory that the graph needs: leave "
                         "it out, or 1 in spec.partitioner.replicas"));
-  EXPECT_THAT(with("graph.partitions.algorithm", "METIS"),
-              HasSubstr("spec.partitioner.memory: METIS holds the whole graph in memory: leave it out, or choose "
-                        "Streaming, Random or External"));
+  EXPECT_THAT(
+      with("graph.partitions.algorithm", "METIS"),
+      HasSubstr("spec.partitioner.memory: METIS and Multilevel hold the whole graph in memory: omit it, or choose "
+                "Streaming, Random or External"));
   for (const auto& [field, value] : {std::pair("dropSelfLoops", "true"), std::pair("addReverseEdges", "true"),
                                      std::pair("dropDuplicateEdges", "true"), std::pair("normalizeFeatures", "Row"),
                                      std::pair("featureDtype", "F16")}) {
     EXPECT_THAT(with("graph.preprocess." + std::string(field), value),
                 HasSubstr("spec.partitioner.memory: a graph that spec.graph.preprocess or LinkPrediction changes is "
-                          "held in memory: leave it out"))
+                          "held in memory: omit it"))
         << field;
   }
   EXPECT_EQ(with("graph.partitions.algorithm", "Random"), "");

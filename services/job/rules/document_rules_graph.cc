@@ -29,8 +29,7 @@ std::vector<Rule> PartitionRules() {
                 self.objective != PartitionObjective::kCommunicationVolume;
        })},
       {partitions, "self.algorithm in ['METIS', 'Multilevel', 'Streaming'] || size(self.balance) == 0",
-       "Random and External cannot balance anything but nodes: leave it out", "balance",
-       Holds([](const Partitions& self) {
+       "Random and External balance only nodes: omit it", "balance", Holds([](const Partitions& self) {
          return (self.algorithm != PartitionAlgorithm::kRandom && self.algorithm != PartitionAlgorithm::kExternal) ||
                 self.balance.empty();
        })},
@@ -92,22 +91,23 @@ std::vector<Rule> PartitionerMemoryRules() {
   const std::string unbounded = "!has(self.partitioner.memory) || ";
   return {
       {"spec", unbounded + "self.partitioner.replicas == 1",
-       "several partitioners divide the memory that the graph needs: leave it out, or 1 in spec.partitioner.replicas",
+       "several partitioners divide the memory that the graph needs: omit it, or set 1 in spec.partitioner.replicas",
        "partitioner.memory", Holds([](const DistTraining& self) {
          return self.partitioner_memory_bytes == 0 || self.partitioner_replicas == 1;
        })},
-      {"spec", unbounded + "self.graph.partitions.algorithm != 'METIS'",
-       "METIS holds the whole graph in memory: leave it out, or choose Streaming, Random or External",
+      {"spec", unbounded + "!(self.graph.partitions.algorithm in ['METIS', 'Multilevel'])",
+       "METIS and Multilevel hold the whole graph in memory: omit it, or choose Streaming, Random or External",
        "partitioner.memory", Holds([](const DistTraining& self) {
-         return self.partitioner_memory_bytes == 0 || self.graph.partitions.algorithm != PartitionAlgorithm::kMetis;
+         return self.partitioner_memory_bytes == 0 ||
+                (self.graph.partitions.algorithm != PartitionAlgorithm::kMetis &&
+                 self.graph.partitions.algorithm != PartitionAlgorithm::kMultilevel);
        })},
       {"spec",
        unbounded + "!(self.graph.preprocess.dropSelfLoops || self.graph.preprocess.addReverseEdges || "
                    "self.graph.preprocess.dropDuplicateEdges || self.graph.preprocess.normalizeFeatures != 'None' || "
                    "self.graph.preprocess.featureDtype != 'Source' || "
                    "(has(self.training) && self.training.task.type == 'LinkPrediction'))",
-       "a graph that spec.graph.preprocess or LinkPrediction changes is held in memory: leave it out",
-       "partitioner.memory",
+       "a graph that spec.graph.preprocess or LinkPrediction changes is held in memory: omit it", "partitioner.memory",
        Holds([](const DistTraining& self) { return self.partitioner_memory_bytes == 0 || !IsChanged(self); })},
   };
 }

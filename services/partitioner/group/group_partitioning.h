@@ -20,9 +20,8 @@ std::string AttemptName(const GroupOptions& group);
 // Returns whether `attempt` is the name of a group's attempt.
 bool IsOfGroup(std::string_view attempt);
 
-// Returns InvalidArgument if the document asks for something that only a single process supports: METIS, Multilevel,
-// or the balance Edges for a graph whose edges are changed by preprocessing or by holding edges out
-// (`holds_edges_out`).
+// Returns InvalidArgument if the document requires something that only a single process supports: METIS, Multilevel, or
+// `balance: [Edges]` if preprocessing or held-out edges (`holds_edges_out`) change the edges of the graph.
 Status CheckForGroup(const job::Graph& graph, bool holds_edges_out);
 
 struct GroupWork {

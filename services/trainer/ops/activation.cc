@@ -84,7 +84,7 @@ torch::Tensor BiasReluDropoutByTorch(const torch::Tensor& x, const torch::Tensor
   torch::Tensor passes = sum.le(0).logical_not_();  // true for NaN
   const bool drops = kernels::DropThreshold(dropout.probability) > 0;
   if (drops) passes.logical_and_(KeptOf(x, dropout));
-  const torch::Tensor scaled = drops ? sum * kernels::KeptScale(dropout.probability) : sum;
+  const torch::Tensor scaled = drops ? sum * kernels::DropoutScale(dropout.probability) : sum;
   return torch::where(passes, scaled, torch::zeros({}, x.options()));
 }
 
@@ -103,7 +103,7 @@ torch::Tensor DropElements(const torch::Tensor& x, const DropoutPlan& dropout) {
   ESPALIER_CHECK(dropout.probability >= 0 && dropout.probability < 1) << "dropout must be below 1";
   if (kernels::DropThreshold(dropout.probability) == 0) return x;
   if (!UsesCpuKernels(x)) {
-    return x * (KeptOf(x, dropout).to(torch::kFloat32) * kernels::KeptScale(dropout.probability));
+    return x * (KeptOf(x, dropout).to(torch::kFloat32) * kernels::DropoutScale(dropout.probability));
   }
   torch::Tensor factors = torch::empty({x.size(0), x.size(1)}, torch::kFloat32);
   const std::vector<kernels::MaskRange> ranges = ListMaskRanges(dropout);

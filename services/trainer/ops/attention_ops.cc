@@ -167,7 +167,7 @@ torch::Tensor DropEdgesByTorch(const EdgeTensors& edges, const torch::Tensor& we
   const torch::Tensor kept = KeptEdges(dropout.key, ids_of(dropout.source_ids, edges.sources),
                                        ids_of(dropout.destination_ids, edges.destinations), weights.size(1),
                                        kernels::DropThreshold(dropout.probability));
-  return weights * (kept.to(torch::kFloat32) * kernels::KeptScale(dropout.probability));
+  return weights * (kept.to(torch::kFloat32) * kernels::DropoutScale(dropout.probability));
 }
 
 void CheckDropout(const AttentionEdges& edges, const EdgeDropout& dropout) {

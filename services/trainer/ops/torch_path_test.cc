@@ -136,18 +136,19 @@ TEST_F(TorchPathTest, RowsAreAddedAsByTheKernels) {
 }
 
 TEST_F(TorchPathTest, AttentionAgreesWithTheKernels) {
-  constexpr int64_t kHeads = 3, kColumns = 5, kWidth = kHeads * kColumns;
-  constexpr double kSlope = 0.2;
+  constexpr int64_t kNumHeads = 3, kNumColumns = 5, kWidth = kNumHeads * kNumColumns;
+  constexpr double kNegativeSlope = 0.2;
   const sampler::Block block = RandomBlock(5, 40, 90, 9);
   for (const auto self_edges : {AttentionEdges::SelfEdges::kNone, AttentionEdges::SelfEdges::kAppended}) {
     const AttentionEdges edges(View(block), 90, self_edges);
-    const torch::Tensor weights = RandomMatrix(6, edges.num_edges(), kHeads);
+    const torch::Tensor weights = RandomMatrix(6, edges.num_edges(), kNumHeads);
     const torch::Tensor source = RandomMatrix(1, 90, kWidth), destination = RandomMatrix(2, 40, kWidth);
-    ExpectTheSame("additive scores", [&](const Inputs& in) { return AdditiveEdgeScores(edges, in[0], in[1], kSlope); },
+    ExpectTheSame("additive scores",
+                  [&](const Inputs& in) { return AdditiveEdgeScores(edges, in[0], in[1], kNegativeSlope); },
                   {source, destination});
     ExpectTheSame("dynamic scores",
-                  [&](const Inputs& in) { return DynamicEdgeScores(edges, in[0], in[1], in[2], kSlope); },
-                  {source, destination, RandomMatrix(3, kHeads, kColumns)});
+                  [&](const Inputs& in) { return DynamicEdgeScores(edges, in[0], in[1], in[2], kNegativeSlope); },
+                  {source, destination, RandomMatrix(3, kNumHeads, kNumColumns)});
     ExpectTheSame("softmax", [&](const Inputs& in) { return EdgeSoftmax(edges, in[0] * 30); }, {weights});
     ExpectTheSame("weighted sum", [&](const Inputs& in) { return WeightedSegmentSum(edges, in[0], in[1]); },
                   {weights, source});
