@@ -12,7 +12,7 @@
 namespace espalier::partition {
 namespace {
 
-static_assert(sizeof(idx_t) == sizeof(int32_t), "this file hands METIS arrays of 32-bit numbers");
+static_assert(sizeof(idx_t) == sizeof(int32_t), "this file passes arrays of 32-bit numbers to METIS");
 
 // METIS uses the C library's rand(), whose state is global, so the process runs one METIS call at a time.
 Mutex metis_mutex;
@@ -43,7 +43,7 @@ Status StatusOfMetis(int code) {
     case METIS_ERROR_MEMORY:
       return ResourceExhausted("METIS ran out of memory: use the algorithm Multilevel or Streaming");
     case METIS_ERROR_INPUT: return Internal("METIS refused its input");
-    default: return Internal("METIS gave up with code " + std::to_string(code));
+    default: return Internal("METIS failed with code " + std::to_string(code));
   }
 }
 
