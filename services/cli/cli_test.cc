@@ -365,9 +365,10 @@ TEST_F(CliTest, WhatAnAlgorithmDoesNotDoIsRefused) {
     EXPECT_EQ(ended.code, 64) << flags;
     return ended.error;
   };
-  EXPECT_THAT(refused("--memory 1GiB"), HasSubstr("--memory: a bound of the memory: METIS holds the whole graph"));
+  EXPECT_THAT(refused("--memory 1GiB"),
+              HasSubstr("--memory: a bound of the memory: METIS and Multilevel hold the whole graph"));
   EXPECT_THAT(refused("--algorithm Random --balance Edges"),
-              HasSubstr("--balance: Random and External cannot balance"));
+              HasSubstr("--balance: Random and External balance only nodes"));
   for (const char* algorithm : {"Streaming", "Multilevel"}) {
     EXPECT_THAT(refused("--objective CommunicationVolume --algorithm " + std::string(algorithm)),
                 HasSubstr("--objective: only METIS"));
