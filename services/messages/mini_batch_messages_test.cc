@@ -159,7 +159,7 @@ TEST(EncodeMiniBatchTest, RefusesABatchWhoseDescriptionIsTooLarge) {
   batch.layers.front().num_inputs.assign(900'000, ~0u);
   const Status refused = EncodeMiniBatch(batch, {}).status();
   EXPECT_EQ(refused.code(), StatusCode::kResourceExhausted);
-  EXPECT_THAT(refused.message(), ::testing::HasSubstr("a mini-batch of 1 layers with 0 relations in all"));
+  EXPECT_THAT(refused.message(), ::testing::HasSubstr("a mini-batch of 1 layers with 0 relations in total"));
 }
 
 }  // namespace

@@ -126,7 +126,7 @@ TEST(WatchTest, SaysWhenTheJobIsDeletedOrAnotherHasItsName) {
     return world.server.Remove(kube::kDistTrainings, kCora).ok() &&
            world.server.Put(kube::kDistTrainings, another).ok();
   };
-  EXPECT_THAT(WatchStatus("cora", world.Context()).status().message(), HasSubstr("another job has its name"));
+  EXPECT_THAT(WatchStatus("cora", world.Context()).status().message(), HasSubstr("another job has the same name"));
 }
 
 TEST(WatchTest, BearsAnOutageOfFiveMinutesAndNoLonger) {

@@ -278,7 +278,7 @@ TEST_F(FetchTest, LeavesSomebodyElsesResultAlone) {
     std::ofstream(folder() + "/result.json") << theirs;
     const Status status = Fetch(run->store).status();
     EXPECT_EQ(status.code(), StatusCode::kAlreadyExists);
-    EXPECT_THAT(status.message(), HasSubstr("result.json exists and is another file"));
+    EXPECT_THAT(status.message(), HasSubstr("result.json exists with other contents"));
     EXPECT_EQ(TextOf("result.json"), theirs);
     EXPECT_THAT(FilesThere(), ElementsAre("result.json"));
   }

@@ -110,7 +110,7 @@ class Jobs(unittest.TestCase):
             self.assertRaises(ep.NotFound, call)
 
         submit(training("for-ever"))
-        self.assertRaisesRegex(ep.NotFound, "another job has its name now", lambda: job.status)
+        self.assertRaisesRegex(ep.NotFound, "another job has the same name", lambda: job.status)
         self.assertRaises(ep.Aborted, job.delete)
 
     def test_waiting_survives_the_end_of_the_api_server(self):
@@ -172,7 +172,7 @@ class Jobs(unittest.TestCase):
 
     def test_results_that_are_not_there(self):
         job = submit(training_with_volume("nothing", folder / "output", ends=["never"]))
-        with self.assertRaisesRegex(ep.InvalidArgument, "nothing has been committed"):
+        with self.assertRaisesRegex(ep.InvalidArgument, "no outputs are committed"):
             job.results(folder / "nothing")
         with mock.patch.dict(os.environ, ESPALIER_BIN=str(folder)):
             self.assertRaisesRegex(ep.NotFound, "kubectl-espalier", job.results, folder / "nothing")

@@ -283,7 +283,7 @@ TEST_F(BoundedChangesTest, TooMuchIsRefusedAsAWhole) {
   const std::string three = "add own x 1 0\nadd own x 1 1\nadd own x 1 2\n";
   const Status many = Change(*graph_, three + "add own x 1 3");
   EXPECT_EQ(many.code(), StatusCode::kResourceExhausted);
-  EXPECT_THAT(many.message(), HasSubstr("the call's changes would come to 1072 bytes, the limit is 804"));
+  EXPECT_THAT(many.message(), HasSubstr("the call's changes would take 1072 bytes, the limit is 804"));
   EXPECT_EQ(Change(*graph_, "read own x *\nadd own x 1 0").code(), StatusCode::kResourceExhausted);  // the response
   EXPECT_THAT(NumbersIn(tensor, 0, 4), Each(0));
   EXPECT_TRUE(Change(*graph_, three).ok());

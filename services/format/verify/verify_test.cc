@@ -232,8 +232,8 @@ TEST_F(VerifyEdgeSplitsTest, FindsWhatPointsToAnotherOfSeveralEdges) {
   // Edges 2, 3 and 4 are 2 -> 1; edge 0 has no parallel edges.
   graph_.edge_splits["links"][1].train.edge_ids = {0, 4, 3};
   EXPECT_THAT(Verify(Against::kSource).violations,
-              ElementsAre("split 'links' of 'paper:cites:paper', train: of several edges with the same ends, it "
-                          "selects others than the source"));
+              ElementsAre("split 'links' of 'paper:cites:paper', train: it selects other edges than the source, "
+                          "of several edges with the same endpoints"));
   set_ = TinyPartitions(graph_);
   EXPECT_THAT(Verify(Against::kSource).violations, ElementsAre());
   Tensor& positions = set_.partitions[1].edge_splits.at("links").at(1)[0].positions;

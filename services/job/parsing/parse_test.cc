@@ -447,8 +447,8 @@ TEST(ParseJobTest, ReadsTheMemoryOfThePartitioner) {
   EXPECT_THAT(with("partitioner.memory", "much"),
               HasSubstr("spec.partitioner.memory: expected a size in bytes (512Mi, 2Gi), found 'much'"));
   EXPECT_THAT(with("partitioner.replicas", "2"),
-              HasSubstr("spec.partitioner.memory: several partitioners divide the memory that the graph needs: leave "
-                        "it out, or 1 in spec.partitioner.replicas"));
+              HasSubstr("spec.partitioner.memory: several partitioners divide the memory that the graph needs: omit "
+                        "it, or set 1 in spec.partitioner.replicas"));
   EXPECT_THAT(
       with("graph.partitions.algorithm", "METIS"),
       HasSubstr("spec.partitioner.memory: METIS and Multilevel hold the whole graph in memory: omit it, or choose "
@@ -517,8 +517,7 @@ TEST(ParseJobUntrustedTest, RefusesBadYamlWithItsPlace) {
     EXPECT_THAT(ErrorOf(std::string(kExampleJob) + "---\n" + second + "\n"), HasSubstr("a second document"));
     EXPECT_THAT(ErrorOf(kExampleJob, {{"training.epochs", "3\n---\n" + second}}), HasSubstr("a second document"));
   }
-  EXPECT_THAT(ErrorOf(ExampleWith("seed: 1", "seed: 1\n    seed: 2")),
-              HasSubstr("for the second time (first on line 23)"));
+  EXPECT_THAT(ErrorOf(ExampleWith("seed: 1", "seed: 1\n    seed: 2")), HasSubstr("is duplicate (first on line 23)"));
   EXPECT_THAT(ErrorOf(ExampleWith("seed: 1", "seed: !!int 1")), HasSubstr("the tag"));
   EXPECT_THAT(ErrorOf(ExampleWith("seed: 1", "? [a]\n    : 1")), HasSubstr("expected a field's name"));
 }

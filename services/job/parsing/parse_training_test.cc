@@ -278,7 +278,7 @@ TEST(ParseTrainingTest, RefusesWhatDoesNotFitLinkPrediction) {
   EXPECT_THAT(ErrorOf(LinkJobWith("      scorer: RotatE\n"), {{"spec.training.model.hiddenSize", "33"}}),
               HasSubstr("ComplEx and RotatE need an even size: their values are complex numbers, found 33"));
   EXPECT_THAT(ErrorOf(LinkJobWith("      negatives: {type: InBatch, count: 140}\n")),
-              HasSubstr("choose a number below batchSize (140)"));
+              HasSubstr("expected a number below batchSize (140)"));
   // 2^23 edges per trainer; the limit is 2^28 embeddings of 16 values.
   const Overrides large = {{"spec.training.batchSize", "16777216"},
                            {"spec.training.model.hiddenSize", "16"},
@@ -286,11 +286,11 @@ TEST(ParseTrainingTest, RefusesWhatDoesNotFitLinkPrediction) {
   EXPECT_THAT(ErrorOf(LinkJobWith("      negatives: {type: Uniform, count: 64}\n"), large),
               AllOf(HasSubstr("the embeddings of a step's negatives do not fit in a trainer: use fewer"),
                     HasSubstr("; found 536870912, expected at most 268435456")));
-  EXPECT_THAT(ErrorOf(LinkJobWith("      negatives: {type: Joint, count: 64}\n"), large), HasSubstr("than fit"));
+  EXPECT_THAT(ErrorOf(LinkJobWith("      negatives: {type: Joint, count: 64}\n"), large), HasSubstr("do not fit in"));
   EXPECT_EQ(ErrorOf(LinkJobWith("      negatives: {type: Uniform, count: 32}\n"), large), "");
   EXPECT_EQ(ErrorOf(LinkJobWith("      negatives: {type: InDegree, count: 1}\n"), large), "");
   EXPECT_THAT(ErrorOf(LinkJobWith("      negatives: {type: InDegree, count: 2}\n"), large),
-              HasSubstr("batchSize times count is at most 16777216, found 33554432"));
+              HasSubstr("expected batchSize times count of at most 16777216, found 33554432"));
   EXPECT_THAT(ErrorOf(LinkJobWith("", "neighborhood: Sampled, "),
                       {{"spec.graph.timeColumn", "year"}, {"spec.training.sampling.seedTime", "year"}}),
               HasSubstr("only for tasks on nodes: omit it"));

@@ -313,7 +313,7 @@ TEST_F(LaunchTest, APortThatIsTakenIsToldAndNobodyIsWaitedFor) {
   std::string text(1 << 16, '\0');
   text.resize(std::fread(text.data(), 1, text.size(), shown));
   std::fclose(shown);
-  EXPECT_THAT(text, testing::Not(HasSubstr("did not end when asked to")));
+  EXPECT_THAT(text, testing::Not(HasSubstr("did not end after SIGTERM")));
 }
 
 // Blocks until another process has opened and closed the file.

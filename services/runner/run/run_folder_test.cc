@@ -86,7 +86,7 @@ TEST_F(RunFolderTest, AFolderThatWasEmptiedIsNoRunsAnyMore) {
   Write("model/mine");
   const Result<RunFolder> folder = RunFolder::Open(root_);
   EXPECT_EQ(folder.status().code(), StatusCode::kFailedPrecondition);
-  EXPECT_THAT(folder.status().message(), testing::HasSubstr("has model, which is not an earlier run's"));
+  EXPECT_THAT(folder.status().message(), testing::HasSubstr("has model, which does not belong to an earlier run"));
 }
 
 }  // namespace

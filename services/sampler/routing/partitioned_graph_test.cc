@@ -298,7 +298,7 @@ TEST_F(PartitionedGraphTest, PutsRowsOfEdgesBackIntoTheOrderOfTheQuestion) {
 
   Tensor answer = Tensor::Zeros(DType::kF32, {2});
   partitions[1]->on_edge_rows = [&](std::span<const GlobalEdgeId>, const Done<Tensor>& done) { done(answer); };
-  EXPECT_THAT(gather().status().message(), HasSubstr("F32 [2], which do not fit those of others"));
+  EXPECT_THAT(gather().status().message(), HasSubstr("F32 [2], which differ from those of other partitions"));
   answer = Tensor::Zeros(DType::kI64, {3});
   EXPECT_THAT(gather().status().message(), HasSubstr("I64 [3] of 2 edges"));
   edges.emplace_back(20);

@@ -95,7 +95,7 @@ TEST_F(S3ClientTest, AnyAnswerGivesCallsAllTheirTimeAgain) {
   EXPECT_EQ(TimeToFail(*client), seconds(5));
   EXPECT_EQ(TimeToFail(*client), seconds(5));
   AnswerError(403, "AccessDenied");
-  EXPECT_THAT(Refused(*client).message(), Not(HasSubstr("no answer")));
+  EXPECT_THAT(Refused(*client).message(), Not(HasSubstr("no response")));
   Hang(1);
   service_->Answer(200);
   EXPECT_TRUE(Send(*client).ok()) << "15 s of silence are no failure";
@@ -145,7 +145,7 @@ TEST_F(S3ClientTest, ErrorsOfAnAnswerAreNoSilence) {
   const auto client = Client();
   for (int i = 0; i < 10; ++i) service_->Fail(FailedPrecondition("certificate"));
   for (int i = 0; i < 10; ++i) {
-    EXPECT_THAT(Refused(*client).message(), Not(HasSubstr("no answer")));
+    EXPECT_THAT(Refused(*client).message(), Not(HasSubstr("no response")));
     clock_.Advance(seconds(10));
   }
   Hang(2);

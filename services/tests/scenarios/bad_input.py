@@ -272,7 +272,7 @@ splits:
         classes, metric = result["warnings"]
         self.assertIn("201 outputs, of which 3 classes occur in split 'random' (0, 100, 200)", classes)
         self.assertIn("validationRocAuc is undefined", metric)
-        self.assertIn("early stopping cannot act", metric)
+        self.assertIn("early stopping has no effect", metric)
         for warning in result["warnings"]:
             self.assertEqual(process.stderr.count("warning: " + warning), 1, process.stderr)
 

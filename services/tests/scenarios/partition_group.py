@@ -157,8 +157,8 @@ class PartitionGroup(Scenario):
         graph = self.generate("--nodes", 500, "--edges", 3000)
         document = self.write_job(job(graph, graph__partitions={"count": 4, "algorithm": "Streaming"}))
         for output, what, start, environment in (
-                ("missing", "has not been heard of", 2, None),
-                ("silent", "is silent", 60, {"ESPALIER_FAILPOINTS": "store.put_if_absent=crash@2"})):
+                ("missing", "has sent no heartbeat yet", 2, None),
+                ("silent", "sends no heartbeat", 60, {"ESPALIER_FAILPOINTS": "store.put_if_absent=crash@2"})):
             timeouts = ["--start-timeout-seconds", start, "--peer-timeout-seconds", 5]
             processes = [self.partitioner(document, output, *timeouts, rank=rank, size=3) for rank in (0, 2)]
             if environment:

@@ -193,7 +193,7 @@ class Recovery(RecoveryScenario):
         refused = self.start(cora(), "stopped", "--access", "rpc")
         output, _ = refused.communicate(timeout=60)
         self.assertEqual(refused.returncode, 64, output)
-        self.assertIn("of a run that did not end: go on with --resume", output)
+        self.assertIn("of an unfinished run: continue it with --resume", output)
 
         result = self.run_job(cora(), "stopped", "--access", "rpc", "--resume")
         self.assertEqual(result["parametersDigest"], self.digest())

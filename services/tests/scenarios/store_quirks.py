@@ -96,7 +96,7 @@ class StoreQuirks(Scenario):
             for command in commands:
                 done = espalier(*command, env=environment)
                 self.assertEqual(done.returncode, 74, f"{command}\n{done.stderr}")
-                self.assertIn("no answer for", done.stderr, command)
+                self.assertIn("no response for", done.stderr, command)
 
     def test_a_first_run_needs_no_permission_to_delete(self):
         self.start_store("no-delete")
