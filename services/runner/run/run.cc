@@ -137,8 +137,8 @@ Result<Beginning> DecideBeginning(const RunOptions& options, const RunJob& job, 
   }
   if (!earlier.job_name.empty() && earlier.job_name != job.training.name && !options.restart) {
     return FailedPrecondition(job.training.output_uri + " contains results of the job '" + earlier.job_name +
-                              "': give this job, '" + job.training.name +
-                              "', choose another output, or replace it with --restart");
+                              "': choose another output for this job, '" + job.training.name +
+                              "', or replace them with --restart");
   }
   beginning.replaced = earlier;
   return beginning;
