@@ -21,9 +21,7 @@ using api::Role;
 // No watch reports a change of permissions.
 constexpr std::chrono::seconds kAskForGroupsAgain{10};
 
-bool IsKnown(const Observed::Gangs& gangs) {
-  return gangs.is_enabled && !gangs.is_missing && gangs.list_error.empty();
-}
+bool IsKnown(const Observed::Gangs& gangs) { return gangs.is_enabled && !gangs.is_missing && gangs.list_error.empty(); }
 
 const kube::Job* FindJobOfRole(const PlanBuilder& builder, Role role) {
   const api::Status& status = builder.status();

@@ -37,8 +37,8 @@ Rule ImmutableUnlessSuspended(const std::string& field, const std::string& uncha
 // All fields of trainers except replicas, minReplicas and maxReplicas.
 Rule FixedTrainers() {
   std::string unchanged;
-  for (const char* field : {"device", "featureCache", "gpus", "image", "resources", "env", "nodeSelector", "tolerations",
-                            "serviceAccountName", "template"}) {
+  for (const char* field : {"device", "featureCache", "gpus", "image", "resources", "env", "nodeSelector",
+                            "tolerations", "serviceAccountName", "template"}) {
     unchanged += (unchanged.empty() ? "(" : " && ") + Unchanged("trainers." + std::string(field));
   }
   return ImmutableUnlessSuspended("trainers", unchanged + ")", "everything but replicas, minReplicas and maxReplicas");

@@ -21,8 +21,9 @@ TEST(CheckForMemoryTest, RefusesWhatHoldsTheGraphInMemory) {
   EXPECT_TRUE(CheckForMemory(StreamedGraph(), false, false).ok());
   job::Graph metis = StreamedGraph();
   metis.partitions.algorithm = job::PartitionAlgorithm::kMetis;
-  EXPECT_EQ(CheckForMemory(metis, false, false).message(),
-            "a bound of the memory: METIS and Multilevel hold the whole graph in memory: use Streaming, Random or External");
+  EXPECT_EQ(
+      CheckForMemory(metis, false, false).message(),
+      "a bound of the memory: METIS and Multilevel hold the whole graph in memory: use Streaming, Random or External");
   EXPECT_EQ(CheckForMemory(StreamedGraph(), false, true).message(),
             "a bound of the memory: several partitioner processes divide the memory: use one process, or set no bound");
   const std::string changed =

@@ -1,5 +1,5 @@
-// A transport that adds faults of HTTP to an API server: random faults with a seed (FaultOptions), or a fault at a moment
-// that the test chooses. It also counts writes.
+// A transport that adds faults of HTTP to an API server: random faults with a seed (FaultOptions), or a fault at a
+// moment that the test chooses. It also counts writes.
 #pragma once
 
 #include <array>

@@ -125,7 +125,8 @@ void BatchPrefetcher::SampleAhead(const std::stop_token& stop) {
 bool BatchPrefetcher::HasRoomForSample() const {
   if (waiting_.empty()) return true;
   // The next one is taken to be as large as the last one.
-  return waiting_.size() < most_waiting_ && waiting_bytes_ + waiting_.back().bytes <= options_.cache.most_waiting_bytes &&
+  return waiting_.size() < most_waiting_ &&
+         waiting_bytes_ + waiting_.back().bytes <= options_.cache.most_waiting_bytes &&
          options_.cache.rows->HasRoomForStep();
 }
 
