@@ -210,7 +210,8 @@ class PartitionGroup(Scenario):
         document["spec"]["graph"]["partitions"]["algorithm"] = "METIS"
         refused = espalier("run", "-f", self.write_job(document), "--output", self.dir / "run")
         self.assertEqual(refused.returncode, 64, refused.stderr)
-        self.assertIn("spec.graph.partitions.algorithm: METIS and Multilevel need the whole graph in one process", refused.stderr)
+        self.assertIn("spec.graph.partitions.algorithm: METIS and Multilevel need the whole graph in one process",
+                      refused.stderr)
 
     def test_bad_flags_and_documents_are_refused(self):
         graph = self.generate("--nodes", 500, "--edges", 3000)
