@@ -5,9 +5,11 @@
 // cut fewer edges. Compared with METIS, which matches pairs of vertices, a level of clusters shrinks a graph with hubs
 // several times as much, so there are fewer levels, and all of their loops run in parallel.
 //
-// Everything but the smallest graph is counted in 64 bits, so the limits of METIS do not apply.
+// Everything but the smallest graph is counted in 64 bits, so the limits of METIS apply to that graph alone. It is
+// coarsened further if it has more neighbors than METIS counts.
 #include <algorithm>
 #include <limits>
+#include <string>
 
 #include "services/partition/balance.h"
 #include "services/partition/cluster_vertices.h"
@@ -80,7 +82,8 @@ class Multilevel {
       const double limit = kClusterLimit * static_cast<double>(total) / options_.num_partitions;
       limits.push_back(static_cast<int64_t>(std::clamp(limit, 1.0, double{kLargestMetisTotal})));
     }
-    while (levels_.back().graph.num_vertices() > small) {
+    while (levels_.back().graph.num_vertices() > small ||
+           levels_.back().graph.adjacency.neighbors.size() > kLargestMetisTotal) {
       Level& level = levels_.back();
       std::vector<uint32_t> cluster_of = ClusterVertices(
           level.graph, limits, PartitioningKey(options_.seed, RandomStream::kClusterOrder, levels_.size()),
@@ -94,6 +97,15 @@ class Multilevel {
   }
 
   Result<std::vector<uint32_t>> CutSmallest() {
+    const uint64_t num_neighbors = levels_.back().graph.adjacency.neighbors.size();
+    const uint64_t num_weights = levels_.back().graph.vertex_weights.size();
+    // Scaling keeps positive weights positive, so their number has to be below the limit of the total.
+    if (std::max(num_neighbors, num_weights) >= kLargestMetisTotal) {
+      return InvalidArgument("METIS cuts the coarsest graph of Multilevel and counts in 32 bits: the graph has " +
+                             std::to_string(num_neighbors) + " neighbors (undirected edges twice) and " +
+                             std::to_string(num_weights) + " weights of nodes, expected fewer than " +
+                             std::to_string(kLargestMetisTotal) + " of each: use the algorithm Streaming");
+    }
     WeightedGraph smallest = levels_.back().graph;
     for (size_t c = 0; c < totals_.size(); ++c) {
       ScaleForMetis(smallest.vertex_weights.data() + c, smallest.num_vertices(), totals_.size());
