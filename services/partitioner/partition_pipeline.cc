@@ -279,10 +279,11 @@ class Pipeline {
   Result<format::Quality> Measure(const graph::SourceGraph& source, const partition::Assignment& assignment) {
     RETURN_IF_ERROR(StartPhase("measuring"));
     const partition::PartitionOptions options = PartitionOptionsFor(graph_.partitions, context_);
-    ASSIGN_OR_RETURN(partition::Quality quality, partition::MeasureQuality(source, assignment,
-                                                                           {.num_partitions = options.num_partitions,
-                                                                            .train_split = options.train_split,
-                                                                            .threads = options_.threads}));
+    partition::QualityOptions measure{
+        .num_partitions = options.num_partitions, .train_split = options.train_split, .threads = options_.threads};
+    // The assignment and the in-degrees, 8 bytes for each node, are in memory besides the bitmaps.
+    if (options_.memory_bytes > 0) measure.bitmap_bytes = std::min(measure.bitmap_bytes, options_.memory_bytes / 8);
+    ASSIGN_OR_RETURN(partition::Quality quality, partition::MeasureQuality(source, assignment, measure));
     return format::Quality{.cut_edges = quality.cut_edges,
                            .cut_ratio = quality.cut_ratio,
                            .replication = quality.replication,
