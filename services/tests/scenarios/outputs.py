@@ -164,4 +164,4 @@ class Inference(Scenario):
                       refused(*self.infer(uri, "pool", model={"aggregator": "Pool"})))
         self.assertIn("nowhere.safetensors", refused(*self.infer(self.dir / "nowhere.safetensors", "nowhere")))
         save_file(load_file(uri), self.dir / "foreign.safetensors")
-        self.assertIn("not an Espalier model file", refused(*self.infer(self.dir / "foreign.safetensors", "foreign")))
+        self.assertIn("is not an Espalier model file", refused(*self.infer(self.dir / "foreign.safetensors", "foreign")))

@@ -154,7 +154,7 @@ TEST_F(ModelFileTest, RefusesWhatIsNoModelOfOurs) {
   const auto writer = store_->Put("foreign");
   ASSERT_TRUE(format::WriteSafetensors({{{"w", Tensor::Zeros(DType::kF32, {1})}}, {}}, **writer).ok());
   ASSERT_TRUE((*writer)->Commit().ok());
-  EXPECT_THAT(Read("foreign").status().message(), HasSubstr("not an Espalier model file"));
+  EXPECT_THAT(Read("foreign").status().message(), HasSubstr("is not an Espalier model file"));
 }
 
 TEST_F(ModelFileTest, NamesFilesOfPytorchAndTheRemedy) {
