@@ -105,7 +105,8 @@ TEST(ParseProgramTest, RefusesWordsThatTogetherAreTooLongForAConfigMap) {
   EXPECT_EQ(errors(127, std::string(4096, 'x')), "");
   const std::string expected =
       "spec.trainers.program: expected at most 524288 bytes as JSON, because pods get the document in a ConfigMap of "
-      "at most 1 MiB";
+      "at most "
+      "1 MiB";
   EXPECT_THAT(errors(128, std::string(4096, 'x')), AllOf(HasSubstr(expected), HasSubstr("; found 52")));
   // The size counts the JSON escapes: each \a takes six bytes.
   std::string bells = "\"";
