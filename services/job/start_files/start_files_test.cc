@@ -60,7 +60,7 @@ TEST_F(StartFilesTest, AModuleIsATorchScriptArchive) {
   EXPECT_THAT(WordsFor(kZip + "archive/data.pkl" + kZipEnd),
               AllOf(HasSubstr("is a file of torch.save"), HasSubstr("torch.jit.script(module).save(PATH)")));
   EXPECT_THAT(WordsFor("\x93NUMPY\x01 and more"), HasSubstr("is a .npy array: expected a TorchScript archive"));
-  EXPECT_THAT(WordsFor(kScript.substr(0, 40)), HasSubstr("is the beginning of a zip archive"));
+  EXPECT_THAT(WordsFor(kScript.substr(0, 40)), HasSubstr("is a truncated zip archive"));
   EXPECT_THAT(WordsFor(""), HasSubstr("is not a TorchScript archive"));
   EXPECT_THAT(WordsFor(ModelFile()), HasSubstr("is a safetensors file: parameters without a program"));
 }
