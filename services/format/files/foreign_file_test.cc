@@ -70,7 +70,8 @@ TEST(ForeignFileTest, ModelsNeedFilesOfTheirKind) {
   EXPECT_TRUE(CheckIsTorchScript(FileKind::kTorchScript).ok());
   EXPECT_TRUE(CheckIsModelFile(FileKind::kSafetensors).ok());
   EXPECT_THAT(CheckIsModelFile(FileKind::kTorchScript).message(), HasSubstr("spec.training.model.type: TorchScript"));
-  EXPECT_THAT(CheckIsModelFile(FileKind::kCutZip).message(), HasSubstr("cut short: this type of model reads"));
+  EXPECT_THAT(CheckIsModelFile(FileKind::kCutZip).message(),
+              HasSubstr("a truncated zip archive: this type of model reads"));
 }
 
 TEST(ForeignFileTest, SafetensorsThatAreOtherFilesAreNamed) {
