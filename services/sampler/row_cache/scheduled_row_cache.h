@@ -1,7 +1,7 @@
 // A cache of rows from other machines that is filled by the schedule of mini-batches. Mini-batches are known some steps
 // before they train, so the cache knows which of the known steps read a row, and keeps the rows that are read soonest
-// (Belady, "A study of replacement algorithms for a virtual-storage computer", 1966). Every read returns what the graph
-// returns: the cache decides only which rows travel.
+// (Belady, "A study of replacement algorithms for a virtual-storage computer", 1966). The values that a
+// read returns do not depend on the cache, only the number of rows that are transferred does.
 #pragma once
 
 #include <cstdint>

@@ -62,7 +62,7 @@ class BatchPrefetcher {
   // Makes the next item of prefetcher_. Keeps its error in end_.
   Result<std::optional<BatchTensors>> Fetch(const std::stop_token& stop);
   Result<std::optional<BatchTensors>> FetchNext(const std::stop_token& stop);
-  // Samples until the mini-batches that the cache is to know wait, or one if there is no cache.
+  // Samples until as many mini-batches wait as the cache needs in advance, or one mini-batch without a cache.
   void SampleAhead(const std::stop_token& stop);
   bool HasRoomForSample() const;
   // Returns the next mini-batch; nullopt after the last one or when a stop is requested.

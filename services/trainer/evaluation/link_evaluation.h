@@ -76,8 +76,7 @@ class LinkEvaluation final : public TaskEvaluation {
   Status CheckScores(graph::SplitPartName part);
   Status AddPart(graph::SplitPartName part, MetricAccumulator& metric);
   Result<Chunk> ReadEdges(graph::SplitPartName part, uint64_t chunk, uint64_t chunk_size);
-  // Returns the stored embeddings of nodes[i] of type types[i], f32 [nodes, D].
-  // Returns f32 [nodes, width] on the model's device.
+  // Returns the stored embeddings of nodes[i] of type types[i], f32 [nodes, D], on the model's device.
   Result<torch::Tensor> Embeddings(std::span<const NodeTypeId> types, std::span<const GlobalNodeId> nodes);
   Result<std::vector<int64_t>> OriginalIds(std::span<const NodeTypeId> types, std::span<const GlobalNodeId> nodes);
   std::vector<NodeTypeId> TypesOfEnds(std::span<const NodeTypeId> of_relation, const Chunk& edges) const;

@@ -94,7 +94,7 @@ torch::Tensor BiasReluDropout(const torch::Tensor& x, const torch::Tensor& bias,
   ESPALIER_CHECK(x.dim() == 2 && x.is_contiguous() && x.scalar_type() == torch::kFloat32);
   ESPALIER_CHECK(dropout.probability >= 0 && dropout.probability < 1) << "dropout must be below 1";
   if (!UsesCpuKernels(x)) return BiasReluDropoutByTorch(x, bias, dropout);
-  // Autograd functions do not accept undefined tensors: an empty tensor stands for no bias.
+  // Autograd functions do not accept undefined tensors: an empty tensor means no bias.
   return Activation::apply(x, bias.defined() ? bias : torch::empty({0}), dropout);
 }
 
