@@ -196,7 +196,7 @@ TEST(WarningsTest, AnUndefinedMetricNamesPartAndReasonAndThatEarlyStoppingCannot
   EXPECT_TRUE(outcome.test.has_value());
   EXPECT_THAT(outcome.warnings,
               ElementsAre(AllOf(StartsWith("validationRocAuc is undefined, null in the results: of the 120 validation "
-                                           "nodes of split 'random' all that have a label have the same one"),
+                                           "nodes of split 'random' all labels are equal"),
                                 HasSubstr("early stopping has no effect"))));
   const auto result = nlohmann::json::parse(*espalier::ReadFile(folder.path() + "/result.json", 1 << 20));
   EXPECT_EQ(result["warnings"], nlohmann::json(outcome.warnings));

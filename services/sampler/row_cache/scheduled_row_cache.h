@@ -97,7 +97,7 @@ class ScheduledRowCache final : public RowSource {
     bool operator()(const CachedRow* a, uint64_t node) const { return a->node.value == node; }
   };
   using CachedRows = absl::flat_hash_set<CachedRow*, NodeHash, SameNode>;
-  static constexpr size_t kBytesOfEntry = sizeof(CachedRow*) + 1;  // in CachedRows, for each of its capacity
+  static constexpr size_t kBytesOfEntry = sizeof(void*) + 1;  // in CachedRows, for each of its capacity
   struct TypeCache {
     std::vector<CachedColumn> columns;
     size_t row_bytes = 0;  // of all columns
