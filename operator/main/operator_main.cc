@@ -60,6 +60,7 @@ Result<ExitCode> Run(const OperatorFlags& flags, const CLI::App& app, const Envi
   ASSIGN_OR_RETURN(const client::Connection connection, MakeConnection(flags, environment));
   ASSIGN_OR_RETURN(const std::unique_ptr<client::HttpTransport> transport,
                    client::MakeCpprestTransport(connection, {.user_agent = "espalier-operator/" ESPALIER_VERSION}));
+  telemetry::StopSignal& stop = telemetry::StopSignal::Install();  // ignores SIGPIPE, which the metrics port needs
   ASSIGN_OR_RETURN(const std::unique_ptr<metrics_port::MetricsPort> metrics_port,
                    StartMetricsPort(flags, *transport, metrics));
   const std::string own_namespace = connection.name_space.empty() ? "default" : connection.name_space;
@@ -67,7 +68,7 @@ Result<ExitCode> Run(const OperatorFlags& flags, const CLI::App& app, const Envi
       .transport = *transport,
       .admin = *admin,
       .metrics = metrics,
-      .stop = telemetry::StopSignal::Install(),
+      .stop = stop,
       .watched_namespace = WatchedNamespace(flags, connection),
       .lease_namespace = flags.lease_namespace.empty() ? own_namespace : flags.lease_namespace,
       .identity = MakeIdentity(environment),
