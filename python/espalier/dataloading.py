@@ -240,6 +240,7 @@ class _Loader:
             self._check_newest(iteration)
             self._step, self._begun = batch.step + 1, True  # not of those that are copied ahead
             yield batch
+        self._check_newest(iteration)  # batches that are copied ahead have ended before the last one is used
         self.set_epoch(self._epoch + 1)
 
     def _sampled(self, iteration):

@@ -175,6 +175,19 @@ class Loaders(unittest.TestCase):
             with self.assertRaisesRegex(ep.FailedPrecondition, "a newer iteration of this loader has begun"):
                 next(first)
 
+    def test_an_iteration_that_ends_late_leaves_the_newer_one_alone(self):
+        loader = node_loader(device="cuda")
+        with self.ahead():
+            first = iter(loader)
+            for _ in range(len(loader)):
+                next(first)
+            second = iter(loader)
+            self.assertEqual((next(second).epoch, loader.state_dict()["epoch"]), (1, 1))
+            with self.assertRaisesRegex(ep.FailedPrecondition, "a newer iteration of this loader has begun"):
+                next(first)
+            self.assertEqual((loader.state_dict()["epoch"], loader.state_dict()["step"]), (1, 1))
+            self.assertEqual([(batch.epoch, batch.step) for batch in second], [(1, step) for step in range(1, 5)])
+
     def test_masks_and_degrees_of_a_moved_batch(self):
         with_ids = ep.NeighborSampler([4, 3], prefetch_node_feats=["node-feat", "original_id"])
         for sampler in (with_ids, ep.NeighborSampler([4, 3], prefetch_node_feats="node-feat")):
