@@ -21,7 +21,7 @@ import threading
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "tests/scenarios")]
 
-from compare_peers import PRODUCTS_EDGES, PRODUCTS_NODES, generate, run  # noqa: E402
+from compare_peers import PRODUCTS_EDGES, PRODUCTS_NODES, generate  # noqa: E402
 from ssh_hosts import SshHosts, sh  # noqa: E402
 
 BATCH_SIZE, FEATURES = 1024, 100
@@ -150,7 +150,7 @@ def main():
         parser.error("--epochs: the first and the last are not counted: at least 3")
     options.nodes = round(PRODUCTS_NODES * options.scale)
     with tempfile.TemporaryDirectory() as temporary:
-        folder = options.folder or pathlib.Path(temporary)
+        folder = (options.folder or pathlib.Path(temporary)).resolve()  # absolute: a link leads to its partitions
         folder.mkdir(parents=True, exist_ok=True)
         graph = generate(options.bin, folder / "graph", options.nodes, round(PRODUCTS_EDGES * options.scale),
                          "--features", FEATURES, "--classes", 16, "--train", options.train, "--validation", 0.001, "--test",
