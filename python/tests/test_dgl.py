@@ -59,6 +59,16 @@ class PartitionGraph(unittest.TestCase):
         self.assertEqual((config["num_nodes"], config["num_parts"], config["part_method"]), (3, 1, "random"))
         self.assertEqual(ep.DistGraph(folder / config["partitions"]).num_edges(), 2)
 
+    def test_the_algorithm(self):
+        folder = graphs.make_folder()
+        for method, algorithm in (("multilevel", "Multilevel"), ("streaming", "Streaming")):
+            dgl.distributed.partition_graph(self.graph, method, 2, folder, part_method=method)
+            config = json.loads((folder / f"{method}.json").read_text())
+            self.assertEqual(config["part_method"], method)
+            manifest = json.loads((folder / config["partitions"] / "manifest.json").read_text())
+            self.assertEqual(manifest["algorithm"], algorithm)
+            self.assertEqual(ep.DistGraph(folder / config["partitions"]).num_edges(), 10556)
+
     def test_what_is_balanced(self):
         mask = self.graph.ndata["train_mask"]
         for given, expected in ((None, []), (True, ["NodeTypes"]), (mask, ["TrainNodes"]),
@@ -94,7 +104,8 @@ class PartitionGraph(unittest.TestCase):
             dgl.distributed.partition_graph(self.graph, "y", 2, self.folder, num_hops=2)
         with self.assertRaisesRegex(NotImplementedError, "^num_trainers_per_machine=4 is not there: node_split divides"):
             dgl.distributed.partition_graph(self.graph, "y", 2, self.folder, num_trainers_per_machine=4)
-        with self.assertRaisesRegex(ep.InvalidArgument, "part_method 'best'"):
+        with self.assertRaisesRegex(ep.InvalidArgument, "part_method 'best', objtype 'cut'; expected metis, "
+                                    "multilevel, random or streaming, and cut or vol"):
             dgl.distributed.partition_graph(self.graph, "y", 2, self.folder, part_method="best")
         (self.folder / "mine").mkdir()
         (self.folder / "mine" / "notes.txt").write_text("keep")

@@ -23,7 +23,7 @@ from espalier.typing import Path
 if TYPE_CHECKING:
     import torch
 
-_ALGORITHMS = {"metis": "METIS", "random": "Random", "streaming": "Streaming"}
+_ALGORITHMS = {"metis": "METIS", "multilevel": "Multilevel", "random": "Random", "streaming": "Streaming"}
 _OBJECTIVES = {"cut": "EdgeCut", "vol": "CommunicationVolume"}
 
 
@@ -41,7 +41,8 @@ def partition_graph(g: Any, graph_name: str, num_parts: int, out_path: Path, num
     `out_path/graph_name` (format NPY of docs/graph-formats.md), which a job's `spec.graph.source` may name; partitions
     that exist there are not made again.
 
-    part_method: "metis", "random" or "streaming". balance_edges: partitions have about as many edges, too.
+    part_method: "metis", "multilevel", "random" or "streaming" (docs/large-graphs.md). balance_edges: partitions have about
+    as many edges, too.
     balance_ntypes: True: also as many nodes of each type; g.ndata["train_mask"], or {node type: mask}: as many training
     nodes. num_hops must be 1: a partition has the in-edges of its nodes. num_trainers_per_machine must be 1: node_split
     divides nodes among any ranks. graph_formats and use_graphbolt have no effect: partitions have one format.
@@ -52,8 +53,8 @@ def partition_graph(g: Any, graph_name: str, num_parts: int, out_path: Path, num
         refuse(f"num_trainers_per_machine={num_trainers_per_machine}",
                "node_split divides nodes among any ranks, with force_even=False by the partitions that own them")
     if part_method not in _ALGORITHMS or objtype not in _OBJECTIVES:
-        raise ep.InvalidArgument(f"part_method {part_method!r}, objtype {objtype!r}; expected metis, random or "
-                                 "streaming, and cut or vol")
+        raise ep.InvalidArgument(f"part_method {part_method!r}, objtype {objtype!r}; expected metis, "
+                                 "multilevel, random or streaming, and cut or vol")
     out = pathlib.Path(out_path)
     source = out / graph_name
     nodes, edges, splits = _arrays_of(g)
