@@ -283,8 +283,8 @@ class DistNodeDataLoader(_Loader):
     seed: of shuffling and sampling. num_threads: threads that sample; features are fetched on another.
     from_samplers: batches come from the job's sampler processes, for a NodesOfSplit with their split, seed and fan-outs.
     device: a name or a torch.device: batches are tensors on it, as `batch.to(device)` makes them. On a GPU each batch is
-    copied from pinned memory, on a stream of its own, while the batch before it is in use; two batches take memory of
-    the GPU. None: batches are arrays.
+    copied from pinned memory, on a stream of its own, while the batch before it is in use; up to three batches take
+    memory of the GPU. None: batches are arrays.
     """
 
     def __init__(self, g: "DistGraph", nodes: NodesOfSplit | NodeIds, sampler: NeighborSampler, *, batch_size: int,
