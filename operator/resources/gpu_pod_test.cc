@@ -94,7 +94,8 @@ TEST(GpuPodTest, ChangesTheTrainersAndTheQueuedWorkload) {
   EXPECT_NE(TrainerJob(one.context())["metadata"]["annotations"],
             TrainerJob(none.context())["metadata"]["annotations"]);
   EXPECT_NE(InputsOfQueuedWorkload(one.context()), InputsOfQueuedWorkload(none.context()));
-  for (const Json& set : QueuedWorkload(one.context(), std::nullopt)["spec"]["podSets"]) {
+  const Json workload = QueuedWorkload(one.context(), std::nullopt);
+  for (const Json& set : workload["spec"]["podSets"]) {
     const Json& container = set["template"]["spec"]["containers"][0];
     EXPECT_EQ(container.contains("resources"), set["name"] == "trainers") << set["name"];
   }

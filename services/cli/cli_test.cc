@@ -82,7 +82,7 @@ TEST_F(CliTest, ImportWarnsOfWhatIsRarelyMeant) {
   const Ended imported = Espalier("import few.tsv --format Triples -o few");
   ASSERT_EQ(imported.code, 0) << imported.error;
   EXPECT_THAT(imported.output, AllOf(HasSubstr("  warning: 1 file begins with a line that looks like a header"),
-                                     HasSubstr("  warning: 1 name begins or ends with a blank")));
+                                     HasSubstr("  warning: 1 name begins or ends with a space")));
   const Ended as_json = Espalier("import few.tsv --format Triples --json -o again");
   const auto warnings = nlohmann::json::parse(as_json.output)["warnings"];
   ASSERT_EQ(warnings.size(), 2u) << as_json.output;

@@ -50,11 +50,12 @@ void ForVertexBatches(std::span<const uint32_t> order, int threads, const Choose
 
 // Starts to load the row of a vertex that is visited soon.
 inline void PrefetchRow(const UndirectedGraph& graph, uint64_t vertex) {
-  const uint64_t begin = graph.offsets[vertex];
   constexpr uint64_t kLine = 16;  // neighbors
-  for (uint64_t line = 0; line < 4; ++line) __builtin_prefetch(graph.neighbors.data() + begin + line * kLine);
-  if (!graph.weights.empty()) {
-    for (uint64_t line = 0; line < 4; ++line) __builtin_prefetch(graph.weights.data() + begin + line * kLine);
+  for (uint64_t line = 0; line < 4; ++line) {
+    // An address beyond the end must not even be computed.
+    const uint64_t place = std::min<uint64_t>(graph.offsets[vertex] + line * kLine, graph.neighbors.size());
+    __builtin_prefetch(graph.neighbors.data() + place);
+    if (!graph.weights.empty()) __builtin_prefetch(graph.weights.data() + place);
   }
 }
 

@@ -203,7 +203,7 @@ TEST(OgbReaderTest, RefusesTypesThatDoNotFit) {
     folder.WriteGzip(name, text);
     return ReadOgbFolder(folder.path()).status().message();
   };
-  EXPECT_THAT(with("raw/num-node-dict.csv.gz", "paper,author\n3\n"), HasSubstr("as many numbers"));
+  EXPECT_THAT(with("raw/num-node-dict.csv.gz", "paper,author\n3\n"), HasSubstr("a line with one number for each"));
   EXPECT_THAT(with("raw/num-node-dict.csv.gz", "paper,author\n3,x\n"), HasSubstr("the count of 'author' is 'x'"));
   EXPECT_THAT(with("raw/num-node-dict.csv.gz", "paper\n3\n"), HasSubstr("there is no node type 'author'"));
   EXPECT_THAT(with("raw/triplet-type-list.csv.gz", "paper,cites\n"), HasSubstr(":1 has 2 fields"));

@@ -432,7 +432,9 @@ TEST(ParseJobTest, SeveralPartitionersTakeWhatEachCanDoWithItsPart) {
 }
 
 TEST(ParseJobTest, ReadsTheMemoryOfThePartitioner) {
-  const Overrides good = {{"partitioner.memory", "8Gi"}, {"graph.partitions.algorithm", "Streaming"}};
+  const Overrides good = {{"partitioner.memory", "8Gi"},
+                          {"graph.partitions.algorithm", "Streaming"},
+                          {"graph.preprocess.normalizeFeatures", "None"}};
   const Result<ParsedJob> job = ParseJob("job.yaml", kExampleJob, good);
   ASSERT_TRUE(job.ok()) << job.status().ToString();
   EXPECT_EQ(job->training.partitioner_memory_bytes, uint64_t{8} << 30);

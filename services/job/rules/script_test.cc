@@ -87,7 +87,8 @@ TEST(ScriptTest, NamesOneFile) {
   EXPECT_THAT(error_of("s3://code/jobs/"), HasSubstr("names a folder"));
   EXPECT_THAT(error_of("s3://code/../train.py"), HasSubstr("no empty, '.' or '..' part"));
   EXPECT_THAT(error_of("https://code/train.py"), HasSubstr("spec.trainers.program.script.uri: "));
-  EXPECT_THAT(error_of("s3://code/run.sh"), HasSubstr("spec.trainers.program.command: is missing: only a script *.py"));
+  EXPECT_THAT(error_of("s3://code/run.sh"),
+              HasSubstr("spec.trainers.program.command: is missing: expected a command: only a script *.py"));
   EXPECT_EQ(ScriptErrors({{"trainers.program.script.uri", "run.sh"}, {"trainers.program.command", "[bash]"}}), "");
 }
 

@@ -125,7 +125,7 @@ TEST(DocumentFitTest, WeightsAreOneNumberOfEachEdgeThatIsDrawn) {
   EXPECT_THAT(Misfits(graph, weighted), ElementsAre(HasSubstr("is F32 [2]: expected one number for each edge")));
   graph.edges[1].columns.erase("strength");
   EXPECT_THAT(Misfits(graph, weighted),
-              ElementsAre(HasSubstr("edge type 'paper:cites:paper' has no column 'strength', and "
+              ElementsAre(HasSubstr("edge type 'paper:cites:paper' has no column 'strength', but "
                                     "spec.training.sampling.layers samples its edges")));
   // Relations without edges and edges that no layer samples need no weight.
   graph::SourceGraph empty = graph;

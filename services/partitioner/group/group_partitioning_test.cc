@@ -253,7 +253,7 @@ TEST_F(GroupLifeTest, BadInputEndsAllWithOneReason) {
   }
   const auto again = Run(store_, "group", Group(0, 4));
   EXPECT_EQ(again.status().code(), alone.code());
-  EXPECT_THAT(again.status().message(), HasSubstr("the group 'try-1' is over"));
+  EXPECT_THAT(again.status().message(), HasSubstr("the group 'try-1' has ended"));
 }
 
 TEST_F(GroupLifeTest, EveryProcessSaysItselfThatANameIsUnknown) {

@@ -64,7 +64,7 @@ TEST_F(ProcessGroupTest, AGroupThatHasFailedIsOver) {
   const auto again = ProcessGroup::Join(store_, kPlace, Options(1), nullptr);
   EXPECT_EQ(again.status().code(), StatusCode::kDataLoss);
   EXPECT_THAT(again.status().message(),
-              AllOf(HasSubstr("the group 'try-1' is over"), HasSubstr("a bundle is damaged")));
+              AllOf(HasSubstr("the group 'try-1' has ended"), HasSubstr("a bundle is damaged")));
 }
 
 TEST_F(ProcessGroupTest, AProcessThatNeverStartsIsNamed) {
