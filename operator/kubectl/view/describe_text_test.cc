@@ -32,7 +32,7 @@ TEST(DescribeTextTest, ExplainsAFailure) {
 
 TEST(DescribeTextTest, SaysThatThePodIsGone) {
   const api::DistTraining training = testing::Parsed(testing::FailedJobJson());
-  EXPECT_THAT(DescribeText({.training = training}, testing::Now()), HasSubstr("cora-trainer-4-1-x7k2p is gone"));
+  EXPECT_THAT(DescribeText({.training = training}, testing::Now()), HasSubstr("cora-trainer-4-1-x7k2p was deleted"));
 }
 
 TEST(DescribeTextTest, OfAHealthyJobSaysThatNothingIsWrong) {
