@@ -199,10 +199,10 @@ std::string DescribeResume(const RunOptions& options, const storage::StoreLocati
   if (options.roles.access != RoleOptions().access) command += " --access " + options.roles.access;
   if (has_program) {
     command += " --resume";
-    if (options.roles.program_is_documents) return "\ngo on with: " + command;
+    if (options.roles.program_is_documents) return "\nresume with: " + command;
     command += " --";
     for (const std::string& word : options.roles.program) command += " " + ShellWord(word);
-    return "\ngo on with: " + command;
+    return "\nresume with: " + command;
   }
   const std::string position = saved.ok() ? PositionText(*saved) : UnknownPositionText(saved.status());
   return "\nsaved up to " + position + "; resume with: " + command + " --resume";

@@ -97,7 +97,7 @@ class Launch(LaunchScenario):
         process.send_signal(signal.SIGINT)
         self.assertEqual(process.wait(120), 75, log.read_text())
         self.assertEqual(self.hosts.await_quiet(), {})
-        self.assertRegex(log.read_text(), r"saved up to epoch .* go on with: espalier launch --hosts .* --resume")
+        self.assertRegex(log.read_text(), r"saved up to epoch .* resume with: espalier launch --hosts .* --resume")
 
     def test_a_connection_that_is_lost_ends_everything(self):
         process, log = self.begin("lost", 20)
