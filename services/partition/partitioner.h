@@ -14,7 +14,6 @@
 
 namespace espalier::partition {
 
-enum class Algorithm { kMetis, kRandom, kStreaming, kExternal };
 enum class Objective { kEdgeCut, kCommunicationVolume };
 // Quantities to balance over partitions in addition to the total number of nodes.
 enum class BalanceConstraint { kNodeTypes, kTrainNodes, kEdges };
