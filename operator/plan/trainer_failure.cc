@@ -15,7 +15,8 @@ namespace espalier::ctl::plan {
 namespace {
 
 constexpr std::chrono::minutes kSoonAfterItsStart{10};
-constexpr char kObstacleBefore[] = "; blocked before by ";
+// Read back from conditions that an earlier version may have written: these words must not change.
+constexpr char kObstacleBefore[] = "; held up before by ";
 constexpr char kReasonEnd[] = ": ";
 
 // The time since the Job's creation includes the time in which its pods wait for nodes, images and volumes, so it is
