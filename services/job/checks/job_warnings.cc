@@ -18,11 +18,18 @@ void WarnOfNarrowHeads(const Model& model, std::vector<std::string>* warnings) {
       std::to_string(model.hidden_size) + " columns write " + std::to_string(model.hidden_size * model.heads));
 }
 
+void WarnOfUnusedGpus(const DistTraining& job, std::vector<std::string>* warnings) {
+  if (job.program.has_value() || job.trainer_gpus == 0 || job.trainer_device != Device::kCpu) return;
+  warnings->push_back("spec.trainers.gpus: " + std::to_string(job.trainer_gpus) +
+                      " reserves a GPU that trainers with device CPU do not use; set spec.trainers.device to CUDA");
+}
+
 }  // namespace
 
 std::vector<std::string> JobWarnings(const DistTraining& job) {
   std::vector<std::string> warnings;
   if (job.has_training) WarnOfNarrowHeads(job.training.model, &warnings);
+  WarnOfUnusedGpus(job, &warnings);
   return warnings;
 }
 

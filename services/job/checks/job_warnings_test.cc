@@ -28,5 +28,17 @@ TEST(JobWarningsTest, NamesHeadsThatAreTooNarrow) {
   EXPECT_THAT(WarningsOf(ModelType::kGraphSage, 2, 1), IsEmpty());
 }
 
+TEST(JobWarningsTest, NamesAGpuThatTrainersDoNotUse) {
+  DistTraining job;
+  job.trainer_gpus = 1;
+  EXPECT_THAT(JobWarnings(job), ElementsAre("spec.trainers.gpus: 1 reserves a GPU that trainers with device CPU do not "
+                                            "use; set spec.trainers.device to CUDA"));
+  job.trainer_device = Device::kCuda;
+  EXPECT_THAT(JobWarnings(job), IsEmpty());
+  job.trainer_device = Device::kCpu;
+  job.program.emplace();
+  EXPECT_THAT(JobWarnings(job), IsEmpty()) << "programs choose their own device";
+}
+
 }  // namespace
 }  // namespace espalier::job
