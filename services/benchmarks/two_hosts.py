@@ -6,11 +6,18 @@ which `espalier launch` starts. Takes root, sshd, and for the whole graph about 
 
     services/benchmarks/two_hosts.py
     services/benchmarks/two_hosts.py --scale 0.05 --rates 1gbit --fanouts 25,10
+
+--dgl PYTHON, a Python with DGL (compare_peers.py --help), adds DGL's distributed trainer: one graph server and one trainer on
+each host, the same model and batches, a graph cut by DGL's METIS.
+
+    services/benchmarks/two_hosts.py --scale 0.2042 --train 0.08 --hidden 256 --batch-size 1000 --fanouts 25,10 \
+        --epochs 6 --dgl ~/dgl/bin/python
 """
 
 import argparse
 import contextlib
 import json
+import os
 import pathlib
 import statistics
 import subprocess
@@ -24,7 +31,8 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "tests/scenarios")]
 from compare_peers import PRODUCTS_EDGES, PRODUCTS_NODES, generate  # noqa: E402
 from ssh_hosts import SshHosts, sh  # noqa: E402
 
-BATCH_SIZE, FEATURES = 1024, 100
+FEATURES = 100
+LEARNING_RATE = 0.003
 GOAL = 2.5
 
 
@@ -81,10 +89,10 @@ def job(graph, partitions, options, fanouts, memory):
             "training": {
                 "task": {"type": "NodeClassification", "label": "node-label", "split": "random"},
                 "inputs": [{"features": ["node-feat"]}],
-                "model": {"type": "GraphSAGE", "hiddenSize": options.hidden},
+                "model": {"type": "GraphSAGE", "hiddenSize": options.hidden, "dropout": options.dropout},
                 "sampling": {"layers": [{"fanout": fanout} for fanout in fanouts]},
-                "batchSize": BATCH_SIZE, "epochs": options.epochs, "seed": 1,
-                "optimizer": {"type": "Adam", "learningRate": 0.003},
+                "batchSize": 2 * options.batch_size, "epochs": options.epochs, "seed": 1,
+                "optimizer": {"type": "Adam", "learningRate": LEARNING_RATE},
                 "evaluation": {"everyEpochs": options.epochs, "metric": "Accuracy", "neighborhood": "Sampled"}},
             "trainers": trainers, "output": {"save": []}}}
 
@@ -116,6 +124,50 @@ def train(options, folder, graph, rate, fanouts, memory):
     return statistics.median(of_epochs), statistics.median(result["secondsPerEpoch"][1:-1]), result
 
 
+DGL_PROGRAM = HERE / "peers/train_sage_hosts.py"
+DGL_SECONDS = 3600
+# Processes of a machine share memory under names that are the same on every machine.
+SERVER_AND_TRAINER = """mount -t tmpfs tmpfs /dev/shm || exit
+DGL_ROLE=server "$0" "$1" server &
+DGL_ROLE=client "$0" "$@" || exit
+wait"""
+
+
+def cut_by_dgl(options, folder, graph):
+    """DGL's partitions of the graph: the file that describes them."""
+    described = folder / "dgl-partitions/graph.json"
+    if not described.exists():
+        subprocess.run([options.dgl, DGL_PROGRAM, "partition", graph, described.parent], check=True, capture_output=True,
+                       timeout=DGL_SECONDS)
+    return described
+
+
+def train_by_dgl(options, folder, described, rate, fanouts):
+    """Seconds of an epoch of DGL's trainer: the median without the first one."""
+    with connected_hosts(folder / f"dgl-hosts-{rate}-{'-'.join(map(str, fanouts))}", rate) as (hosts, _):
+        config = folder / "ip_config.txt"
+        config.write_text("".join(f"{address} 30050\n" for address in hosts.addresses))
+        of_all = {"DGL_IP_CONFIG": config, "DGL_CONF_PATH": described, "DGL_NUM_SERVER": 1, "DGL_NUM_CLIENT": 2,
+                  "DGL_NUM_SAMPLER": 0, "DGL_GRAPH_FORMAT": "csc", "DGL_KEEP_ALIVE": 0, "DGL_DIST_MODE": "distributed",
+                  "OMP_NUM_THREADS": 1, "GLOO_SOCKET_IFNAME": "eth0", "MASTER_ADDR": hosts.addresses[0],
+                  "MASTER_PORT": 30060, "WORLD_SIZE": 2, "LOCAL_RANK": 0}
+        training = ["client", "--fanouts", *reversed(fanouts), "--hidden", options.hidden, "--batch-size", options.batch_size,
+                    "--epochs", options.epochs, "--dropout", options.dropout, "--learning-rate", LEARNING_RATE]
+        logs = [folder / f"dgl-{host}.log" for host in range(2)]
+        with contextlib.ExitStack() as ended:
+            processes = []
+            for host, log in enumerate(logs):
+                environment = os.environ | {name: str(value) for name, value in of_all.items()}
+                environment |= {"DGL_SERVER_ID": str(host), "RANK": str(host)}
+                command = ["unshare", "--mount", "sh", "-c", SERVER_AND_TRAINER, options.dgl, DGL_PROGRAM, *training]
+                processes.append(subprocess.Popen(hosts.inside(host, *command), env=environment, stderr=subprocess.STDOUT,
+                                                  stdout=ended.enter_context(log.open("w"))))
+            if max(abs(process.wait(DGL_SECONDS)) for process in processes) != 0:
+                sys.exit("DGL's processes failed:\n" + "\n".join(log.read_text() for log in logs))
+        printed, = (line for line in logs[0].read_text().splitlines() if line.startswith("{"))
+    return statistics.median(json.loads(printed)["secondsPerEpoch"][1:])
+
+
 def compare(options, folder, graph, rate, fanouts):
     """Prints a row of the table."""
     memory = round(options.share * options.nodes * FEATURES * 4)
@@ -128,7 +180,12 @@ def compare(options, folder, graph, rate, fanouts):
     goal = "" if sent / cached_sent >= GOAL else f", whose goal of {GOAL} x is missed"
     print(f"| {rate} | {', '.join(map(str, fanouts))} | {sent / 1e6:.0f} MB | {cached_sent / 1e6:.0f} MB | "
           f"{sent / cached_sent:.2f} x{goal} | {rows:.2f} x | {seconds:.1f} s | {cached_seconds:.1f} s | "
-          f"{seconds / cached_seconds:.2f} x |", flush=True)
+          f"{seconds / cached_seconds:.2f} x |", end="", flush=True)
+    if options.dgl is None:
+        print(flush=True)
+        return
+    by_dgl = train_by_dgl(options, folder, cut_by_dgl(options, folder, graph), rate, fanouts)
+    print(f" {by_dgl:.1f} s | {by_dgl / min(seconds, cached_seconds):.2f} x |", flush=True)
 
 
 def main():
@@ -143,6 +200,9 @@ def main():
     parser.add_argument("--share", type=float, default=0.1, help="the cache's memory, of the bytes of all rows")
     parser.add_argument("--steps", type=int, default=32, help="known steps")
     parser.add_argument("--hidden", type=int, default=16)
+    parser.add_argument("--dropout", type=float, default=0.5)
+    parser.add_argument("--batch-size", type=int, default=512, help="of each trainer")
+    parser.add_argument("--dgl", type=pathlib.Path, metavar="PYTHON", help="a Python with DGL, to compare with it")
     parser.add_argument("--epochs", type=int, default=4)
     parser.add_argument("--folder", type=pathlib.Path, help="keeps the graph and its partitions there")
     options = parser.parse_args()
@@ -156,10 +216,12 @@ def main():
                          "--features", FEATURES, "--classes", 16, "--train", options.train, "--validation", 0.001, "--test",
                          0.001)
         with tempfile.TemporaryDirectory(dir=folder) as runs:
-            (pathlib.Path(runs) / "partitions").symlink_to(folder / "partitions")
-            (folder / "partitions").mkdir(exist_ok=True)
+            for kept in ("partitions", "dgl-partitions"):
+                (folder / kept).mkdir(exist_ok=True)
+                (pathlib.Path(runs) / kept).symlink_to(folder / kept)
             print("| rate | fan-outs | bytes an epoch | with the cache | fewer bytes | fewer rows | an epoch | "
-                  "with the cache | faster |\n|---|---|---|---|---|---|---|---|---|", flush=True)
+                  "with the cache | faster |" + (" DGL | the faster one is faster |" if options.dgl else "") +
+                  "\n" + "|---" * (11 if options.dgl else 9) + "|", flush=True)
             for rate in options.rates:
                 for fanouts in options.fanouts:
                     compare(options, pathlib.Path(runs), graph, rate, [int(word) for word in fanouts.split(",")])
