@@ -1,7 +1,6 @@
 """Gangs of the real kube-scheduler: of two jobs that each need more than half of the nodes one starts as a whole, and the
 other holds no node until it can start as a whole. And where the API is missing, jobs run as without gangs."""
 
-import threading
 import time
 
 from .api_server import tools_folder
@@ -13,6 +12,7 @@ from .operator_process import Operator
 from .permissions import allow_gangs_in, allow_in, install_roles
 from .processes import wait_until
 from .report import Report
+from .sampler import Sampler
 
 NAMESPACE = "gangs"
 NODES = 8
@@ -32,33 +32,19 @@ def gang(name, role, **options):
     return document
 
 
-class Placements:
-    """Looks many times a second, until stop, at which jobs' large pods have nodes."""
+class Placements(Sampler):
+    """Looks, until stop, at which jobs' large pods have nodes."""
 
     def __init__(self, api, role):
         self.api = api
         self.role = role
-        self.samples = 0
         self.overlaps = []
-        self.failures = []
-        self.stopping = threading.Event()
-        self.thread = threading.Thread(target=self._run, daemon=True)
-        self.thread.start()
+        super().__init__()
 
-    def stop(self):
-        self.stopping.set()
-        self.thread.join(timeout=60)
-
-    def _run(self):
-        while not self.stopping.wait(0.1):
-            try:
-                held = placed(self.api, self.role)
-            except Exception as error:  # reported by the run
-                self.failures.append(repr(error))
-                continue
-            self.samples += 1
-            if len(held) > 1:
-                self.overlaps.append(str(held))
+    def sample(self):
+        held = placed(self.api, self.role)
+        if len(held) > 1:
+            self.overlaps.append(str(held))
 
 
 def placed(api, role):

@@ -1,9 +1,8 @@
 """Queues of Kueue with a quota, jobs in them, and how much of the quota the pods of these jobs request."""
 
-import threading
-
 from .cluster import OURS
 from .jobs import LABEL, TERMINAL, label, phase, training
+from .sampler import Sampler
 
 API = "kueue.x-k8s.io/v1beta2"
 QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
@@ -48,27 +47,18 @@ def _millicores(quantity):
     return int(quantity[:-1]) if quantity.endswith("m") else 1000 * int(quantity)
 
 
-class QuotaUsage:
-    """Adds up, many times a second until stop, what the pods of each queue's jobs request. The jobs `uncounted` may run
-    without a quota."""
+class QuotaUsage(Sampler):
+    """Adds up, until stop, what the pods of each queue's jobs request. The jobs `uncounted` may run without a quota."""
 
     def __init__(self, api, namespace, quota, uncounted=()):
         self.api = api
         self.namespace = namespace
         self.quota = quota
         self.uncounted = uncounted
-        self.samples = 0
         self.most = {}  # queue -> millicores
         self.pods = {}  # name -> the pod, as it was seen last
         self.exceeded = []
-        self.failures = []
-        self.stopping = threading.Event()
-        self.thread = threading.Thread(target=self._run, daemon=True)
-        self.thread.start()
-
-    def stop(self):
-        self.stopping.set()
-        self.thread.join(timeout=60)
+        super().__init__()
 
     def report_to(self, report):
         report.row("samples of the pods", self.samples)
@@ -77,14 +67,7 @@ class QuotaUsage:
         report.expect_none(self.exceeded, "no quota was exceeded")
         report.expect_none(self.failures, "every sample was taken")
 
-    def _run(self):
-        while not self.stopping.wait(0.1):
-            try:
-                self._sample()
-            except Exception as error:  # reported by the run
-                self.failures.append(repr(error))
-
-    def _sample(self):
+    def sample(self):
         pods = self.api.list("Pod", self.namespace, OURS)
         # The quota of a job that has ended or is deleted is free, although its pods may still be stopping.
         queues = {job["metadata"]["name"]: label(job, QUEUE_LABEL) for job in self.api.list("DistTraining", self.namespace)
@@ -101,4 +84,3 @@ class QuotaUsage:
             self.most[queue] = max(millicores, self.most.get(queue, 0))
             if millicores > self.quota[queue]:
                 self.exceeded.append(f"{queue}: {millicores}m in use, sample {self.samples}")
-        self.samples += 1
