@@ -1,66 +1,220 @@
-// Conversions between the enums of the document and their spelling in YAML. (The enums of sampler/spec have theirs in
-// spelling.h.)
+// The spelling of the document's enums, in the order of dist_training.h. (The enums of sampler/spec are spelled beside
+// themselves.)
 #pragma once
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "services/job/dist_training.h"
+#include "services/sampler/spec/spelling.h"
+
+namespace espalier::sampler {
+
+template <>
+struct Spelling<job::GraphFormat> {
+  using enum job::GraphFormat;
+  static constexpr std::pair<job::GraphFormat, const char*> kNames[] = {
+      {kOgb, "OGB"}, {kNpy, "NPY"}, {kTriples, "Triples"}, {kDglChunked, "DGLChunked"}};
+};
+
+template <>
+struct Spelling<job::RowNormalization> {
+  using enum job::RowNormalization;
+  static constexpr std::pair<job::RowNormalization, const char*> kNames[] = {{kNone, "None"}, {kRow, "Row"}};
+};
+
+template <>
+struct Spelling<job::FeatureDType> {
+  using enum job::FeatureDType;
+  static constexpr std::pair<job::FeatureDType, const char*> kNames[] = {
+      {kSource, "Source"}, {kF32, "F32"}, {kF16, "F16"}, {kBf16, "BF16"}};
+};
+
+template <>
+struct Spelling<job::PartitionAlgorithm> {
+  using enum job::PartitionAlgorithm;
+  static constexpr std::pair<job::PartitionAlgorithm, const char*> kNames[] = {{kMetis, "METIS"},
+                                                                               {kMultilevel, "Multilevel"},
+                                                                               {kRandom, "Random"},
+                                                                               {kStreaming, "Streaming"},
+                                                                               {kExternal, "External"}};
+};
+
+template <>
+struct Spelling<job::PartitionObjective> {
+  using enum job::PartitionObjective;
+  static constexpr std::pair<job::PartitionObjective, const char*> kNames[] = {
+      {kEdgeCut, "EdgeCut"}, {kCommunicationVolume, "CommunicationVolume"}};
+};
+
+template <>
+struct Spelling<job::PartitionBalance> {
+  using enum job::PartitionBalance;
+  static constexpr std::pair<job::PartitionBalance, const char*> kNames[] = {
+      {kNodeTypes, "NodeTypes"}, {kTrainNodes, "TrainNodes"}, {kEdges, "Edges"}};
+};
+
+template <>
+struct Spelling<job::PartitionReuse> {
+  using enum job::PartitionReuse;
+  static constexpr std::pair<job::PartitionReuse, const char*> kNames[] = {{kIfPresent, "IfPresent"},
+                                                                           {kNever, "Never"}};
+};
+
+template <>
+struct Spelling<job::TaskType> {
+  using enum job::TaskType;
+  static constexpr std::pair<job::TaskType, const char*> kNames[] = {{kNodeClassification, "NodeClassification"},
+                                                                     {kNodeRegression, "NodeRegression"},
+                                                                     {kEdgeClassification, "EdgeClassification"},
+                                                                     {kEdgeRegression, "EdgeRegression"},
+                                                                     {kLinkPrediction, "LinkPrediction"}};
+};
+
+template <>
+struct Spelling<job::ExcludeEdges> {
+  using enum job::ExcludeEdges;
+  static constexpr std::pair<job::ExcludeEdges, const char*> kNames[] = {
+      {kNone, "None"}, {kSelf, "Self"}, {kReverseEdges, "ReverseEdges"}};
+};
+
+template <>
+struct Spelling<job::Scorer> {
+  using enum job::Scorer;
+  static constexpr std::pair<job::Scorer, const char*> kNames[] = {
+      {kDot, "Dot"}, {kDistMult, "DistMult"}, {kComplEx, "ComplEx"}, {kTransE, "TransE"}, {kRotatE, "RotatE"}};
+};
+
+template <>
+struct Spelling<job::LinkLoss> {
+  using enum job::LinkLoss;
+  static constexpr std::pair<job::LinkLoss, const char*> kNames[] = {{kBinaryCrossEntropy, "BinaryCrossEntropy"},
+                                                                     {kCrossEntropy, "CrossEntropy"}};
+};
+
+template <>
+struct Spelling<job::ModelType> {
+  using enum job::ModelType;
+  static constexpr std::pair<job::ModelType, const char*> kNames[] = {{kGraphSage, "GraphSAGE"},
+                                                                      {kRgcn, "RGCN"},
+                                                                      {kGcn, "GCN"},
+                                                                      {kGat, "GAT"},
+                                                                      {kGatv2, "GATv2"},
+                                                                      {kEmbedding, "Embedding"},
+                                                                      {kTorchScript, "TorchScript"}};
+};
+
+template <>
+struct Spelling<job::Aggregator> {
+  using enum job::Aggregator;
+  static constexpr std::pair<job::Aggregator, const char*> kNames[] = {{kMean, "Mean"}, {kGcn, "GCN"}, {kPool, "Pool"}};
+};
+
+template <>
+struct Spelling<job::LayerNormalization> {
+  using enum job::LayerNormalization;
+  static constexpr std::pair<job::LayerNormalization, const char*> kNames[] = {
+      {kNone, "None"}, {kLayer, "Layer"}, {kBatch, "Batch"}};
+};
+
+template <>
+struct Spelling<job::OptimizerType> {
+  using enum job::OptimizerType;
+  static constexpr std::pair<job::OptimizerType, const char*> kNames[] = {
+      {kAdam, "Adam"}, {kAdamW, "AdamW"}, {kSgd, "SGD"}};
+};
+
+template <>
+struct Spelling<job::RowDType> {
+  using enum job::RowDType;
+  static constexpr std::pair<job::RowDType, const char*> kNames[] = {{kF32, "F32"}, {kF16, "F16"}, {kBf16, "BF16"}};
+};
+
+template <>
+struct Spelling<job::RowInitializerType> {
+  using enum job::RowInitializerType;
+  static constexpr std::pair<job::RowInitializerType, const char*> kNames[] = {{kUniform, "Uniform"},
+                                                                               {kNormal, "Normal"},
+                                                                               {kXavierUniform, "XavierUniform"},
+                                                                               {kZeros, "Zeros"},
+                                                                               {kPlugin, "Plugin"}};
+};
+
+template <>
+struct Spelling<job::SparseOptimizerType> {
+  using enum job::SparseOptimizerType;
+  static constexpr std::pair<job::SparseOptimizerType, const char*> kNames[] = {
+      {kAdagrad, "Adagrad"}, {kRowWiseAdagrad, "RowWiseAdagrad"}, {kAdam, "Adam"}, {kAdamW, "AdamW"}, {kSgd, "SGD"}};
+};
+
+template <>
+struct Spelling<job::DuplicateGradients> {
+  using enum job::DuplicateGradients;
+  static constexpr std::pair<job::DuplicateGradients, const char*> kNames[] = {{kSum, "Sum"}, {kMean, "Mean"}};
+};
+
+template <>
+struct Spelling<job::ScheduleType> {
+  using enum job::ScheduleType;
+  static constexpr std::pair<job::ScheduleType, const char*> kNames[] = {
+      {kConstant, "Constant"}, {kLinear, "Linear"}, {kCosine, "Cosine"}, {kStep, "Step"}};
+};
+
+template <>
+struct Spelling<job::Metric> {
+  using enum job::Metric;
+  static constexpr std::pair<job::Metric, const char*> kNames[] = {{kAccuracy, "Accuracy"},
+                                                                   {kMacroF1, "MacroF1"},
+                                                                   {kMicroF1, "MicroF1"},
+                                                                   {kRocAuc, "ROCAUC"},
+                                                                   {kMeanSquaredError, "MeanSquaredError"},
+                                                                   {kMeanAbsoluteError, "MeanAbsoluteError"},
+                                                                   {kMrr, "MRR"},
+                                                                   {kHitsAtK, "HitsAtK"}};
+};
+
+template <>
+struct Spelling<job::EvaluationNeighborhood> {
+  using enum job::EvaluationNeighborhood;
+  static constexpr std::pair<job::EvaluationNeighborhood, const char*> kNames[] = {{kFull, "Full"},
+                                                                                   {kSampled, "Sampled"}};
+};
+
+template <>
+struct Spelling<job::OutputKind> {
+  using enum job::OutputKind;
+  static constexpr std::pair<job::OutputKind, const char*> kNames[] = {
+      {kModel, "Model"}, {kEmbeddings, "Embeddings"}, {kPredictions, "Predictions"}, {kTorchScript, "TorchScript"}};
+};
+
+template <>
+struct Spelling<job::TlsMode> {
+  using enum job::TlsMode;
+  static constexpr std::pair<job::TlsMode, const char*> kNames[] = {
+      {kDisabled, "Disabled"}, {kManaged, "Managed"}, {kSecretRef, "SecretRef"}};
+};
+
+template <>
+struct Spelling<job::Device> {
+  using enum job::Device;
+  static constexpr std::pair<job::Device, const char*> kNames[] = {{kAuto, "Auto"}, {kCpu, "CPU"}, {kCuda, "CUDA"}};
+};
+
+}  // namespace espalier::sampler
 
 namespace espalier::job {
 
-// Returns the spelling of `value` in the document; a static string.
-const char* ToString(GraphFormat value);
-const char* ToString(RowNormalization value);
-const char* ToString(FeatureDType value);
-const char* ToString(PartitionAlgorithm value);
-const char* ToString(PartitionObjective value);
-const char* ToString(PartitionBalance value);
-const char* ToString(PartitionReuse value);
-const char* ToString(TaskType value);
-const char* ToString(ExcludeEdges value);
-const char* ToString(Scorer value);
-const char* ToString(LinkLoss value);
-const char* ToString(ModelType value);
-const char* ToString(Aggregator value);
-const char* ToString(LayerNormalization value);
-const char* ToString(OptimizerType value);
-const char* ToString(RowDType value);
-const char* ToString(RowInitializerType value);
-const char* ToString(SparseOptimizerType value);
-const char* ToString(DuplicateGradients value);
-const char* ToString(ScheduleType value);
-const char* ToString(Metric value);
-const char* ToString(EvaluationNeighborhood value);
-const char* ToString(OutputKind value);
-const char* ToString(TlsMode value);
-const char* ToString(Device value);
+using sampler::ParseName;
+using sampler::Spelled;
+using sampler::ToString;
 
-// Sets *value to the enumerator that the document spells `name` (case-sensitive) and returns true; returns false and
-// leaves *value unchanged if there is none.
-bool ParseName(const std::string& name, GraphFormat* value);
-bool ParseName(const std::string& name, RowNormalization* value);
-bool ParseName(const std::string& name, FeatureDType* value);
-bool ParseName(const std::string& name, PartitionAlgorithm* value);
-bool ParseName(const std::string& name, PartitionObjective* value);
-bool ParseName(const std::string& name, PartitionBalance* value);
-bool ParseName(const std::string& name, PartitionReuse* value);
-bool ParseName(const std::string& name, TaskType* value);
-bool ParseName(const std::string& name, ExcludeEdges* value);
-bool ParseName(const std::string& name, Scorer* value);
-bool ParseName(const std::string& name, LinkLoss* value);
-bool ParseName(const std::string& name, ModelType* value);
-bool ParseName(const std::string& name, Aggregator* value);
-bool ParseName(const std::string& name, LayerNormalization* value);
-bool ParseName(const std::string& name, OptimizerType* value);
-bool ParseName(const std::string& name, RowDType* value);
-bool ParseName(const std::string& name, RowInitializerType* value);
-bool ParseName(const std::string& name, SparseOptimizerType* value);
-bool ParseName(const std::string& name, DuplicateGradients* value);
-bool ParseName(const std::string& name, ScheduleType* value);
-bool ParseName(const std::string& name, Metric* value);
-bool ParseName(const std::string& name, EvaluationNeighborhood* value);
-bool ParseName(const std::string& name, OutputKind* value);
-bool ParseName(const std::string& name, TlsMode* value);
-bool ParseName(const std::string& name, Device* value);
+// Returns the names of all values, in the order of the enum's Spelling.
+template <Spelled E>
+std::vector<std::string> EnumNames() {
+  std::vector<std::string> names;
+  for (const auto& [value, name] : sampler::Spelling<E>::kNames) names.emplace_back(name);
+  return names;
+}
 
 }  // namespace espalier::job

@@ -1,4 +1,4 @@
-// The document's spelling of an enum, beside the enum itself: Spelling<E>::kNames lists (value, name).
+// The spelling of an enum in the job document: Spelling<E>::kNames lists (value, name).
 #pragma once
 
 #include <string>
