@@ -1,7 +1,7 @@
 // The DistTraining document as a C++ value, for `espalier run -f` and the operator. Fields are named as in the
 // document, which docs/disttraining.md describes; enum_names.h has the spelling of enums, and those of draws are in
 // sampler/spec. parse.h fills in defaults and validates once, so code that receives a DistTraining need not repeat its
-// checks. The defaults of members are those of the field table (to_training_test.cc).
+// checks. The initial value of a member is the default of its field: rows of the field table (fields/) name members.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,6 @@
-// The table is assembled once, from one list per part of the document, in the order of the document. An object precedes
-// its fields, which TableTree (field_tree.h) relies on. The fields of spec.training, of embeddings, of runs and those
-// that all roles share are in the files field_table_*.cc.
+// The table is assembled once, from one list per part of the document, in the order of the document; then rows take
+// types and defaults from their members. An object precedes its fields, which TableTree (field_tree.h) relies on. The
+// fields of spec.training, of embeddings, of runs and those that all roles share are in the files field_table_*.cc.
 #include "services/job/fields/field_table.h"
 
 #include <cmath>
@@ -26,7 +26,11 @@ std::vector<FieldSpec> HeaderFields() {
        .meaning = "API version of the document"},
       {.path = "kind", .type = kEnum, .required = true, .values = {"DistTraining"}, .meaning = "kind of the document"},
       {.path = "metadata", .required = true, .meaning = "standard object metadata"},
-      {.path = "metadata.name", .type = kJobName, .required = true, .meaning = "name of the job"},
+      {.path = "metadata.name",
+       .member = &DistTraining::name,
+       .type = kJobName,
+       .required = true,
+       .meaning = "name of the job"},
       {.path = "metadata.namespace",
        .type = kString,
        .max_length = 63,
@@ -46,15 +50,18 @@ std::vector<FieldSpec> HeaderFields() {
        .meaning = "annotations of the resource"},
       {.path = "spec", .required = true, .meaning = "desired state of the job"},
       {.path = "spec.storage", .meaning = "settings for s3:// URIs; credentials come from the environment"},
-      {.path = "spec.storage.s3", .meaning = "S3 or S3-compatible service"},
+      {.path = "spec.storage.s3", .member = &DistTraining::s3, .meaning = "S3 or S3-compatible service"},
       {.path = "spec.storage.s3.endpoint",
+       .member = &S3Storage::endpoint,
        .type = kEndpoint,
        .meaning = "endpoint URL of the service; by default AWS_ENDPOINT_URL_S3 of the environment, else AWS"},
       {.path = "spec.storage.s3.region",
+       .member = &S3Storage::region,
        .type = kName,
        .meaning = "region of the service; by default AWS_REGION of the environment, else us-east-1"},
       {.path = "spec.storage.s3.credentials", .meaning = "credentials of the requests"},
       {.path = "spec.storage.s3.credentials.secretName",
+       .member = &S3Storage::credentials_secret,
        .type = kObjectName,
        .required = true,
        .availability = kClusterOnly,
@@ -64,94 +71,86 @@ std::vector<FieldSpec> HeaderFields() {
 
 std::vector<FieldSpec> GraphFields() {
   return {
-      {.path = "spec.graph", .required = true, .meaning = "input graph, its preprocessing and its partitioning"},
-      {.path = "spec.graph.source", .required = true, .meaning = "location and format of the input graph"},
+      {.path = "spec.graph",
+       .member = &DistTraining::graph,
+       .required = true,
+       .meaning = "input graph, its preprocessing and its partitioning"},
+      {.path = "spec.graph.source",
+       .member = &Graph::source,
+       .required = true,
+       .meaning = "location and format of the input graph"},
       {.path = "spec.graph.source.uri",
+       .member = &GraphSource::uri,
        .type = kUri,
        .required = true,
        .meaning = "folder with the files of the graph"},
       {.path = "spec.graph.source.format",
-       .type = kEnum,
+       .member = &GraphSource::format,
        .required = true,
-       .values = {"OGB", "NPY", "Triples", "DGLChunked"},
        .meaning = "file format: OGB's raw or binary layout, a folder of .npy arrays, tab-separated triples, or DGL's "
                   "chunked graph format"},
       {.path = "spec.graph.timeColumn",
+       .member = &Graph::time_column,
        .type = kName,
        .meaning = "edge column with timestamps; the in-edges of a node are sorted by it, then by source node id; by "
                   "default they are sorted by source node id"},
       {.path = "spec.graph.preprocess",
+       .member = &Graph::preprocess,
        .meaning = "preprocessing steps before partitioning, applied in the order of these fields"},
       {.path = "spec.graph.preprocess.dropSelfLoops",
-       .type = kBool,
-       .default_json = "false",
+       .member = &Preprocess::drop_self_loops,
        .meaning = "remove self-loops"},
       {.path = "spec.graph.preprocess.addReverseEdges",
-       .type = kBool,
-       .default_json = "false",
+       .member = &Preprocess::add_reverse_edges,
        .meaning = "add reverse edges: to the same relation for a homogeneous graph, as a new relation `rev_<relation>` "
                   "for each relation of a heterogeneous graph"},
       {.path = "spec.graph.preprocess.dropDuplicateEdges",
-       .type = kBool,
-       .default_json = "false",
+       .member = &Preprocess::drop_duplicate_edges,
        .meaning = "remove parallel edges; the edge with the smallest id stays"},
       {.path = "spec.graph.preprocess.normalizeFeatures",
-       .type = kEnum,
-       .default_json = "\"None\"",
-       .values = {"None", "Row"},
+       .member = &Preprocess::normalize_features,
        .meaning = "feature normalization; Row divides the features of each node by their sum"},
       {.path = "spec.graph.preprocess.featureDtype",
-       .type = kEnum,
-       .default_json = "\"Source\"",
-       .values = {"Source", "F32", "F16", "BF16"},
+       .member = &Preprocess::feature_dtype,
        .meaning =
            "data type in which partitions, graph servers and the network have node features, which trainers widen "
            "to F32; Source keeps that of the source"},
-      {.path = "spec.graph.partitions", .meaning = "partitioning of the graph"},
+      {.path = "spec.graph.partitions", .member = &Graph::partitions, .meaning = "partitioning of the graph"},
       {.path = "spec.graph.partitions.count",
-       .type = kInteger,
-       .default_json = "1",
+       .member = &Partitions::count,
        .minimum_integer = 1,
        .maximum_integer = 4096,
        .meaning = "number of partitions; each partition has its own graph servers"},
       {.path = "spec.graph.partitions.algorithm",
-       .type = kEnum,
-       .default_json = "\"METIS\"",
-       .values = {"METIS", "Multilevel", "Random", "Streaming", "External"},
+       .member = &Partitions::algorithm,
        .meaning =
            "partitioning algorithm; METIS minimizes `objective`, Multilevel cuts as few edges with less time and "
            "memory, Streaming needs least memory, External reads a given assignment"},
       {.path = "spec.graph.partitions.objective",
-       .type = kEnum,
-       .default_json = "\"EdgeCut\"",
-       .values = {"EdgeCut", "CommunicationVolume"},
+       .member = &Partitions::objective,
        .meaning = "objective that METIS minimizes"},
       {.path = "spec.graph.partitions.balance",
-       .type = kEnum,
-       .is_list = true,
+       .member = &Partitions::balance,
        .maximum_items = 3,
-       .default_json = "[]",
-       .values = {"NodeTypes", "TrainNodes", "Edges"},
        .meaning = "quantities balanced over partitions, in addition to the number of nodes"},
       {.path = "spec.graph.partitions.reuse",
-       .type = kEnum,
-       .default_json = "\"IfPresent\"",
-       .values = {"IfPresent", "Never"},
+       .member = &Partitions::reuse,
        .meaning = "reuse of an existing partitioning; IfPresent reuses one of the same graph and options, Never "
                   "partitions again"},
       {.path = "spec.graph.partitions.uri",
+       .member = &Partitions::uri,
        .type = kUri,
        .max_prefix = kMaxOutputPrefixBytes,
        .meaning = "folder of partitionings; by default `<output.uri>/partitions`"},
       {.path = "spec.graph.partitions.assignmentUri",
+       .member = &Partitions::assignment_uri,
        .type = kUri,
        .meaning = "External: folder with the partition id of each node, one file `<node type>.npy` or `<node "
                   "type>.txt` per node type"},
       {.path = "spec.graph.partitions.sourceColumns",
+       .member = &Partitions::source_columns,
        .type = kName,
-       .is_list = true,
        .maximum_items = 16,
-       .default_json = "[]",
        .meaning =
            "node columns that are copied from source nodes to their out-edges, as edge columns `source.<column>`, for "
            "example masks for `sampling.weight`; `sampling.method: Labor` adds `original_id`"},
@@ -160,10 +159,12 @@ std::vector<FieldSpec> GraphFields() {
 
 void AppendScriptFields(const std::string& path, std::vector<FieldSpec>* table) {
   table->push_back({.path = path,
+                    .member = &Program::script,
                     .meaning =
                         "file that the program runs, or archive with it, as `uri` or `configMapKeyRef`; its path "
                         "follows the words of `command`"});
   table->push_back({.path = path + ".uri",
+                    .member = &Script::uri,
                     .type = kUri,
                     .meaning =
                         "one file, or an archive `*.tar`, `*.tar.gz`, `*.tgz` or `*.zip`; on a cluster an object "
@@ -171,37 +172,40 @@ void AppendScriptFields(const std::string& path, std::vector<FieldSpec>* table) 
   table->push_back({.path = path + ".configMapKeyRef",
                     .meaning = "file or archive in a ConfigMap of the job's namespace; refused outside clusters"});
   table->push_back({.path = path + ".configMapKeyRef.name",
+                    .member = &Script::config_map,
                     .type = kObjectName,
                     .required = true,
                     .meaning = "name of the ConfigMap"});
   table->push_back({.path = path + ".configMapKeyRef.key",
+                    .member = &Script::key,
                     .type = kName,
                     .required = true,
                     .meaning = "key of the ConfigMap, which is also the name of the file"});
   table->push_back({.path = path + ".sha256",
-                    .type = kString,
+                    .member = &Script::sha256,
                     .max_length = kSha256Digits,
                     .meaning =
                         "SHA-256 of the file or archive, as 64 lower-case hexadecimal digits; by default that of "
                         "the first one read. Another file is never run"});
   table->push_back({.path = path + ".entrypoint",
-                    .type = kString,
+                    .member = &Script::entrypoint,
                     .meaning = "file of the archive that is run, as a relative path; only for archives, and required "
                                "for them"});
 }
 
 void AppendFeatureCacheFields(const std::string& path, std::vector<FieldSpec>* table) {
   table->push_back({.path = path,
+                    .member = &DistTraining::feature_cache,
                     .meaning = "cache of a trainer for feature rows of other machines, filled by the schedule of "
                                "mini-batches; by default there is none"});
   table->push_back({.path = path + ".memory",
+                    .member = &FeatureCache::memory_bytes,
                     .type = kMemorySize,
                     .required = true,
                     .meaning = "memory of the cache in each trainer; the mini-batches that are sampled ahead take at "
                                "most as much in addition"});
   table->push_back({.path = path + ".steps",
-                    .type = kInteger,
-                    .default_json = "32",
+                    .member = &FeatureCache::steps,
                     .minimum_integer = 1,
                     .maximum_integer = 1000,
                     .meaning = "number of steps that are sampled ahead of the one whose rows are read"});
@@ -212,11 +216,11 @@ void AppendFeatureCacheFields(const std::string& path, std::vector<FieldSpec>* t
 void AppendProgramFields(const std::string& role_path, std::vector<FieldSpec>* table) {
   const std::string path = role_path + ".program";
   table->push_back({.path = path,
+                    .member = &DistTraining::program,
                     .meaning = "user program that runs instead of the built-in trainer; `spec.training` is optional "
                                "then and configures partitioning and samplers"});
   table->push_back({.path = path + ".command",
-                    .type = kString,
-                    .is_list = true,
+                    .member = &Program::command,
                     .minimum_items = 1,
                     .maximum_items = 16,
                     .may_repeat = true,
@@ -224,10 +228,10 @@ void AppendProgramFields(const std::string& role_path, std::vector<FieldSpec>* t
                     .meaning = "program, as a path or a name in PATH, and its first arguments; required without "
                                "`script`, and by default `python3` for a script `*.py`"});
   table->push_back({.path = path + ".args",
-                    .type = kString,
-                    .is_list = true,
+                    .member = &Program::args,
                     .maximum_items = 256,
                     .may_repeat = true,
+                    .stays_missing = true,
                     .max_length = kMaxWordBytes,
                     .meaning = "arguments after those of `command`, and after the path of `script`"});
   AppendScriptFields(path + ".script", table);
@@ -238,27 +242,25 @@ std::vector<FieldSpec> RoleFields() {
   table.push_back({.path = "spec.partitioner", .meaning = "partitioner processes"});
   table.push_back(
       {.path = "spec.partitioner.replicas",
-       .type = kInteger,
-       .default_json = "1",
+       .member = &DistTraining::partitioner_replicas,
        .minimum_integer = 1,
        .maximum_integer = 1024,
        .meaning = "number of processes that partition the graph together, for a graph that exceeds the memory of one"});
   table.push_back({.path = "spec.partitioner.memory",
+                   .member = &DistTraining::partitioner_memory_bytes,
                    .type = kMemorySize,
                    .meaning = "most memory of the partitioner besides mapped files, for a graph whose files exceed "
                               "memory; what does not fit is in a scratch file; by default as much as the graph needs"});
   AppendRoleFields("spec.partitioner", &table);
   table.push_back({.path = "spec.servers", .meaning = "graph server processes"});
   table.push_back({.path = "spec.servers.replicasPerPartition",
-                   .type = kInteger,
-                   .default_json = "1",
+                   .member = &DistTraining::server_replicas_per_partition,
                    .minimum_integer = 1,
                    .maximum_integer = 16,
                    .meaning = "number of servers per partition, placed on different nodes where possible; reads of "
                               "immutable data go to any replica, mutable tensors are on the first replica"});
   table.push_back({.path = "spec.servers.containersPerPod",
-                   .type = kInteger,
-                   .default_json = "1",
+                   .member = &DistTraining::server_containers_per_pod,
                    .minimum_integer = 1,
                    .maximum_integer = kMaxContainersPerPod,
                    .meaning = "number of server processes per replica, as containers of one pod that share one copy of "
@@ -272,18 +274,19 @@ std::vector<FieldSpec> RoleFields() {
        .meaning = "medium of a server's copy of its partition; Memory counts towards the memory limit of the pod"});
   table.push_back(
       {.path = "spec.servers.plugins",
-       .is_list = true,
+       .member = &DistTraining::server_plugins,
        .maximum_items = 16,
        .list_key = "name",
        .meaning =
            "shared libraries that the servers load, with functions for programs and initializers for learnable rows"});
   table.push_back({.path = "spec.servers.plugins[].name",
+                   .member = &ServerPlugin::name,
                    .type = kName,
                    .required = true,
                    .meaning = "name of the plugin; its functions are called as `<name>/<function>`"});
   table.push_back(
       {.path = "spec.servers.plugins[].path",
-       .type = kString,
+       .member = &ServerPlugin::path,
        .required = true,
        .max_length = 1024,
        .meaning =
@@ -291,16 +294,14 @@ std::vector<FieldSpec> RoleFields() {
   AppendRoleFields("spec.servers", &table);
   table.push_back({.path = "spec.samplers", .meaning = "sampler processes"});
   table.push_back({.path = "spec.samplers.replicas",
-                   .type = kInteger,
-                   .default_json = "0",
+                   .member = &DistTraining::sampler_replicas,
                    .minimum_integer = 0,
                    .maximum_integer = 1024,
                    .meaning = "number of sampler processes; 0: the trainers sample in threads of their own"});
   AppendRoleFields("spec.samplers", &table);
   table.push_back({.path = "spec.trainers", .meaning = "trainer processes"});
   table.push_back({.path = "spec.trainers.replicas",
-                   .type = kInteger,
-                   .default_json = "1",
+                   .member = &DistTraining::trainer_replicas,
                    .minimum_integer = 1,
                    .maximum_integer = 1024,
                    .meaning = "number of trainer processes (the world size)"});
@@ -318,20 +319,16 @@ std::vector<FieldSpec> RoleFields() {
                    .meaning = "largest number of trainers after scaling"});
   table.push_back(
       {.path = "spec.trainers.threads",
-       .type = kInteger,
-       .default_json = "1",
+       .member = &DistTraining::trainer_threads,
        .minimum_integer = 1,
        .maximum_integer = 1024,
        .meaning = "number of threads of a trainer's math library; runs are reproducible for the same number"});
   table.push_back({.path = "spec.trainers.device",
-                   .type = kEnum,
-                   .default_json = "\"CPU\"",
-                   .values = {"Auto", "CPU", "CUDA"},
+                   .member = &DistTraining::trainer_device,
                    .meaning = "device on which trainers compute; Auto: CUDA where a trainer has an NVIDIA GPU and a "
                               "torch with CUDA, else the CPU; a program chooses its own"});
   table.push_back({.path = "spec.trainers.gpus",
-                   .type = kInteger,
-                   .default_json = "0",
+                   .member = &DistTraining::trainer_gpus,
                    .minimum_integer = 0,
                    .maximum_integer = 64,
                    .availability = kClusterOnly,
@@ -342,12 +339,30 @@ std::vector<FieldSpec> RoleFields() {
   return table;
 }
 
+// Returns whether a document may give the field the initial value of its member.
+bool IsPossible(const FieldSpec& field, const nlohmann::ordered_json& initial) {
+  if (initial.is_null() || field.type == kMemorySize) return false;
+  if (field.is_list) return initial.size() >= field.minimum_items;
+  return field.type != kInteger || initial.get<int64_t>() >= field.minimum_integer;
+}
+
+void CompleteFromMember(FieldSpec* field) {
+  const Member& member = field->member;
+  if (!member.exists()) return;
+  if (field->type == kObject) field->type = member.type();
+  field->is_list = member.is_list();
+  field->values = member.names();
+  if (field->required || field->stays_missing || !field->default_json.empty()) return;
+  if (IsPossible(*field, member.initial())) field->default_json = member.initial().dump();
+}
+
 std::vector<FieldSpec> MakeTable() {
   std::vector<FieldSpec> table;
   for (const std::vector<FieldSpec>& part :
        {HeaderFields(), GraphFields(), TrainingFields(), RoleFields(), RunFields()}) {
     table.insert(table.end(), part.begin(), part.end());
   }
+  for (FieldSpec& field : table) CompleteFromMember(&field);
   return table;
 }
 

@@ -7,27 +7,10 @@
 #include <string>
 #include <vector>
 
-namespace espalier::job {
+#include "services/job/fields/field_type.h"
+#include "services/job/fields/member.h"
 
-enum class FieldType {
-  kObject,
-  kString,      // text of at most `max_length` bytes
-  kName,        // a node type, column or split
-  kEdgeType,    // "source:relation:destination" or "relation"
-  kPluginItem,  // "plugin/name": the item `name` of a server plugin
-  kJobName,     // metadata.name
-  kUri,         // a path, "file:" or "s3://bucket/prefix"
-  kEndpoint,    // "https://host:port"
-  kObjectName,  // the name of a Kubernetes object
-  kEnum,        // one of `values`
-  kInteger,     // minimum_integer .. maximum_integer
-  kNumber,      // minimum .. maximum
-  kBool,        // true or false
-  kMemorySize,  // a Kubernetes quantity of whole bytes, kept as text (scalars.h)
-  kStringMap,   // an object with arbitrary keys and text values
-  kQuantities,  // an object with resource names as keys and Kubernetes quantities as values
-  kFreeObject,  // an object whose content is not checked
-};
+namespace espalier::job {
 
 enum class Availability {
   kUsed,
@@ -40,16 +23,23 @@ inline constexpr size_t kMaxKeyBytes = 1024;
 // partition key and names of relations.
 inline constexpr size_t kMaxOutputPrefixBytes = 512;
 
+// A row. One with a member takes what it does not say from the member: the type (kString for text, whose kind the row
+// names), whether it is a list, the names of an enum, and the default.
 struct FieldSpec {
   std::string path;
+  Member member;  // set by the field; none for fields that only the operator reads, and objects without a struct
   FieldType type = FieldType::kObject;
   bool is_list = false;  // a list with items of `type`
   size_t minimum_items = 0;
   size_t maximum_items = 0;
-  std::string list_key;      // a list of objects: the required field that is unique among the items; "": none
-  bool may_repeat = false;   // a list of values: duplicates are allowed
-  bool required = false;     // in every object that may hold it
-  std::string default_json;  // the default as JSON; "": none
+  std::string list_key;     // a list of objects: the required field that is unique among the items; "": none
+  bool may_repeat = false;  // a list of values: duplicates are allowed
+  bool required = false;    // in every object that may hold it
+  // A missing field stays missing: not every document may hold it, or its default depends on other fields.
+  bool stays_missing = false;
+  // The default as JSON; "": none. By default the initial value of the member, unless that is no value of the field:
+  // empty text, a list that is too short, an integer below the minimum, a memory size.
+  std::string default_json;
   std::vector<std::string> values;
   int64_t minimum_integer = 0;
   int64_t maximum_integer = 0;
@@ -63,7 +53,7 @@ struct FieldSpec {
   std::string meaning;  // for docs/disttraining.md
 };
 
-// Returns all fields in document order; an object comes before its fields.
+// Returns all fields in document order, complete with what their members say; an object comes before its fields.
 const std::vector<FieldSpec>& FieldTable();
 
 // Returns the description of valid values for messages and the docs: "an integer from 0 to 100000",

@@ -7,7 +7,7 @@
 namespace espalier::job {
 
 // Returns the job with the given values, which must have passed CheckFields without violations. Fields without a value
-// keep the defaults of DistTraining.
+// keep the initial values of DistTraining.
 DistTraining ToDistTraining(const nlohmann::ordered_json& values);
 
 }  // namespace espalier::job

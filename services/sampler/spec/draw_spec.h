@@ -60,28 +60,36 @@ struct OptionText {
   const char* meaning;
 };
 
-// Calls visit(OptionText, option) for each option of the job document, in its order. (The time column belongs to the
-// graph.) All code that documents, reads, compares or records the options of a job uses this list.
-template <class Spec, class Visit>
-void VisitOptions(Spec& draw, const Visit& visit) {
-  visit(OptionText{"replace", "sample with replacement"}, draw.replace);
+// Calls visit(OptionText, member) for each option of the job document, in its order; `member` points to a member of
+// DrawSpec. (The time column belongs to the graph.) All code that documents, reads, compares or records the options of
+// a job uses this list.
+template <class Visit>
+void VisitOptionMembers(const Visit& visit) {
+  visit(OptionText{"replace", "sample with replacement"}, &DrawSpec::replace);
   visit(
       OptionText{"weight",
                  "edge column with sampling weights, or a mask of 0 and 1; by default sampling is uniform; full "
                  "neighborhoods (`evaluation.neighborhood: Full`, embeddings, predictions) include in-edges of weight "
                  "0"},
-      draw.weight_column);
+      &DrawSpec::weight_column);
   visit(
       OptionText{"method",
                  "sampler; Neighbor samples independently for each node, Labor shares random numbers between nodes so "
                  "that a mini-batch has fewer distinct nodes, Last takes the latest in-edges by `graph.timeColumn`"},
-      draw.method);
-  visit(OptionText{"layerDependency", "Labor: share the random numbers between layers too"}, draw.layer_dependency);
+      &DrawSpec::method);
+  visit(OptionText{"layerDependency", "Labor: share the random numbers between layers too"},
+        &DrawSpec::layer_dependency);
   visit(
       OptionText{"expand",
                  "nodes whose neighbors a hop samples; Always: all nodes of the mini-batch so far, again in each hop; "
                  "Once: nodes that no earlier hop has sampled for; they keep their neighbors in every layer"},
-      draw.expand);
+      &DrawSpec::expand);
+}
+
+// Calls visit(OptionText, option) for each option of `draw`, in the same order.
+template <class Spec, class Visit>
+void VisitOptions(Spec& draw, const Visit& visit) {
+  VisitOptionMembers([&](const OptionText& text, auto member) { visit(text, draw.*member); });
 }
 
 }  // namespace espalier::sampler

@@ -1,0 +1,26 @@
+// The types of fields of the document.
+#pragma once
+
+namespace espalier::job {
+
+enum class FieldType {
+  kObject,
+  kString,      // text of at most `max_length` bytes
+  kName,        // a node type, column or split
+  kEdgeType,    // "source:relation:destination" or "relation"
+  kPluginItem,  // "plugin/name": the item `name` of a server plugin
+  kJobName,     // metadata.name
+  kUri,         // a path, "file:" or "s3://bucket/prefix"
+  kEndpoint,    // "https://host:port"
+  kObjectName,  // the name of a Kubernetes object
+  kEnum,        // one of `values`
+  kInteger,     // minimum_integer .. maximum_integer
+  kNumber,      // minimum .. maximum
+  kBool,        // true or false
+  kMemorySize,  // a Kubernetes quantity of whole bytes, kept as text (scalars.h)
+  kStringMap,   // an object with arbitrary keys and text values
+  kQuantities,  // an object with resource names as keys and Kubernetes quantities as values
+  kFreeObject,  // an object whose content is not checked
+};
+
+}  // namespace espalier::job
