@@ -8,9 +8,9 @@
 
 #include <limits>
 #include <numeric>
+#include <optional>
 
 #include "services/partition/balance.h"
-#include "services/partition/input_checks.h"
 #include "services/partition/metis_call.h"
 #include "services/partition/partitioner.h"
 #include "services/partition/undirected_graph.h"
@@ -36,13 +36,10 @@ class MetisPartitioner final : public Partitioner {
   int version() const override { return 1; }
 
   Result<Assignment> Partition(const graph::SourceGraph& graph, const PartitionOptions& options) const override {
-    RETURN_IF_ERROR(CheckNumPartitions(graph, options.num_partitions));
-    RETURN_IF_ERROR(CheckEdges(graph, options.threads));
+    ASSIGN_OR_RETURN(std::optional<Assignment> uncut, AssignWithoutCut(graph, options));
+    if (uncut.has_value()) return *std::move(uncut);
     const std::vector<uint64_t> vertex_first = VertexFirst(graph);
     const uint64_t num_vertices = vertex_first.back();
-    if (num_vertices <= options.num_partitions || options.num_partitions == 1) {
-      return SplitByType(vertex_first, OneByOne(num_vertices, options.num_partitions));
-    }
     RETURN_IF_ERROR(FitsMetis({.num_vertices = num_vertices}));  // before weights per vertex are allocated
     ASSIGN_OR_RETURN(VertexWeights weights, MakeVertexWeights(graph, options));
     RETURN_IF_ERROR(FitsMetis({.num_vertices = num_vertices, .num_constraints = weights.num_constraints()}));

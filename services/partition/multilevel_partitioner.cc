@@ -9,11 +9,11 @@
 // coarsened further if it has more neighbors than METIS counts.
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <string>
 
 #include "services/partition/balance.h"
 #include "services/partition/cluster_vertices.h"
-#include "services/partition/input_checks.h"
 #include "services/partition/metis_call.h"
 #include "services/partition/partitioner.h"
 #include "services/partition/random_streams.h"
@@ -136,13 +136,10 @@ class MultilevelPartitioner final : public Partitioner {
   int version() const override { return 1; }
 
   Result<Assignment> Partition(const graph::SourceGraph& graph, const PartitionOptions& options) const override {
-    RETURN_IF_ERROR(CheckNumPartitions(graph, options.num_partitions));
-    RETURN_IF_ERROR(CheckEdges(graph, options.threads));
+    ASSIGN_OR_RETURN(std::optional<Assignment> uncut, AssignWithoutCut(graph, options));
+    if (uncut.has_value()) return *std::move(uncut);
     const std::vector<uint64_t> vertex_first = VertexFirst(graph);
     const uint64_t num_vertices = vertex_first.back();
-    if (num_vertices <= options.num_partitions || options.num_partitions == 1) {
-      return SplitByType(vertex_first, OneByOne(num_vertices, options.num_partitions));
-    }
     RETURN_IF_ERROR(CheckNumVertices(num_vertices));
     ASSIGN_OR_RETURN(VertexWeights weights, MakeVertexWeights(graph, options));
     ASSIGN_OR_RETURN(UndirectedGraph undirected, MakeUndirectedGraph(graph, options.threads));

@@ -9,6 +9,7 @@
 
 #include "services/base/parallel.h"
 #include "services/graph/id_values.h"
+#include "services/partition/input_checks.h"
 
 namespace espalier::partition {
 namespace {
@@ -162,12 +163,17 @@ Result<UndirectedGraph> MakeUndirectedGraph(
   return merged;
 }
 
-std::vector<uint32_t> OneByOne(uint64_t num_vertices, uint32_t num_partitions) {
+Result<std::optional<Assignment>> AssignWithoutCut(const graph::SourceGraph& graph, const PartitionOptions& options) {
+  RETURN_IF_ERROR(CheckNumPartitions(graph, options.num_partitions));
+  RETURN_IF_ERROR(CheckEdges(graph, options.threads));
+  const std::vector<uint64_t> vertex_first = VertexFirst(graph);
+  const uint64_t num_vertices = vertex_first.back();
+  if (num_vertices > options.num_partitions && options.num_partitions != 1) return std::optional<Assignment>();
   std::vector<uint32_t> partition_of(num_vertices);
   for (uint64_t vertex = 0; vertex < num_vertices; ++vertex) {
-    partition_of[vertex] = static_cast<uint32_t>(vertex % num_partitions);
+    partition_of[vertex] = static_cast<uint32_t>(vertex % options.num_partitions);
   }
-  return partition_of;
+  return std::optional<Assignment>(SplitByType(vertex_first, partition_of));
 }
 
 Assignment SplitByType(const std::vector<uint64_t>& vertex_first, const std::vector<uint32_t>& partition_of_vertex) {

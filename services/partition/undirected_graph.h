@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -36,9 +37,10 @@ Result<UndirectedGraph> MakeUndirectedGraph(
     const graph::SourceGraph& graph, int threads,
     const std::function<Status(std::span<const uint64_t> offsets)>& before_neighbors = nullptr);
 
-// Returns vertex % num_partitions for each vertex. METIS and Multilevel use it for one partition and for at most as
-// many nodes as partitions.
-std::vector<uint32_t> OneByOne(uint64_t num_vertices, uint32_t num_partitions);
+// How METIS and Multilevel begin: checks the graph, and returns its assignment if no edge decides it, for one partition
+// and for at most as many nodes as partitions: vertex v is in partition v % num_partitions. Nullopt for other graphs.
+// Errors of CheckNumPartitions and CheckEdges.
+Result<std::optional<Assignment>> AssignWithoutCut(const graph::SourceGraph& graph, const PartitionOptions& options);
 
 // Returns the partitions of the vertices as an assignment by node type.
 Assignment SplitByType(const std::vector<uint64_t>& vertex_first, const std::vector<uint32_t>& partition_of_vertex);

@@ -24,6 +24,16 @@ TEST(UndirectedGraphTest, MergesBothDirectionsAndCountsThem) {
   EXPECT_THAT(graph.weights, ElementsAre(3, 3, 1, 1));
 }
 
+TEST(UndirectedGraphTest, FewNodesAreAssignedWithoutACut) {
+  const graph::SourceGraph three = GraphOf(3, {{0, 1}, {1, 2}});
+  EXPECT_THAT(AssignWithoutCut(three, {.num_partitions = 1})->value(), ElementsAre(ElementsAre(0, 0, 0)));
+  EXPECT_THAT(AssignWithoutCut(three, {.num_partitions = 3})->value(), ElementsAre(ElementsAre(0, 1, 2)));
+  EXPECT_FALSE(AssignWithoutCut(three, {.num_partitions = 2})->has_value());
+  EXPECT_EQ(AssignWithoutCut(three, {.num_partitions = 0}).status().message(),
+            "partitions: expected at least 1, found 0");
+  EXPECT_EQ(AssignWithoutCut(GraphOf(3, {{0, 3}}), {.num_partitions = 1}).status().code(), StatusCode::kOutOfRange);
+}
+
 TEST(UndirectedGraphTest, AsksWithTheDegreesBeforeItHasNeighbors) {
   std::vector<uint64_t> asked;
   const Status refused = MakeUndirectedGraph(GraphOf(3, {{0, 1}, {0, 1}, {1, 0}, {1, 2}, {2, 2}}), 1,
