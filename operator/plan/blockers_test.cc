@@ -30,7 +30,7 @@ TEST(BlockersTest, AnInvalidSpecMakesNothingUntilItIsMended) {
   scene.Settle();
   EXPECT_EQ(scene.ConditionOf(api::kAccepted), ConditionStatus::kFalse);
   EXPECT_EQ(scene.ReasonOf(api::kAccepted), kInvalidSpec);
-  EXPECT_THAT(api::FindCondition(scene.status(), api::kAccepted)->message, HasSubstr("epochs"));
+  EXPECT_THAT(scene.MessageOf(api::kAccepted), HasSubstr("epochs"));
   EXPECT_EQ(scene.status().observed_generation, 1);
   EXPECT_TRUE(scene.cluster().Now().others.empty());
   scene.Edit({{"training", {{"epochs", 5}}}});
@@ -154,7 +154,7 @@ TEST(BlockersTest, ANameThatIsTakenIsNeverTouched) {
       scene.cluster().Occupy(*resource, name, with_label);
       scene.Settle();
       EXPECT_EQ(scene.ReasonOf(api::kPartitioned), kNameTaken);
-      EXPECT_THAT(api::FindCondition(scene.status(), api::kPartitioned)->message, HasSubstr(name));
+      EXPECT_THAT(scene.MessageOf(api::kPartitioned), HasSubstr(name));
       EXPECT_TRUE(scene.Look().requeue_after.has_value());
       scene.cluster().Vacate(name);
       scene.Settle();
@@ -334,7 +334,7 @@ TEST(BlockersTest, AChildThatAnotherWriterHasSuspendedIsNamedWithTheWriterAndThe
   scene.cluster().SuspendJob("cora-trainer-1", true, "kueue");
   scene.SettleAfter(std::chrono::seconds(60));
   EXPECT_EQ(scene.ReasonOf(api::kTrainersReady), kJobSuspended);
-  EXPECT_EQ(api::FindCondition(scene.status(), api::kTrainersReady)->message,
+  EXPECT_EQ(scene.MessageOf(api::kTrainersReady),
             "spec.suspend of Job cora-trainer-1 is true since " + since + ", set by field manager kueue");
   EXPECT_EQ(scene.status().last_error->reason, kJobSuspended);
   scene.cluster().SuspendJob("cora-trainer-1", false, "kueue");
@@ -350,7 +350,7 @@ TEST(BlockersTest, ASuspensionByAWebhookIsNotTheOperators) {
   scene.cluster().SuspendJob("cora-partition-1", true, kFieldManager);
   scene.Settle();
   EXPECT_EQ(scene.ReasonOf(api::kPartitioned), kJobSuspended);
-  EXPECT_THAT(api::FindCondition(scene.status(), api::kPartitioned)->message, HasSubstr("an admission webhook"));
+  EXPECT_THAT(scene.MessageOf(api::kPartitioned), HasSubstr("an admission webhook"));
 }
 
 }  // namespace

@@ -28,11 +28,6 @@ Scene WithPodGroups(const Json& spec = Json::object()) {
   return scene;
 }
 
-std::string MessageOf(const Scene& scene, const char* type) {
-  const api::Condition* const condition = api::FindCondition(scene.status(), type);
-  return condition == nullptr ? "" : condition->message;
-}
-
 bool HasAnyPodGroup(Scene& scene) {
   for (const char* const name : {"cora-partition-1", "cora-server", "cora-sampler", "cora-trainer-1"}) {
     if (scene.cluster().FindPodGroup(name) != nullptr) return true;
@@ -151,7 +146,7 @@ TEST(GangsTest, WhileNodesAreMissingTheConditionSaysThatAllWait) {
   scene.Settle();
   EXPECT_EQ(scene.ConditionOf(api::kTrainersReady), ConditionStatus::kFalse);
   EXPECT_EQ(scene.ReasonOf(api::kTrainersReady), kUnschedulable);
-  EXPECT_EQ(MessageOf(scene, api::kTrainersReady),
+  EXPECT_EQ(scene.MessageOf(api::kTrainersReady),
             "the 2 pods of spec.trainers start together or not at all, and wait for free nodes: PodGroup "
             "cora-trainer-1: 0/8 nodes are available: 8 Insufficient nvidia.com/gpu.");
 }
@@ -199,7 +194,7 @@ TEST(GangsTest, IfPodGroupsCannotBeListedNewPodsWaitAndRunningOnesContinue) {
   scene.cluster().set_pod_groups_unknown("podgroups is forbidden");
   scene.Settle();
   EXPECT_EQ(scene.ReasonOf(api::kTrainersReady), kPodGroupsUnavailable);
-  EXPECT_EQ(MessageOf(scene, api::kTrainersReady),
+  EXPECT_EQ(scene.MessageOf(api::kTrainersReady),
             "PodGroups cannot be listed (podgroups is forbidden): set gangScheduling.enabled of the chart, which "
             "grants the permissions, or spec.scheduling.gang to Never");
   EXPECT_THAT(scene.Pods("cora-trainer-1"), IsEmpty());
@@ -220,7 +215,7 @@ TEST(GangsTest, ANameThatIsTakenBlocksTheRole) {
   scene.PartitionPodEnded(PartitionEnding("0123abcd"));
   scene.Settle();
   EXPECT_EQ(scene.ReasonOf(api::kServersReady), kNameTaken);
-  EXPECT_EQ(MessageOf(scene, api::kServersReady), "PodGroup cora-server exists and does not belong to this job");
+  EXPECT_EQ(scene.MessageOf(api::kServersReady), "PodGroup cora-server exists and does not belong to this job");
   EXPECT_THAT(scene.Pods("cora-server-0"), IsEmpty());
 }
 

@@ -118,10 +118,6 @@ class HeldPodsTest : public ::testing::Test {
   explicit HeldPodsTest(Scene scene = Scene()) : scene_(std::move(scene)) {
     scene_.cluster().InjectSidecar({.name = "istio-proxy"});
   }
-  std::string MessageOf(const char* type) const {
-    const api::Condition* condition = api::FindCondition(scene_.status(), type);
-    return condition == nullptr ? "" : condition->message;
-  }
   Scene scene_;
 };
 
@@ -136,14 +132,14 @@ TEST_F(HeldPodsTest, TheJobSucceedsWithItsPrograms) {
   EXPECT_EQ(scene_.status().phase, api::Phase::kSucceeded);
   EXPECT_EQ(scene_.status().attempts_counted, 0);
   EXPECT_EQ(scene_.ConditionOf(api::kTrainersReady), api::ConditionStatus::kFalse);
-  EXPECT_THAT(MessageOf(api::kTrainersReady), HasSubstr("container istio-proxy holds pod " + pod));
+  EXPECT_THAT(scene_.MessageOf(api::kTrainersReady), HasSubstr("container istio-proxy holds pod " + pod));
   EXPECT_FALSE(scene_.cluster().FindJob("cora-trainer-1")->meta.deletion_requested_at);  // it may end by itself
 
   scene_.SettleAfter(kHeldGrace);
   EXPECT_THAT(scene_.Pods("cora-trainer-1"), IsEmpty());
   EXPECT_EQ(scene_.cluster().FindJob("cora-trainer-1"), nullptr);
   EXPECT_EQ(scene_.status().phase, api::Phase::kSucceeded);
-  EXPECT_EQ(MessageOf(api::kTrainersReady), "the job has ended");
+  EXPECT_EQ(scene_.MessageOf(api::kTrainersReady), "the job has ended");
 }
 
 TEST_F(HeldPodsTest, ASidecarThatEndsByItselfKeepsThePodsOfTheJob) {
@@ -183,7 +179,7 @@ TEST_F(HeldPodsTest, AKilledTrainerIsRestarted) {
   scene_.Settle();
   EXPECT_EQ(scene_.status().phase, api::Phase::kRestarting);
   EXPECT_EQ(scene_.ReasonOf(api::kTrainersReady), kHeldByContainers);
-  EXPECT_THAT(MessageOf(api::kTrainersReady), HasSubstr("container istio-proxy holds pod " + killed));
+  EXPECT_THAT(scene_.MessageOf(api::kTrainersReady), HasSubstr("container istio-proxy holds pod " + killed));
   scene_.SettleAfter(seconds(4));
   EXPECT_EQ(scene_.restart_reason(), kSignal);
   EXPECT_EQ(scene_.status().last_error->pod, killed);
@@ -200,7 +196,7 @@ TEST_F(HeldPodsTest, PeersAreAskedToEndWhereTheFailureIsAConsequence) {
   scene_.TrainerPodEnded(1, 74);
   const std::string pod = scene_.TrainerPod(1);
   scene_.Settle();
-  EXPECT_THAT(MessageOf(api::kRestarting), HasSubstr("seen so far: Unavailable"));
+  EXPECT_THAT(scene_.MessageOf(api::kRestarting), HasSubstr("seen so far: Unavailable"));
   EXPECT_FALSE(scene_.cluster().FindJob("cora-trainer-1")->failure_target);
   scene_.cluster().Pass(seconds(4));
   EXPECT_THAT(Described(scene_.Act().actions), Contains("delete Pod " + pod));
@@ -229,7 +225,7 @@ TEST_F(HeldPodsTest, WhatIgnoresSigtermGetsItsOwnGracePeriodAndNotTheTrainers) {
   EXPECT_EQ(scene_.status().incarnation, 2);
   scene_.SettleAfter(seconds(11));  // after the backoff
   EXPECT_EQ(scene_.ReasonOf(api::kTrainersReady), kOldPodsRemain);
-  EXPECT_THAT(MessageOf(api::kTrainersReady), HasSubstr("container istio-proxy holds pod cora-trainer-1-"));
+  EXPECT_THAT(scene_.MessageOf(api::kTrainersReady), HasSubstr("container istio-proxy holds pod cora-trainer-1-"));
   scene_.SettleAfter(kHeldGrace);
   EXPECT_EQ(scene_.status().phase, api::Phase::kTraining);
 }
@@ -241,11 +237,11 @@ TEST_F(HeldPodsTest, PartitionsCountWhenTheProgramHasMadeThem) {
   scene_.Settle();
   ASSERT_TRUE(scene_.status().partition.has_value());
   EXPECT_EQ(scene_.status().phase, api::Phase::kTraining);
-  EXPECT_THAT(MessageOf(api::kPartitioned),
+  EXPECT_THAT(scene_.MessageOf(api::kPartitioned),
               AllOf(HasSubstr("/0123abcd"), HasSubstr("istio-proxy holds pod " + pods[0])));
   scene_.SettleAfter(kHeldGrace);
   EXPECT_EQ(scene_.cluster().FindJob("cora-partition-1"), nullptr);
-  EXPECT_THAT(MessageOf(api::kPartitioned), Not(HasSubstr("istio-proxy")));
+  EXPECT_THAT(scene_.MessageOf(api::kPartitioned), Not(HasSubstr("istio-proxy")));
   EXPECT_EQ(scene_.status().attempts_counted, 0);
 }
 
@@ -299,7 +295,7 @@ TEST_F(HeldPodsTest, AChildThatAnotherWriterHasSuspendedIsNotRestarted) {
   scene_.Training();
   scene_.cluster().SuspendJob("cora-trainer-1", true, "kueue");
   scene_.SettleAfter(seconds(10));
-  ASSERT_THAT(MessageOf(api::kTrainersReady), HasSubstr("kueue"));
+  ASSERT_THAT(scene_.MessageOf(api::kTrainersReady), HasSubstr("kueue"));
   scene_.SettleAfter(kHeldGrace);
   EXPECT_EQ(scene_.status().incarnation, 1);
   EXPECT_EQ(scene_.ReasonOf(api::kTrainersReady), kJobSuspended);
@@ -316,7 +312,7 @@ TEST_F(KeptPodsTest, CleanPodPolicyNoneKeepsHeldPods) {
   scene_.SettleAfter(kHeldGrace * 2);
   EXPECT_EQ(scene_.status().phase, api::Phase::kSucceeded);
   EXPECT_EQ(scene_.Pods("cora-trainer-1").size(), 2u);
-  EXPECT_THAT(MessageOf(api::kTrainersReady), HasSubstr("container istio-proxy holds pod"));
+  EXPECT_THAT(scene_.MessageOf(api::kTrainersReady), HasSubstr("container istio-proxy holds pod"));
 }
 
 }  // namespace

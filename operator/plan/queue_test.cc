@@ -40,11 +40,6 @@ Scene Queued(const Json& spec = Json::object()) {
   return scene;
 }
 
-std::string MessageOf(const Scene& scene) {
-  const api::Condition* const condition = api::FindCondition(scene.status(), api::kQuotaReserved);
-  return condition == nullptr ? "" : condition->message;
-}
-
 kube::QueuedWorkload WorkloadOf(Scene& scene) { return *kube::ParseQueuedWorkload(*scene.cluster().FindWorkload()); }
 
 // Brings a queued job to running trainers.
@@ -76,18 +71,18 @@ TEST(QueueTest, AJobWaitsWithoutPodsUntilItIsAdmitted) {
   EXPECT_TRUE(scene.cluster().Now().others.empty());
   EXPECT_EQ(scene.ConditionOf(api::kQuotaReserved), ConditionStatus::kFalse);
   EXPECT_EQ(scene.ReasonOf(api::kQuotaReserved), kPending);
-  EXPECT_EQ(MessageOf(scene), "Workload cora-workload is in the queue research");
+  EXPECT_EQ(scene.MessageOf(api::kQuotaReserved), "Workload cora-workload is in the queue research");
 
   scene.cluster().SetWorkloadCondition(kWorkloadQuotaReserved, false, "Pending", "insufficient unused quota for cpu");
   scene.Settle();
-  EXPECT_EQ(MessageOf(scene), "Workload cora-workload: insufficient unused quota for cpu");
+  EXPECT_EQ(scene.MessageOf(api::kQuotaReserved), "Workload cora-workload: insufficient unused quota for cpu");
   EXPECT_EQ(scene.status().phase, Phase::kSuspended);
 
   scene.cluster().AdmitWorkload("spot");
   scene.Settle();
   EXPECT_EQ(scene.status().phase, Phase::kPartitioning);
   EXPECT_EQ(scene.ConditionOf(api::kQuotaReserved), ConditionStatus::kTrue);
-  EXPECT_EQ(MessageOf(scene), "Workload cora-workload is admitted by ClusterQueue gpus");
+  EXPECT_EQ(scene.MessageOf(api::kQuotaReserved), "Workload cora-workload is admitted by ClusterQueue gpus");
 }
 
 TEST(QueueTest, QuotaWithoutAdmissionIsNotEnough) {
@@ -96,7 +91,7 @@ TEST(QueueTest, QuotaWithoutAdmissionIsNotEnough) {
   scene.cluster().SetWorkloadCondition(kWorkloadQuotaReserved, true, "QuotaReserved", "Quota reserved");
   scene.Settle();
   EXPECT_EQ(scene.status().phase, Phase::kSuspended);
-  EXPECT_EQ(MessageOf(scene), "Workload cora-workload has quota and waits for admission checks");
+  EXPECT_EQ(scene.MessageOf(api::kQuotaReserved), "Workload cora-workload has quota and waits for admission checks");
 }
 
 TEST(QueueTest, AJobWithoutTheLabelHasNoWorkload) {
@@ -179,7 +174,7 @@ TEST(QueueTest, AnEvictionSuspendsWithACheckpointThenReleasesTheQuota) {
   EXPECT_THAT(Described(scene.Act().actions), ElementsAre("delete Job cora-trainer-1", "delete Job cora-partition-1"));
   EXPECT_EQ(scene.status().phase, Phase::kSuspending);
   EXPECT_EQ(scene.ReasonOf(api::kQuotaReserved), kEvicted);
-  EXPECT_EQ(MessageOf(scene), "Preempted: Preempted to accommodate a workload");
+  EXPECT_EQ(scene.MessageOf(api::kQuotaReserved), "Preempted: Preempted to accommodate a workload");
   EXPECT_TRUE(WorkloadOf(scene).IsTrue(kWorkloadQuotaReserved)) << "pods are left";
   scene.Settle();
   EXPECT_EQ(scene.status().phase, Phase::kSuspended);
@@ -196,7 +191,7 @@ TEST(QueueTest, AnEvictionSuspendsWithACheckpointThenReleasesTheQuota) {
   EXPECT_EQ(scene.ReasonOf(api::kQuotaReserved), kPending);
   scene.cluster().SetWorkloadCondition(kWorkloadQuotaReserved, false, "Pending", "insufficient unused quota for cpu");
   scene.Settle();
-  EXPECT_EQ(MessageOf(scene), "Workload cora-workload: insufficient unused quota for cpu");
+  EXPECT_EQ(scene.MessageOf(api::kQuotaReserved), "Workload cora-workload: insufficient unused quota for cpu");
 
   scene.cluster().PutFlavor("reserved",
                             {.node_labels = {{"pool", "reserved"}}, .tolerations = Json::array(), .error = {}});
@@ -225,7 +220,7 @@ TEST(QueueTest, ADeactivatedWorkloadSaysHowItIsQueuedAgain) {
   scene.cluster().EvictWorkload("Deactivated", "The workload is deactivated");
   scene.Settle();
   EXPECT_EQ(scene.status().phase, Phase::kSuspended);
-  EXPECT_EQ(MessageOf(scene),
+  EXPECT_EQ(scene.MessageOf(api::kQuotaReserved),
             "Deactivated: The workload is deactivated; set spec.active of Workload cora-workload to true to queue it");
   EXPECT_FALSE(WorkloadOf(scene).active) << "not the operator's field";
 
@@ -243,7 +238,7 @@ TEST(QueueTest, AfterTheTimeLimitANewWorkloadQueuesTheJobAgain) {
                                 "The workload is deactivated due to exceeding the maximum execution time");
   scene.Settle();
   EXPECT_EQ(scene.status().phase, Phase::kSuspended);
-  EXPECT_EQ(MessageOf(scene),
+  EXPECT_EQ(scene.MessageOf(api::kQuotaReserved),
             "DeactivatedDueToMaximumExecutionTimeExceeded: The workload is deactivated due to exceeding the maximum "
             "execution time; delete Workload cora-workload to queue the job again");
 }
@@ -253,7 +248,7 @@ TEST(QueueTest, ADeletedWorkloadIsMadeAgainWhenNoPodIsLeft) {
   ASSERT_NO_FATAL_FAILURE(Train(scene));
   scene.cluster().DeleteChild(kube::kWorkloads, "cora-workload", kube::Propagation::kBackground);
   EXPECT_THAT(Described(scene.Act().actions), ElementsAre("delete Job cora-trainer-1", "delete Job cora-partition-1"));
-  EXPECT_EQ(MessageOf(scene), "the job's Workload is gone; its pods are being stopped");
+  EXPECT_EQ(scene.MessageOf(api::kQuotaReserved), "the job's Workload is gone; its pods are being stopped");
   scene.Settle();
   EXPECT_EQ(scene.status().phase, Phase::kSuspended);
   ASSERT_NE(scene.cluster().FindWorkload(), nullptr);
@@ -378,7 +373,7 @@ TEST(QueueTest, ThePriorityClassIsReadBeforeTheWorkloadIsMade) {
   scene.cluster().SetLabel(resources::kQueuePriorityLabel, "high");
   scene.Settle();
   EXPECT_EQ(scene.cluster().FindWorkload(), nullptr);
-  EXPECT_EQ(MessageOf(scene), "WorkloadPriorityClass high: not found");
+  EXPECT_EQ(scene.MessageOf(api::kQuotaReserved), "WorkloadPriorityClass high: not found");
   EXPECT_EQ(scene.Look().requeue_after, std::chrono::seconds(10));
   scene.cluster().set_priority(100);
   scene.Settle();
@@ -393,7 +388,7 @@ TEST(QueueTest, AnOperatorThatDoesNotUseKueueSaysWhichSettingIsMissing) {
   EXPECT_EQ(scene.status().phase, Phase::kSuspended);
   EXPECT_EQ(scene.ReasonOf(api::kQuotaReserved), kKueueDisabled);
   EXPECT_EQ(
-      MessageOf(scene),
+      scene.MessageOf(api::kQuotaReserved),
       "the label kueue.x-k8s.io/queue-name asks for the queue research of Kueue, which this operator does not use: "
       "set kueue.enabled of the chart (--kueue), or remove the label");
 }
@@ -405,7 +400,8 @@ TEST(QueueTest, WithoutTheApiANewJobWaitsAndARunningOneContinues) {
   EXPECT_EQ(scene.status().phase, Phase::kSuspended);
   EXPECT_EQ(scene.ConditionOf(api::kQuotaReserved), ConditionStatus::kUnknown);
   EXPECT_EQ(scene.ReasonOf(api::kQuotaReserved), kKueueUnavailable);
-  EXPECT_THAT(MessageOf(scene), AllOf(HasSubstr("could not find the requested resource"), HasSubstr("kueue.enabled")));
+  EXPECT_THAT(scene.MessageOf(api::kQuotaReserved),
+              AllOf(HasSubstr("could not find the requested resource"), HasSubstr("kueue.enabled")));
   EXPECT_EQ(scene.Look().requeue_after, std::chrono::seconds(10));
 
   scene.cluster().set_workloads_unknown("");
@@ -422,7 +418,7 @@ TEST(QueueTest, ANameThatIsTakenIsReported) {
   scene.Settle();
   EXPECT_EQ(scene.cluster().FindWorkload(), nullptr);
   EXPECT_EQ(scene.ReasonOf(api::kQuotaReserved), kNameTaken);
-  EXPECT_EQ(MessageOf(scene), "Workload cora-workload exists and does not belong to this job");
+  EXPECT_EQ(scene.MessageOf(api::kQuotaReserved), "Workload cora-workload exists and does not belong to this job");
 }
 
 // Kueue removes the gate from each pod when it has added the node labels of the pod's place.

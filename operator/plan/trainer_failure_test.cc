@@ -69,8 +69,7 @@ TEST(TrainerFailureTest, AnObstacleIsRememberedUntilAllTrainersRun) {
       scene.cluster().set_mount_failure("the pod has a node, and no container yet");
       scene.Settle();
       ASSERT_EQ(scene.ReasonOf(api::kTrainersReady), kStarting);
-      EXPECT_THAT(api::FindCondition(scene.status(), api::kTrainersReady)->message,
-                  HasSubstr("before by Unschedulable"));
+      EXPECT_THAT(scene.MessageOf(api::kTrainersReady), HasSubstr("before by Unschedulable"));
       if (all_run) {
         scene.cluster().set_mount_failure({});
         scene.Settle();
@@ -226,8 +225,7 @@ TEST(TrainerFailureTest, AProgramThatStopsSoonByItselfIsCountedFromTheSecondTime
   scene.SettleWithin(kSoon);
   EXPECT_EQ(scene.status().phase, Phase::kFailed);
   EXPECT_EQ(scene.status().incarnation, 3);
-  ASSERT_NE(api::FindCondition(scene.status(), api::kFailed), nullptr);
-  EXPECT_THAT(api::FindCondition(scene.status(), api::kFailed)->message, HasSubstr("soon after its start"));
+  EXPECT_THAT(scene.MessageOf(api::kFailed), HasSubstr("soon after its start"));
 }
 
 // Trainers may wait for a node or a volume for hours, which is no work of the program.

@@ -146,4 +146,9 @@ std::string Scene::ReasonOf(const char* type) const {
   return condition == nullptr ? std::string() : condition->reason;
 }
 
+std::string Scene::MessageOf(const char* type) const {
+  const api::Condition* condition = api::FindCondition(status(), type);
+  return condition == nullptr ? std::string() : condition->message;
+}
+
 }  // namespace espalier::ctl::plan::testing

@@ -47,7 +47,8 @@ class Scene {
   std::vector<std::string> Pods(const std::string& controller) const { return cluster_.PodsOf(controller); }
   std::string TrainerPod(int64_t rank) const;  // of the current incarnation
   api::ConditionStatus ConditionOf(const char* type) const;
-  std::string ReasonOf(const char* type) const;
+  std::string ReasonOf(const char* type) const;   // "" without the condition
+  std::string MessageOf(const char* type) const;  // "" without the condition
 
  private:
   explicit Scene(api::DistTraining training) : cluster_(std::move(training)) {}
