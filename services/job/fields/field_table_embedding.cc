@@ -8,7 +8,7 @@ std::vector<FieldSpec> EmbeddingFields() {
   const std::string embedding = "spec.training.inputs[].embedding";
   const std::string initializer = embedding + ".initializer", optimizer = embedding + ".optimizer";
   const std::string schedule = embedding + ".learningRateSchedule";
-  return {
+  std::vector<FieldSpec> table = {
       {.path = embedding,
        .member = &Input::embedding,
        .meaning = "learnable embedding of the node type, concatenated to its features"},
@@ -80,26 +80,10 @@ std::vector<FieldSpec> EmbeddingFields() {
        .maximum = 1000,
        .meaning = "Adagrad, RowWiseAdagrad: initial value of the sums of squares"},
       {.path = schedule, .member = &Embedding::schedule, .meaning = "learning-rate schedule of the rows"},
-      {.path = schedule + ".type",
-       .member = &LearningRateSchedule::type,
-       .meaning = "schedule after the warm-up; Linear and Cosine decay to 0 at the last step"},
-      {.path = schedule + ".warmupSteps",
-       .member = &LearningRateSchedule::warmup_steps,
-       .minimum_integer = 0,
-       .maximum_integer = 1'000'000'000,
-       .meaning = "number of warm-up steps, over which the rate grows linearly"},
-      {.path = schedule + ".stepEpochs",
-       .member = &LearningRateSchedule::step_epochs,
-       .minimum_integer = 1,
-       .maximum_integer = 1'000'000,
-       .meaning = "Step: number of epochs between multiplications by `factor`"},
-      {.path = schedule + ".factor",
-       .member = &LearningRateSchedule::factor,
-       .minimum = 0,
-       .maximum = 1,
-       .above_minimum = true,
-       .meaning = "Step: factor of the rate"},
   };
+  const std::vector<FieldSpec> of_schedule = ScheduleFields(schedule);
+  table.insert(table.end(), of_schedule.begin(), of_schedule.end());
+  return table;
 }
 
 }  // namespace espalier::job

@@ -253,25 +253,11 @@ std::vector<FieldSpec> OptimizationFields() {
       {.path = "spec.training.learningRateSchedule",
        .member = &Training::schedule,
        .meaning = "learning-rate schedule"},
-      {.path = "spec.training.learningRateSchedule.type",
-       .member = &LearningRateSchedule::type,
-       .meaning = "schedule after the warm-up; Linear and Cosine decay to 0 at the last step"},
-      {.path = "spec.training.learningRateSchedule.warmupSteps",
-       .member = &LearningRateSchedule::warmup_steps,
-       .minimum_integer = 0,
-       .maximum_integer = 1'000'000'000,
-       .meaning = "number of warm-up steps, over which the rate grows linearly"},
-      {.path = "spec.training.learningRateSchedule.stepEpochs",
-       .member = &LearningRateSchedule::step_epochs,
-       .minimum_integer = 1,
-       .maximum_integer = 1'000'000,
-       .meaning = "Step: number of epochs between multiplications by `factor`"},
-      {.path = "spec.training.learningRateSchedule.factor",
-       .member = &LearningRateSchedule::factor,
-       .minimum = 0,
-       .maximum = 1,
-       .above_minimum = true,
-       .meaning = "Step: factor of the rate"},
+  };
+}
+
+std::vector<FieldSpec> EvaluationFields() {
+  return {
       {.path = "spec.training.evaluation", .member = &Training::evaluation, .meaning = "evaluation of the model"},
       {.path = "spec.training.evaluation.everyEpochs",
        .member = &Evaluation::every_epochs,
@@ -318,9 +304,35 @@ std::vector<FieldSpec> OptimizationFields() {
 
 }  // namespace
 
+std::vector<FieldSpec> ScheduleFields(const std::string& path) {
+  return {
+      {.path = path + ".type",
+       .member = &LearningRateSchedule::type,
+       .meaning = "schedule after the warm-up; Linear and Cosine decay to 0 at the last step"},
+      {.path = path + ".warmupSteps",
+       .member = &LearningRateSchedule::warmup_steps,
+       .minimum_integer = 0,
+       .maximum_integer = 1'000'000'000,
+       .meaning = "number of warm-up steps, over which the rate grows linearly"},
+      {.path = path + ".stepEpochs",
+       .member = &LearningRateSchedule::step_epochs,
+       .minimum_integer = 1,
+       .maximum_integer = 1'000'000,
+       .meaning = "Step: number of epochs between multiplications by `factor`"},
+      {.path = path + ".factor",
+       .member = &LearningRateSchedule::factor,
+       .minimum = 0,
+       .maximum = 1,
+       .above_minimum = true,
+       .meaning = "Step: factor of the rate"},
+  };
+}
+
 std::vector<FieldSpec> TrainingFields() {
   std::vector<FieldSpec> table;
-  for (const std::vector<FieldSpec>& part : {TaskAndModelFields(), SamplingFields(), OptimizationFields()}) {
+  for (const std::vector<FieldSpec>& part :
+       {TaskAndModelFields(), SamplingFields(), OptimizationFields(),
+        ScheduleFields("spec.training.learningRateSchedule"), EvaluationFields()}) {
     table.insert(table.end(), part.begin(), part.end());
   }
   const auto features = std::find_if(table.begin(), table.end(), [](const FieldSpec& field) {
