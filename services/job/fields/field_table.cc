@@ -310,7 +310,7 @@ std::vector<FieldSpec> RoleFields() {
                    .minimum_integer = 1,
                    .maximum_integer = 1024,
                    .availability = kClusterOnly,
-                   .meaning = "smallest number of trainers after scaling"});
+                   .meaning = "smallest number of trainers after scaling, and at admission by Kueue"});
   table.push_back({.path = "spec.trainers.maxReplicas",
                    .type = kInteger,
                    .minimum_integer = 1,
