@@ -135,6 +135,9 @@ def _admit_partially(queues):
     queues.await_phase("partial", "Training")
     queues.report.expect(len(queues.pods("partial", "trainer")) == 2, "partial: 2 of 4 trainers, as admitted",
                          queues.workload("partial")["status"].get("admission"))
+    message = condition(queues.job("partial"), "QuotaReserved").get("message")
+    queues.report.expect(message == "Workload partial-workload is admitted by ClusterQueue small, with 2 of 4 trainers",
+                         "partial: QuotaReserved has both numbers", message)
     queues.await_phase("partial", "Succeeded")
     status = queues.job("partial")["status"]
     queues.report.expect(status["trainerReplicas"] == 2, "partial: trainerReplicas is 2", status)
@@ -219,6 +222,41 @@ def _scale(queues):
     queues.await_phase("grown", "Succeeded", "grown: admitted with four trainers, Succeeded")
     status = queues.job("grown")["status"]
     queues.report.expect(status["trainerReplicas"] == 4, "grown: trainerReplicas is 4", status)
+
+
+def _give_trainers_back(queues):
+    """A job that runs gets fewer trainers, and keeps its quota for them: another job has the rest."""
+    def trainers_of(part):
+        return next((one["count"] for one in part or () if one["name"] == "trainers"), 0)
+
+    def restarted():
+        status = queues.job("shrunk")["status"]
+        return status["incarnation"] == 2 and status["phase"] == "Training"
+    queues.create("shrunk", trainers=4, ends=(NEVER, NEVER, NEVER))
+    queues.await_phase("shrunk", "Training")
+    uid = queues.workload("shrunk")["metadata"]["uid"]
+    queues.create("heir", lasts="3s")
+    queues.await_waiting("heir")
+    queues.api.patch("DistTraining", NAMESPACE, "shrunk", {"spec": {"trainers": {"replicas": 1}}})
+    queues.kill_operator()
+    queues.expect_soon(restarted, "shrunk: restarted as its second incarnation", "shrunk")
+    queues.report.expect(len(queues.pods("shrunk", "trainer")) == 1, "shrunk: one trainer", queues.job("shrunk")["status"])
+    queues.expect_soon(lambda: trainers_of(queues.workload("shrunk")["status"].get("reclaimablePods")) == 3,
+                       "shrunk: the quota of three trainers is given back", "shrunk")
+    queues.await_phase("heir", "Succeeded", "heir: has that quota, Succeeded")
+    queues.report.expect(queues.workload("shrunk")["metadata"].get("uid") == uid and queues.is_true("shrunk", "Admitted"),
+                         "shrunk: its Workload is still admitted", queues.workload("shrunk")["status"])
+    queues.api.patch("Workload", NAMESPACE, "shrunk-workload", {"spec": {"active": False}})
+    queues.await_phase("shrunk", "Suspended")
+    queues.expect_soon(lambda: trainers_of(queues.workload("shrunk")["spec"]["podSets"]) == 1,
+                       "shrunk: evicted, its Workload asks for one trainer", "shrunk")
+    queues.api.patch("Workload", NAMESPACE, "shrunk-workload", {"spec": {"active": True}})
+    queues.await_phase("shrunk", "Training", "shrunk: active again, Training")
+    queues.api.patch("DistTraining", NAMESPACE, "shrunk", {"spec": {"trainers": {"replicas": 2}}})
+    queues.await_phase("shrunk", "Succeeded", "shrunk: admitted with two trainers, Succeeded")
+    status = queues.job("shrunk")["status"]
+    queues.report.expect((status["incarnation"], status["trainerReplicas"]) == (4, 2),
+                         "shrunk: four incarnations, the last one with two trainers", status)
 
 
 def _leave_and_enter(queues):
@@ -311,7 +349,7 @@ def run(plane, _):
             operator.await_words("reconciling")
             queues = Queues(plane, operator, report)
             for act in (_wait_for_quota, _preempt, _admit_partially, _place_in_a_rack, _deactivate, _exceed_time, _suspend,
-                        _lose_the_workload, _scale, _leave_and_enter, _restart_trainers, _delete):
+                        _lose_the_workload, _scale, _give_trainers_back, _leave_and_enter, _restart_trainers, _delete):
                 act(queues)
             _restart_kueue(queues, kueue)
             owners = {owner["kind"] for one in plane.api.list("Workload") for owner in one["metadata"]["ownerReferences"]}

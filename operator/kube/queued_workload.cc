@@ -48,6 +48,25 @@ bool QueuedWorkload::IsTrue(std::string_view type) const {
   return condition && condition->is_true();
 }
 
+const QueuedWorkload::PodSet* QueuedWorkload::FindPodSet(std::string_view name) const {
+  const auto found =
+      std::find_if(pod_sets.begin(), pod_sets.end(), [name](const PodSet& set) { return set.name == name; });
+  return found == pod_sets.end() ? nullptr : &*found;
+}
+
+const QueuedWorkload::Assignment* QueuedWorkload::FindAssignment(std::string_view name) const {
+  const auto found = std::find_if(assignments.begin(), assignments.end(),
+                                  [name](const Assignment& assignment) { return assignment.pod_set == name; });
+  return found == assignments.end() ? nullptr : &*found;
+}
+
+int64_t QueuedWorkload::CountReclaimable(std::string_view name) const {
+  for (const Json& pods : reclaimable_pods) {
+    if (StringAt(pods, {"name"}) == name) return IntegerAt(pods, {"count"}).value_or(0);
+  }
+  return 0;
+}
+
 Result<QueuedWorkload> ParseQueuedWorkload(const Json& object) {
   QueuedWorkload workload;
   ASSIGN_OR_RETURN(workload.meta, ParseObjectMeta(object));
@@ -57,6 +76,9 @@ Result<QueuedWorkload> ParseQueuedWorkload(const Json& object) {
   workload.priority_class = StringAt(object, {"spec", "priorityClassRef", "name"});
   workload.max_execution_seconds = IntegerAt(object, {"spec", "maximumExecutionTimeSeconds"});
   for (const Json& set : ListAt(object, {"spec", "podSets"})) {
+    workload.pod_sets.push_back({.name = StringAt(set, {"name"}),
+                                 .count = IntegerAt(set, {"count"}).value_or(1),
+                                 .min_count = IntegerAt(set, {"minCount"})});
     for (const char* const level : {"required", "preferred", "unconstrained"}) {
       if (kube::Find(set, {"topologyRequest", level}) != nullptr) {
         workload.topology_requested.insert(StringAt(set, {"name"}));

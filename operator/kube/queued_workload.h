@@ -13,6 +13,13 @@ namespace espalier::ctl::kube {
 
 // A job's entry in a queue of Kueue.
 struct QueuedWorkload {
+  // An item of spec.podSets.
+  struct PodSet {
+    std::string name;
+    int64_t count = 1;
+    std::optional<int64_t> min_count;  // fewest pods that Kueue may admit; nullopt: all of them
+    friend bool operator==(const PodSet&, const PodSet&) = default;
+  };
   // Kueue's decision about one pod set: an item of status.admission.podSetAssignments.
   struct Assignment {
     std::string pod_set;
@@ -36,6 +43,7 @@ struct QueuedWorkload {
   std::string queue;           // spec.queueName: a LocalQueue
   std::string priority_class;  // spec.priorityClassRef.name
   std::optional<int64_t> max_execution_seconds;
+  std::vector<PodSet> pod_sets;
   std::string cluster_queue;  // status.admission.clusterQueue; empty: no quota is reserved
   std::vector<Assignment> assignments;
   std::vector<PodSetUpdate> updates;
@@ -47,6 +55,10 @@ struct QueuedWorkload {
   // Returns the condition of this type, or nullopt.
   std::optional<Condition> Find(std::string_view type) const;
   bool IsTrue(std::string_view type) const;
+  const PodSet* FindPodSet(std::string_view name) const;          // or null
+  const Assignment* FindAssignment(std::string_view name) const;  // or null
+  // Returns how many pods of the pod set do not use their quota any more.
+  int64_t CountReclaimable(std::string_view name) const;
   friend bool operator==(const QueuedWorkload&, const QueuedWorkload&) = default;
 };
 

@@ -14,7 +14,7 @@ constexpr char kWorkload[] = R"({
   "metadata": {"name": "cora-workload", "namespace": "ml", "uid": "u", "resourceVersion": "7", "generation": 2},
   "spec": {"queueName": "research", "priorityClassRef": {"group": "kueue.x-k8s.io", "kind": "WorkloadPriorityClass",
            "name": "high"}, "priority": 100, "maximumExecutionTimeSeconds": 600, "active": false,
-           "podSets": [{"name": "trainers", "topologyRequest": {"required": "rack", "podIndexLabel": "index"}},
+           "podSets": [{"name": "trainers", "count": 4, "minCount": 2, "topologyRequest": {"required": "rack", "podIndexLabel": "index"}},
                        {"name": "servers", "topologyRequest": {"podIndexLabel": "index"}}, {"name": "samplers"}]},
   "status": {
     "conditions": [
@@ -51,6 +51,17 @@ TEST(QueuedWorkloadTest, IsReadWithKueuesDecision) {
   EXPECT_EQ(workload->updates[0].tolerations.size(), 1u);
   EXPECT_EQ(workload->past_execution_seconds, 90);
   EXPECT_EQ(workload->reclaimable_pods.size(), 1u);
+  EXPECT_EQ(workload->CountReclaimable("partitioner"), 1);
+  EXPECT_EQ(workload->CountReclaimable("trainers"), 0);
+  ASSERT_EQ(workload->pod_sets.size(), 3u);
+  ASSERT_NE(workload->FindPodSet("trainers"), nullptr);
+  EXPECT_EQ(workload->FindPodSet("trainers")->count, 4);
+  EXPECT_EQ(workload->FindPodSet("trainers")->min_count, 2);
+  EXPECT_EQ(workload->FindPodSet("samplers")->count, 1);
+  EXPECT_EQ(workload->FindPodSet("samplers")->min_count, std::nullopt);
+  EXPECT_EQ(workload->FindPodSet("partitioner"), nullptr);
+  EXPECT_EQ(workload->FindAssignment("trainers"), &workload->assignments[0]);
+  EXPECT_EQ(workload->FindAssignment("samplers"), nullptr);
   EXPECT_TRUE(workload->IsTrue("QuotaReserved"));
   EXPECT_FALSE(workload->IsTrue("Evicted"));
   EXPECT_FALSE(workload->IsTrue("Admitted"));

@@ -1,10 +1,14 @@
 // The Workload follows the job as in Kueue's jobframework: it is created when no pod is left and quota is wanted, its
-// pod sets are updated while no quota is reserved, and it is replaced if they change after that. An eviction first
+// pod sets are updated while no quota is reserved, and it is replaced if they change after that. Fewer trainers do not
+// replace it: their quota is given back when their pods have ended, as that of the partitioners. An eviction first
 // suspends the job (quota.h), which saves a checkpoint; when no pod is left, the quota is released, and Kueue queues
 // the Workload again. The Workload of a job that is suspended by its document is deleted, because it would hold quota.
 #include "operator/plan/queue_stage.h"
 
+#include <algorithm>
+
 #include "operator/plan/acceptance.h"
+#include "operator/plan/failure.h"
 #include "operator/plan/quota.h"
 #include "operator/plan/workload_status.h"
 #include "operator/resources/labels.h"
@@ -104,12 +108,46 @@ bool IsQueuedAgain(const PlanBuilder& builder, const kube::QueuedWorkload& workl
          workload.IsTrue(kWorkloadRequeued);
 }
 
+// Returns whether more than `trainers` trainers exist or may still be created.
+bool HasMoreTrainers(const PlanBuilder& builder, int64_t trainers) {
+  int64_t running = 0;
+  for (const auto& [incarnation, run] : builder.world().trainer_runs()) {
+    if (run.job != nullptr && run.job->completions > trainers) return true;
+    running += std::count_if(run.pods.begin(), run.pods.end(), [](const kube::Pod* pod) { return !HasEnded(*pod); });
+  }
+  return running > trainers;
+}
+
+// Returns the pods whose quota the job does not need any more, by pod set. They never become fewer while quota is
+// reserved. A larger group of trainers needs its quota until its last pod has ended.
+ReclaimablePods FindReclaimablePods(const PlanBuilder& builder, const kube::QueuedWorkload& workload) {
+  ReclaimablePods pods;
+  if (builder.status().partition) pods[kPartitionerPodSet] = builder.spec().job.partitioner_replicas;
+  const int64_t wanted = builder.spec().job.trainer_replicas;
+  const auto* const set = workload.FindPodSet(kTrainerPodSet);
+  const auto* const assignment = workload.FindAssignment(kTrainerPodSet);
+  if (set != nullptr && assignment != nullptr && wanted < assignment->count.value_or(set->count) &&
+      !HasMoreTrainers(builder, wanted)) {
+    pods[kTrainerPodSet] = set->count - wanted;
+  }
+  return pods;
+}
+
+// Returns ", with 2 of 4 trainers", or nothing if all trainers of the document are admitted.
+std::string PartialAdmission(const PlanBuilder& builder) {
+  const std::optional<int64_t> admitted = AdmittedTrainers(builder.training(), builder.seen());
+  if (!builder.training().spec || !admitted) return "";
+  const int64_t wanted = builder.spec().job.trainer_replicas;
+  if (*admitted >= wanted) return "";
+  return ", with " + std::to_string(*admitted) + " of " + std::to_string(wanted) + " trainers";
+}
+
 void FollowAdmission(PlanBuilder& builder, const kube::QueuedWorkload& workload) {
   builder.SetCondition(api::kQuotaReserved, ConditionStatus::kTrue, kAdmitted,
-                       "Workload " + workload.meta.key.name + " is admitted by ClusterQueue " + workload.cluster_queue);
+                       "Workload " + workload.meta.key.name + " is admitted by ClusterQueue " + workload.cluster_queue +
+                           PartialAdmission(builder));
   if (!builder.training().spec) return;
-  PatchStatus(builder,
-              ReportPods(workload, builder.status(), builder.spec().job.partitioner_replicas, builder.stamp()));
+  PatchStatus(builder, ReportPods(workload, builder.status(), FindReclaimablePods(builder, workload), builder.stamp()));
 }
 
 bool HasOldPriority(const PlanBuilder& builder, const kube::QueuedWorkload& workload) {

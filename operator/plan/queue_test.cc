@@ -5,7 +5,7 @@
 
 #include "operator/plan/quota.h"
 #include "operator/plan/reasons.h"
-#include "operator/plan/testing/scene.h"
+#include "operator/plan/testing/queued_scene.h"
 #include "operator/resources/labels.h"
 
 namespace espalier::ctl::plan {
@@ -22,35 +22,13 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 using testing::PartitionEnding;
+using testing::QueuedScene;
 using testing::Scene;
+using testing::SpotFlavor;
+using testing::TrainInQueue;
+using testing::WorkloadIn;
 
 constexpr std::chrono::seconds kMinute{60};
-
-Observed::Queue::Flavor SpotFlavor() {
-  return {.node_labels = {{"pool", "spot"}},
-          .tolerations = Json::array({{{"key", "spot"}, {"operator", "Exists"}}}),
-          .error = {}};
-}
-
-Scene Queued(const Json& spec = Json::object()) {
-  Scene scene = Scene::With(spec);
-  scene.cluster().set_uses_kueue(true);
-  scene.cluster().SetLabel(resources::kQueueLabel, "research");
-  scene.cluster().PutFlavor("spot", SpotFlavor());
-  return scene;
-}
-
-kube::QueuedWorkload WorkloadOf(Scene& scene) { return *kube::ParseQueuedWorkload(*scene.cluster().FindWorkload()); }
-
-// Brings a queued job to running trainers.
-void Train(Scene& scene) {
-  scene.Settle();
-  scene.cluster().AdmitWorkload("spot");
-  scene.Settle();
-  scene.PartitionPodEnded(PartitionEnding("0123abcd"));
-  scene.Settle();
-  ASSERT_EQ(scene.status().phase, Phase::kTraining);
-}
 
 const Json* PodTemplateOf(const Plan& plan, const std::string& name) {
   for (const Action& action : plan.actions) {
@@ -62,7 +40,7 @@ const Json* PodTemplateOf(const Plan& plan, const std::string& name) {
 }
 
 TEST(QueueTest, AJobWaitsWithoutPodsUntilItIsAdmitted) {
-  Scene scene = Queued();
+  Scene scene = QueuedScene();
   scene.Act();  // dry run
   EXPECT_THAT(Described(scene.Look().actions), ElementsAre("apply Workload cora-workload"));
   scene.Settle();
@@ -86,7 +64,7 @@ TEST(QueueTest, AJobWaitsWithoutPodsUntilItIsAdmitted) {
 }
 
 TEST(QueueTest, QuotaWithoutAdmissionIsNotEnough) {
-  Scene scene = Queued();
+  Scene scene = QueuedScene();
   scene.Settle();
   scene.cluster().SetWorkloadCondition(kWorkloadQuotaReserved, true, "QuotaReserved", "Quota reserved");
   scene.Settle();
@@ -104,7 +82,7 @@ TEST(QueueTest, AJobWithoutTheLabelHasNoWorkload) {
 }
 
 TEST(QueueTest, PodsOfAllRolesAreMadeForTheirFlavors) {
-  Scene scene = Queued();
+  Scene scene = QueuedScene();
   scene.Settle();
   scene.cluster().AdmitWorkload("spot");
   const auto is_placed = [](const Json* pod) {
@@ -119,7 +97,7 @@ TEST(QueueTest, PodsOfAllRolesAreMadeForTheirFlavors) {
 }
 
 TEST(QueueTest, NothingIsMadeWhileAFlavorCannotBeRead) {
-  Scene scene = Queued();
+  Scene scene = QueuedScene();
   scene.cluster().PutFlavor("spot", {.error = "forbidden"});
   scene.Settle();
   scene.cluster().AdmitWorkload("spot");
@@ -136,7 +114,7 @@ TEST(QueueTest, NothingIsMadeWhileAFlavorCannotBeRead) {
 }
 
 TEST(QueueTest, UpdatesOfAdmissionChecksArePassedOn) {
-  Scene scene = Queued();
+  Scene scene = QueuedScene();
   scene.Settle();
   scene.cluster().AdmitWorkload("spot");
   scene.cluster().EditWorkload([](Json* workload) {
@@ -152,34 +130,20 @@ TEST(QueueTest, UpdatesOfAdmissionChecksArePassedOn) {
   EXPECT_EQ((*pod)["metadata"]["annotations"]["example.com/request"], "r1");
 }
 
-TEST(QueueTest, FewerTrainersRunIfKueueAdmitsFewer) {
-  Scene scene = Queued({{"trainers", {{"replicas", 4}, {"minReplicas", 2}}}});
-  scene.Settle();
-  EXPECT_EQ((*scene.cluster().FindWorkload())["spec"]["podSets"].back()["minCount"], 2);
-  scene.cluster().AdmitWorkload("spot", /*trainers=*/3);
-  scene.Settle();
-  scene.PartitionPodEnded(PartitionEnding("0123abcd"));
-  scene.Settle();
-  EXPECT_EQ(scene.status().phase, Phase::kTraining);
-  EXPECT_EQ(scene.status().trainer_replicas, 3);
-  EXPECT_EQ(scene.Pods("cora-trainer-1").size(), 3u);
-  EXPECT_EQ(scene.status().incarnation, 1);
-}
-
 TEST(QueueTest, AnEvictionSuspendsWithACheckpointThenReleasesTheQuota) {
-  Scene scene = Queued();
-  ASSERT_NO_FATAL_FAILURE(Train(scene));
+  Scene scene = QueuedScene();
+  ASSERT_NO_FATAL_FAILURE(TrainInQueue(scene));
   scene.cluster().Pass(kMinute);
   scene.cluster().EvictWorkload("Preempted", "Preempted to accommodate a workload");
   EXPECT_THAT(Described(scene.Act().actions), ElementsAre("delete Job cora-trainer-1", "delete Job cora-partition-1"));
   EXPECT_EQ(scene.status().phase, Phase::kSuspending);
   EXPECT_EQ(scene.ReasonOf(api::kQuotaReserved), kEvicted);
   EXPECT_EQ(scene.MessageOf(api::kQuotaReserved), "Preempted: Preempted to accommodate a workload");
-  EXPECT_TRUE(WorkloadOf(scene).IsTrue(kWorkloadQuotaReserved)) << "pods are left";
+  EXPECT_TRUE(WorkloadIn(scene).IsTrue(kWorkloadQuotaReserved)) << "pods are left";
   scene.Settle();
   EXPECT_EQ(scene.status().phase, Phase::kSuspended);
   EXPECT_TRUE(scene.cluster().Now().pods.empty());
-  const kube::QueuedWorkload released = WorkloadOf(scene);
+  const kube::QueuedWorkload released = WorkloadIn(scene);
   EXPECT_FALSE(released.IsTrue(kWorkloadQuotaReserved));
   EXPECT_FALSE(released.IsTrue(kWorkloadAdmitted));
   EXPECT_TRUE(released.IsTrue(kWorkloadEvicted)) << "Kueue clears it at the next admission";
@@ -201,28 +165,28 @@ TEST(QueueTest, AnEvictionSuspendsWithACheckpointThenReleasesTheQuota) {
   EXPECT_EQ(scene.status().incarnation, 2);
   EXPECT_EQ(scene.restart_reason(), kResumed);
   EXPECT_EQ(scene.status().attempts_counted, 0);
-  EXPECT_EQ(WorkloadOf(scene).Find(kWorkloadPodsReady)->reason, "Started");
+  EXPECT_EQ(WorkloadIn(scene).Find(kWorkloadPodsReady)->reason, "Started");
 }
 
 TEST(QueueTest, AnEvictionForAnotherReasonLeavesRequeuingToKueue) {
-  Scene scene = Queued();
-  ASSERT_NO_FATAL_FAILURE(Train(scene));
+  Scene scene = QueuedScene();
+  ASSERT_NO_FATAL_FAILURE(TrainInQueue(scene));
   scene.cluster().EvictWorkload("PodsReadyTimeout", "Exceeded the PodsReady timeout");
   scene.Settle();
-  EXPECT_FALSE(WorkloadOf(scene).IsTrue(kWorkloadQuotaReserved));
-  EXPECT_EQ(WorkloadOf(scene).Find(kWorkloadRequeued)->status, "False");
+  EXPECT_FALSE(WorkloadIn(scene).IsTrue(kWorkloadQuotaReserved));
+  EXPECT_EQ(WorkloadIn(scene).Find(kWorkloadRequeued)->status, "False");
 }
 
 TEST(QueueTest, ADeactivatedWorkloadSaysHowItIsQueuedAgain) {
-  Scene scene = Queued();
-  ASSERT_NO_FATAL_FAILURE(Train(scene));
+  Scene scene = QueuedScene();
+  ASSERT_NO_FATAL_FAILURE(TrainInQueue(scene));
   scene.cluster().EditWorkload([](Json* workload) { (*workload)["spec"]["active"] = false; });
   scene.cluster().EvictWorkload("Deactivated", "The workload is deactivated");
   scene.Settle();
   EXPECT_EQ(scene.status().phase, Phase::kSuspended);
   EXPECT_EQ(scene.MessageOf(api::kQuotaReserved),
             "Deactivated: The workload is deactivated; set spec.active of Workload cora-workload to true to queue it");
-  EXPECT_FALSE(WorkloadOf(scene).active) << "not the operator's field";
+  EXPECT_FALSE(WorkloadIn(scene).active) << "not the operator's field";
 
   scene.cluster().EditWorkload([](Json* workload) { (*workload)["spec"]["active"] = true; });
   scene.cluster().SetWorkloadCondition(kWorkloadRequeued, true, "Reactivated", "The workload was reactivated");
@@ -231,8 +195,8 @@ TEST(QueueTest, ADeactivatedWorkloadSaysHowItIsQueuedAgain) {
 }
 
 TEST(QueueTest, AfterTheTimeLimitANewWorkloadQueuesTheJobAgain) {
-  Scene scene = Queued();
-  ASSERT_NO_FATAL_FAILURE(Train(scene));
+  Scene scene = QueuedScene();
+  ASSERT_NO_FATAL_FAILURE(TrainInQueue(scene));
   scene.cluster().EditWorkload([](Json* workload) { (*workload)["spec"]["active"] = false; });
   scene.cluster().EvictWorkload("DeactivatedDueToMaximumExecutionTimeExceeded",
                                 "The workload is deactivated due to exceeding the maximum execution time");
@@ -244,59 +208,59 @@ TEST(QueueTest, AfterTheTimeLimitANewWorkloadQueuesTheJobAgain) {
 }
 
 TEST(QueueTest, ADeletedWorkloadIsMadeAgainWhenNoPodIsLeft) {
-  Scene scene = Queued();
-  ASSERT_NO_FATAL_FAILURE(Train(scene));
+  Scene scene = QueuedScene();
+  ASSERT_NO_FATAL_FAILURE(TrainInQueue(scene));
   scene.cluster().DeleteChild(kube::kWorkloads, "cora-workload", kube::Propagation::kBackground);
   EXPECT_THAT(Described(scene.Act().actions), ElementsAre("delete Job cora-trainer-1", "delete Job cora-partition-1"));
   EXPECT_EQ(scene.MessageOf(api::kQuotaReserved), "the job's Workload is gone; its pods are being stopped");
   scene.Settle();
   EXPECT_EQ(scene.status().phase, Phase::kSuspended);
   ASSERT_NE(scene.cluster().FindWorkload(), nullptr);
-  EXPECT_FALSE(WorkloadOf(scene).IsTrue(kWorkloadQuotaReserved));
+  EXPECT_FALSE(WorkloadIn(scene).IsTrue(kWorkloadQuotaReserved));
   scene.cluster().AdmitWorkload("spot");
   scene.Settle();
   EXPECT_EQ(scene.status().phase, Phase::kTraining);
 }
 
 TEST(QueueTest, TwoRestartsOfAnAdmittedJobKeepItsQuota) {
-  Scene scene = Queued();
-  ASSERT_NO_FATAL_FAILURE(Train(scene));
+  Scene scene = QueuedScene();
+  ASSERT_NO_FATAL_FAILURE(TrainInQueue(scene));
   for (int restart = 1; restart <= 2; ++restart) {
     scene.TrainerPodEnded(0, 137, "Error");
     scene.SettleWithin(testing::kSoon);
     EXPECT_EQ(scene.status().phase, Phase::kTraining);
     EXPECT_EQ(scene.status().incarnation, 1 + restart);
-    EXPECT_TRUE(WorkloadOf(scene).IsTrue(kWorkloadAdmitted));
-    EXPECT_EQ(WorkloadOf(scene).Find(kWorkloadPodsReady)->reason, "Recovered");
+    EXPECT_TRUE(WorkloadIn(scene).IsTrue(kWorkloadAdmitted));
+    EXPECT_EQ(WorkloadIn(scene).Find(kWorkloadPodsReady)->reason, "Recovered");
   }
 }
 
 TEST(QueueTest, PodsReadyFollowsTheStagesOfTheJob) {
-  Scene scene = Queued();
+  Scene scene = QueuedScene();
   scene.Settle();
   scene.cluster().AdmitWorkload("spot");
   scene.Act();
-  EXPECT_EQ(WorkloadOf(scene).Find(kWorkloadPodsReady)->reason, "WaitForStart");
+  EXPECT_EQ(WorkloadIn(scene).Find(kWorkloadPodsReady)->reason, "WaitForStart");
   scene.Settle();
-  EXPECT_TRUE(WorkloadOf(scene).IsTrue(kWorkloadPodsReady));
-  EXPECT_THAT(WorkloadOf(scene).reclaimable_pods, IsEmpty());
+  EXPECT_TRUE(WorkloadIn(scene).IsTrue(kWorkloadPodsReady));
+  EXPECT_THAT(WorkloadIn(scene).reclaimable_pods, IsEmpty());
   scene.PartitionPodEnded(PartitionEnding("0123abcd"));
   scene.Act();
-  EXPECT_TRUE(WorkloadOf(scene).IsTrue(kWorkloadPodsReady)) << "servers start";
+  EXPECT_TRUE(WorkloadIn(scene).IsTrue(kWorkloadPodsReady)) << "servers start";
   scene.Settle();
-  EXPECT_EQ(WorkloadOf(scene).reclaimable_pods, Json::array({{{"name", "partitioner"}, {"count", 1}}}));
+  EXPECT_EQ(WorkloadIn(scene).reclaimable_pods, Json::array({{{"name", "partitioner"}, {"count", 1}}}));
   scene.TrainerPodEnded(0, 137, "Error");
   scene.SettleAfter(std::chrono::seconds(5));
-  EXPECT_EQ(WorkloadOf(scene).Find(kWorkloadPodsReady)->reason, "WaitForRecovery");
+  EXPECT_EQ(WorkloadIn(scene).Find(kWorkloadPodsReady)->reason, "WaitForRecovery");
 }
 
 TEST(QueueTest, TheEndOfTheJobFinishesTheWorkload) {
-  Scene scene = Queued();
-  ASSERT_NO_FATAL_FAILURE(Train(scene));
+  Scene scene = QueuedScene();
+  ASSERT_NO_FATAL_FAILURE(TrainInQueue(scene));
   scene.TrainersDone();
   scene.Settle();
   EXPECT_EQ(scene.status().phase, Phase::kSucceeded);
-  const auto finished = WorkloadOf(scene).Find(kWorkloadFinished);
+  const auto finished = WorkloadIn(scene).Find(kWorkloadFinished);
   ASSERT_TRUE(finished && finished->is_true());
   EXPECT_EQ(finished->reason, "Succeeded");
   EXPECT_EQ(finished->message, "Completed: all trainers have ended and the outputs are complete");
@@ -305,18 +269,18 @@ TEST(QueueTest, TheEndOfTheJobFinishesTheWorkload) {
 }
 
 TEST(QueueTest, AFailureFinishesTheWorkloadAsFailed) {
-  Scene scene = Queued({{"runPolicy", {{"backoffLimit", 0}}}});
-  ASSERT_NO_FATAL_FAILURE(Train(scene));
+  Scene scene = QueuedScene({{"runPolicy", {{"backoffLimit", 0}}}});
+  ASSERT_NO_FATAL_FAILURE(TrainInQueue(scene));
   scene.TrainerPodEnded(0, 65, "Error");
   scene.SettleWithin(testing::kSoon);
   EXPECT_EQ(scene.status().phase, Phase::kFailed);
-  EXPECT_EQ(WorkloadOf(scene).Find(kWorkloadFinished)->reason, "Failed");
+  EXPECT_EQ(WorkloadIn(scene).Find(kWorkloadFinished)->reason, "Failed");
   EXPECT_EQ(scene.ReasonOf(api::kQuotaReserved), kJobEnded);
 }
 
 TEST(QueueTest, AJobThatItsDocumentSuspendsGivesItsWorkloadUp) {
-  Scene scene = Queued();
-  ASSERT_NO_FATAL_FAILURE(Train(scene));
+  Scene scene = QueuedScene();
+  ASSERT_NO_FATAL_FAILURE(TrainInQueue(scene));
   scene.Suspend();
   scene.Act();
   EXPECT_NE(scene.cluster().FindWorkload(), nullptr) << "pods are left";
@@ -331,35 +295,9 @@ TEST(QueueTest, AJobThatItsDocumentSuspendsGivesItsWorkloadUp) {
   EXPECT_EQ(scene.status().phase, Phase::kTraining);
 }
 
-TEST(QueueTest, AChangeWhileItWaitsChangesTheWorkloadAndKeepsItsPlace) {
-  Scene scene = Queued();
-  scene.Settle();
-  const std::string uid = WorkloadOf(scene).meta.uid;
-  scene.Edit({{"trainers", {{"replicas", 3}}}});
-  scene.cluster().SetLabel(resources::kQueueLabel, "urgent");
-  scene.Settle();
-  EXPECT_EQ(WorkloadOf(scene).meta.uid, uid);
-  EXPECT_EQ(WorkloadOf(scene).queue, "urgent");
-  EXPECT_EQ((*scene.cluster().FindWorkload())["spec"]["podSets"].back()["count"], 3);
-}
-
-TEST(QueueTest, AChangeOfTheSizeOfARunningJobPutsItBackIntoTheQueue) {
-  Scene scene = Queued();
-  ASSERT_NO_FATAL_FAILURE(Train(scene));
-  const std::string uid = WorkloadOf(scene).meta.uid;
-  scene.Edit({{"trainers", {{"replicas", 3}}}});
-  scene.Settle();
-  EXPECT_EQ(scene.status().phase, Phase::kSuspended);
-  EXPECT_NE(WorkloadOf(scene).meta.uid, uid);
-  scene.cluster().AdmitWorkload("spot");
-  scene.Settle();
-  EXPECT_EQ(scene.status().phase, Phase::kTraining);
-  EXPECT_EQ(scene.status().trainer_replicas, 3);
-}
-
 TEST(QueueTest, RemovingTheLabelOfARunningJobDeletesTheWorkloadAlone) {
-  Scene scene = Queued();
-  ASSERT_NO_FATAL_FAILURE(Train(scene));
+  Scene scene = QueuedScene();
+  ASSERT_NO_FATAL_FAILURE(TrainInQueue(scene));
   scene.cluster().SetLabel(resources::kQueueLabel, "");
   scene.Settle();
   EXPECT_EQ(scene.cluster().FindWorkload(), nullptr);
@@ -369,7 +307,7 @@ TEST(QueueTest, RemovingTheLabelOfARunningJobDeletesTheWorkloadAlone) {
 }
 
 TEST(QueueTest, ThePriorityClassIsReadBeforeTheWorkloadIsMade) {
-  Scene scene = Queued();
+  Scene scene = QueuedScene();
   scene.cluster().SetLabel(resources::kQueuePriorityLabel, "high");
   scene.Settle();
   EXPECT_EQ(scene.cluster().FindWorkload(), nullptr);
@@ -378,11 +316,11 @@ TEST(QueueTest, ThePriorityClassIsReadBeforeTheWorkloadIsMade) {
   scene.cluster().set_priority(100);
   scene.Settle();
   EXPECT_EQ((*scene.cluster().FindWorkload())["spec"]["priority"], 100);
-  EXPECT_EQ(WorkloadOf(scene).priority_class, "high");
+  EXPECT_EQ(WorkloadIn(scene).priority_class, "high");
 }
 
 TEST(QueueTest, AnOperatorThatDoesNotUseKueueSaysWhichSettingIsMissing) {
-  Scene scene = Queued();
+  Scene scene = QueuedScene();
   scene.cluster().set_uses_kueue(false);
   scene.Settle();
   EXPECT_EQ(scene.status().phase, Phase::kSuspended);
@@ -394,7 +332,7 @@ TEST(QueueTest, AnOperatorThatDoesNotUseKueueSaysWhichSettingIsMissing) {
 }
 
 TEST(QueueTest, WithoutTheApiANewJobWaitsAndARunningOneContinues) {
-  Scene scene = Queued();
+  Scene scene = QueuedScene();
   scene.cluster().set_workloads_unknown("LIST workloads: the server could not find the requested resource");
   scene.Settle();
   EXPECT_EQ(scene.status().phase, Phase::kSuspended);
@@ -405,7 +343,7 @@ TEST(QueueTest, WithoutTheApiANewJobWaitsAndARunningOneContinues) {
   EXPECT_EQ(scene.Look().requeue_after, std::chrono::seconds(10));
 
   scene.cluster().set_workloads_unknown("");
-  ASSERT_NO_FATAL_FAILURE(Train(scene));
+  ASSERT_NO_FATAL_FAILURE(TrainInQueue(scene));
   scene.cluster().set_workloads_unknown("LIST workloads: forbidden");
   scene.Settle();
   EXPECT_EQ(scene.status().phase, Phase::kTraining);
@@ -413,7 +351,7 @@ TEST(QueueTest, WithoutTheApiANewJobWaitsAndARunningOneContinues) {
 }
 
 TEST(QueueTest, ANameThatIsTakenIsReported) {
-  Scene scene = Queued();
+  Scene scene = QueuedScene();
   scene.cluster().Occupy(kube::kWorkloads, "cora-workload", /*with_label=*/false);
   scene.Settle();
   EXPECT_EQ(scene.cluster().FindWorkload(), nullptr);
@@ -423,7 +361,7 @@ TEST(QueueTest, ANameThatIsTakenIsReported) {
 
 // Kueue removes the gate from each pod when it has added the node labels of the pod's place.
 TEST(QueueTest, PodsWithAPlaceInATopologyWaitForKueue) {
-  Scene scene = Queued();
+  Scene scene = QueuedScene();
   scene.Settle();
   scene.cluster().AdmitWorkload("spot");
   scene.cluster().EditWorkload([](Json* workload) {
@@ -451,7 +389,7 @@ TEST(QueueTest, PodsWithAPlaceInATopologyWaitForKueue) {
 }
 
 TEST(QueueTest, PodsWithoutAPlaceInATopologyDoNotWait) {
-  Scene scene = Queued();
+  Scene scene = QueuedScene();
   scene.Settle();
   scene.cluster().AdmitWorkload("spot");
   const Plan plan = scene.Act();

@@ -1,8 +1,9 @@
 // A Workload is found by its owner, not by its name, so that a Workload of an earlier job of the same name is not used.
 // Quota counts only while the Workload is admitted, not evicted, not finished, not being deleted, and up to date with
-// the resource.
+// the resource. Fewer trainers than it has quota for keep it up to date: the rest is given back (queue_stage.cc).
 #include "operator/plan/quota.h"
 
+#include <algorithm>
 #include <set>
 
 #include "operator/plan/acceptance.h"
@@ -47,6 +48,28 @@ void AddGate(const kube::QueuedWorkload& workload, const std::string& pod_set, J
   (*pod)["spec"]["schedulingGates"] = Json::array({{{"name", "kueue.x-k8s.io/topology"}}});
 }
 
+// Returns whether the quota that the Workload has left is enough for the trainers of the document. If no trainer has
+// given quota back, the Workload's admission may have less than the document asks for, down to MinTrainers.
+bool CoversTrainers(const kube::QueuedWorkload& workload, int64_t count, const api::Spec& spec) {
+  const int64_t wanted = spec.job.trainer_replicas;
+  const int64_t freed = workload.CountReclaimable(kTrainerPodSet);
+  const auto* const assignment = workload.FindAssignment(kTrainerPodSet);
+  const int64_t admitted = assignment == nullptr ? count : assignment->count.value_or(count);
+  const int64_t left = std::min(admitted, count - freed);
+  if (wanted <= left) return true;
+  return freed == 0 && wanted <= count && resources::MinTrainers(spec).value_or(wanted) <= left;
+}
+
+// Returns whether the Workload's pod sets are those of the document, except for the number of trainers.
+bool DiffersInTrainersAlone(const kube::QueuedWorkload::PodSet& trainers, const std::string& inputs,
+                            const resources::Context& context) {
+  const auto matches = [&](std::optional<int64_t> least) {
+    return inputs == resources::InputsOfQueuedWorkload(context, {.count = trainers.count, .least = least});
+  };
+  // A minimum that equals the number of trainers is an input, but not a minCount.
+  return matches(trainers.min_count) || (!trainers.min_count && matches(trainers.count));
+}
+
 }  // namespace
 
 bool IsQueued(const api::DistTraining& training) {
@@ -69,7 +92,13 @@ bool IsOutdated(const kube::QueuedWorkload& workload, const api::DistTraining& t
   if (workload.max_execution_seconds != resources::MaxExecutionSeconds(training)) return true;
   const auto inputs = workload.meta.annotations.find(resources::kInputsAnnotation);
   const resources::Context context{.training = training, .status = status};
-  return inputs == workload.meta.annotations.end() || inputs->second != resources::InputsOfQueuedWorkload(context);
+  if (inputs == workload.meta.annotations.end()) return true;
+  const auto* const trainers = workload.FindPodSet(kTrainerPodSet);
+  if (!workload.IsTrue(kWorkloadQuotaReserved) || trainers == nullptr) {
+    return inputs->second != resources::InputsOfQueuedWorkload(context);
+  }
+  return !DiffersInTrainersAlone(*trainers, inputs->second, context) ||
+         !CoversTrainers(workload, trainers->count, *training.spec);
 }
 
 bool AwaitsQuota(const api::DistTraining& training, const api::Status& status, const Observed& seen) {
@@ -81,11 +110,8 @@ bool AwaitsQuota(const api::DistTraining& training, const api::Status& status, c
 
 std::optional<int64_t> AdmittedTrainers(const api::DistTraining& training, const Observed& seen) {
   const kube::QueuedWorkload* const workload = FindWorkload(training, seen);
-  if (workload == nullptr) return std::nullopt;
-  for (const auto& assignment : workload->assignments) {
-    if (assignment.pod_set == api::FieldName(Role::kTrainer)) return assignment.count;
-  }
-  return std::nullopt;
+  const auto* const assignment = workload == nullptr ? nullptr : workload->FindAssignment(kTrainerPodSet);
+  return assignment == nullptr ? std::nullopt : assignment->count;
 }
 
 std::vector<std::string> AdmittedFlavors(const api::DistTraining& training, const Observed& seen) {

@@ -19,6 +19,10 @@ inline constexpr char kWorkloadFinished[] = "Finished";
 inline constexpr char kWorkloadPodsReady[] = "PodsReady";
 inline constexpr char kWorkloadRequeued[] = "Requeued";
 
+// Names of pod sets.
+inline const char* const kPartitionerPodSet = api::FieldName(api::Role::kPartitioner);
+inline const char* const kTrainerPodSet = api::FieldName(api::Role::kTrainer);
+
 // Returns whether the job has a queue.
 bool IsQueued(const api::DistTraining& training);
 // Returns whether the operator uses Kueue and its cache of Workloads is filled.
@@ -26,7 +30,8 @@ bool IsQueueKnown(const Observed& seen);
 // Returns the job's own Workload, or null.
 const kube::QueuedWorkload* FindWorkload(const api::DistTraining& training, const Observed& seen);
 // Returns whether the Workload asks for something else than the accepted resource does now: another queue, time limit
-// or pod sets. Kueue allows no such change while quota is reserved. A document that might be refused changes nothing.
+// or pod sets. Kueue allows no such change while quota is reserved; then the number of trainers may become smaller, as
+// long as the quota that is left is enough. A document that might be refused changes nothing.
 bool IsOutdated(const kube::QueuedWorkload& workload, const api::DistTraining& training, const api::Status& status,
                 const Observed& seen);
 

@@ -75,6 +75,21 @@ std::optional<PodsReady> NextPodsReady(const kube::QueuedWorkload& workload, con
   return PodsReady{false, was_ready || has_failed_before ? kWaitForRecovery : kWaitForStart};
 }
 
+// Returns status.reclaimablePods with the larger of the numbers of the Workload and of `reclaimable`.
+Json Reclaimed(const kube::QueuedWorkload& workload, const ReclaimablePods& reclaimable) {
+  Json list = workload.reclaimable_pods;
+  for (const auto& [name, count] : reclaimable) {
+    const auto there = std::find_if(
+        list.begin(), list.end(), [&name = name](const Json& pods) { return kube::StringAt(pods, {"name"}) == name; });
+    if (there == list.end()) {
+      list.push_back({{"name", name}, {"count", count}});
+    } else if (workload.CountReclaimable(name) < count) {
+      (*there)["count"] = count;
+    }
+  }
+  return list;
+}
+
 }  // namespace
 
 PatchWorkloadStatus ReleaseQuota(const kube::QueuedWorkload& workload, kube::WallTime now) {
@@ -88,6 +103,12 @@ PatchWorkloadStatus ReleaseQuota(const kube::QueuedWorkload& workload, kube::Wal
     SetIn(&conditions, workload, kWorkloadPodsReady, false, kWaitForStart, kNotReadyMessage, now);
   }
   Json status = {{"admission", nullptr}};
+  if (workload.CountReclaimable(kTrainerPodSet) > 0) {
+    status["reclaimablePods"] = Json::array();
+    for (const Json& pods : workload.reclaimable_pods) {
+      if (kube::StringAt(pods, {"name"}) != kTrainerPodSet) status["reclaimablePods"].push_back(pods);
+    }
+  }
   if (const auto admitted = workload.Find(kWorkloadAdmitted); admitted && admitted->is_true()) {
     SetIn(&conditions, workload, kWorkloadAdmitted, false, "NoReservation", "The workload has no reservation", now);
     if (admitted->changed_at) {  // counts towards maximumExecutionTimeSeconds
@@ -112,7 +133,7 @@ std::optional<PatchWorkloadStatus> ReportFinished(const kube::QueuedWorkload& wo
 }
 
 std::optional<PatchWorkloadStatus> ReportPods(const kube::QueuedWorkload& workload, const api::Status& status,
-                                              int64_t partitioners, kube::WallTime now) {
+                                              const ReclaimablePods& reclaimable, kube::WallTime now) {
   Json patch = Json::object();
   const std::optional<PodsReady> next = NextPodsReady(workload, status);
   const std::optional<kube::Condition> before = workload.Find(kWorkloadPodsReady);
@@ -122,9 +143,8 @@ std::optional<PatchWorkloadStatus> ReportPods(const kube::QueuedWorkload& worklo
           next->is_true ? kReadyMessage : kNotReadyMessage, now);
     patch["conditions"] = std::move(conditions);
   }
-  if (status.partition && workload.reclaimable_pods.empty()) {
-    patch["reclaimablePods"] =
-        Json::array({{{"name", api::FieldName(api::Role::kPartitioner)}, {"count", partitioners}}});
+  if (Json pods = Reclaimed(workload, reclaimable); pods != workload.reclaimable_pods) {
+    patch["reclaimablePods"] = std::move(pods);
   }
   if (patch.empty()) return std::nullopt;
   return MakeStatusPatch(workload, std::move(patch));

@@ -66,6 +66,8 @@ kube::Json PodGroup(const Context& context, api::Role role, int64_t min_count);
 kube::Json PodTemplate(const Context& context, api::Role role);
 // Returns the number of pods that the role has while it runs, all trainers of the document among them.
 int64_t CountPods(const api::Spec& spec, api::Role role);
+// Returns the fewest trainers that the document accepts (spec.trainers.minReplicas), or nullopt: all of them.
+std::optional<int64_t> MinTrainers(const api::Spec& spec);
 // Returns the name of the PodGroup of the role's current pods.
 std::string CurrentPodGroupName(const Context& context, api::Role role);
 
@@ -76,6 +78,12 @@ std::string InputsOfServerSet(const Context& context, bool scaled_to_zero);  // 
 std::string InputsOfSamplerSet(const Context& context, bool scaled_to_zero);
 std::string InputsOfPodGroup(const Context& context, int64_t min_count);
 std::string InputsOfQueuedWorkload(const Context& context);  // its pod sets: counts, and what changes their templates
+// The same for a document with another number of trainers and another MinTrainers.
+struct TrainerNumbers {
+  int64_t count = 1;
+  std::optional<int64_t> least;
+};
+std::string InputsOfQueuedWorkload(const Context& context, const TrainerNumbers& trainers);
 
 // Returns the folder of the run: "<output.uri>/<name>-<first 8 characters of uid>".
 std::string RunPrefix(const api::DistTraining& training);

@@ -15,11 +15,6 @@ using api::Role;
 // Names the owner, as Kueue's own integrations do.
 constexpr char kJobUidLabel[] = "kueue.x-k8s.io/job-uid";
 
-// Returns the fewest trainers that the document accepts, or nullopt.
-std::optional<int64_t> MinTrainers(const api::Spec& spec) {
-  return kube::IntegerAt(spec.document, {"spec", "trainers", "minReplicas"});
-}
-
 // Returns the pod set's topologyRequest by the annotations of its template, or null if it has none of them. Pods of
 // Jobs have a rank, by which Kueue places neighbors close to each other; numbers of servers are unique only in their
 // replica.
@@ -52,21 +47,35 @@ Context WithoutAttempt(const Context& context) {
   return first;
 }
 
-Inputs InputsOfPodSets(const Context& given) {
+Inputs InputsOfPodSets(const Context& given, const TrainerNumbers& trainers) {
   const Context context = WithoutAttempt(given);
   Inputs inputs;
   for (const Role role : api::kRoles) {
-    const int64_t count = CountPods(*context.training.spec, role);
+    const int64_t count = role == Role::kTrainer ? trainers.count : CountPods(*context.training.spec, role);
     if (count == 0) continue;
     inputs.Add(api::FieldName(role), Json::array({count, SelectInputs(context, role).Hash(context.training)}));
   }
-  if (const auto least = MinTrainers(*context.training.spec)) inputs.Add("minTrainers", *least);
+  if (trainers.least) inputs.Add("minTrainers", *trainers.least);
   return inputs;
+}
+
+TrainerNumbers NumbersInDocument(const api::Spec& spec) {
+  return {.count = CountPods(spec, Role::kTrainer), .least = MinTrainers(spec)};
 }
 
 }  // namespace
 
-std::string InputsOfQueuedWorkload(const Context& context) { return InputsOfPodSets(context).Hash(context.training); }
+std::optional<int64_t> MinTrainers(const api::Spec& spec) {
+  return kube::IntegerAt(spec.document, {"spec", "trainers", "minReplicas"});
+}
+
+std::string InputsOfQueuedWorkload(const Context& context) {
+  return InputsOfQueuedWorkload(context, NumbersInDocument(*context.training.spec));
+}
+
+std::string InputsOfQueuedWorkload(const Context& context, const TrainerNumbers& trainers) {
+  return InputsOfPodSets(context, trainers).Hash(context.training);
+}
 
 Json QueuedWorkload(const Context& given, std::optional<int64_t> priority) {
   const api::DistTraining& training = given.training;
@@ -84,7 +93,7 @@ Json QueuedWorkload(const Context& given, std::optional<int64_t> priority) {
     sets.push_back(std::move(set));
   }
   Json workload = MakeChild(context, kube::kWorkloads, QueuedWorkloadName(training.meta.key.name), kSharedComponent,
-                            InputsOfPodSets(given));
+                            InputsOfPodSets(given, NumbersInDocument(*training.spec)));
   workload["metadata"]["labels"][kJobUidLabel] = training.meta.uid;
   workload["spec"] = {{"queueName", FindLabel(training, kQueueLabel)}, {"podSets", std::move(sets)}};
   if (const auto seconds = MaxExecutionSeconds(training)) workload["spec"]["maximumExecutionTimeSeconds"] = *seconds;

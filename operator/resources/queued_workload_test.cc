@@ -109,6 +109,15 @@ TEST(QueuedWorkloadTest, ItsInputsChangeWithCountsAndResourcesButNotWithTheIncar
   EXPECT_NE(InputsOfQueuedWorkload(Queued(JobWith({{"servers", {{"resources", resources}}}})).context()), inputs);
 }
 
+TEST(QueuedWorkloadTest, ItsInputsForOtherNumbersOfTrainersAreThoseOfADocumentWithThem) {
+  const Job five = Queued(JobWith({{"trainers", {{"replicas", 5}, {"minReplicas", 3}}}}));
+  const Job two = Queued(JobWith({{"trainers", {{"replicas", 2}}}}));
+  EXPECT_EQ(InputsOfQueuedWorkload(two.context(), {.count = 5, .least = 3}), InputsOfQueuedWorkload(five.context()));
+  EXPECT_EQ(InputsOfQueuedWorkload(five.context(), {.count = 2, .least = std::nullopt}),
+            InputsOfQueuedWorkload(two.context()));
+  EXPECT_NE(InputsOfQueuedWorkload(two.context(), {.count = 5, .least = 2}), InputsOfQueuedWorkload(five.context()));
+}
+
 TEST(PlacementTest, IsAddedToThePodsOfItsRoleAfterTheirTemplate) {
   const Job job = FullJob();
   Context context = job.context();

@@ -11,6 +11,28 @@ namespace espalier::ctl::plan::testing {
 
 using kube::Json;
 
+namespace {
+
+// The rules of Kueue's webhook for status.reclaimablePods: at most all pods of a set, and never fewer than before while
+// quota is reserved.
+Status CheckReclaimablePods(const kube::QueuedWorkload& before, const kube::QueuedWorkload& after) {
+  const bool keeps_quota = before.IsTrue(kWorkloadQuotaReserved) && after.IsTrue(kWorkloadQuotaReserved);
+  for (const kube::QueuedWorkload::PodSet& set : after.pod_sets) {
+    const int64_t count = after.CountReclaimable(set.name);
+    if (count > set.count) {
+      return InvalidArgument("status.reclaimablePods[" + set.name + "].count: should be less or equal to " +
+                             std::to_string(set.count));
+    }
+    if (keeps_quota && count < before.CountReclaimable(set.name)) {
+      return InvalidArgument("status.reclaimablePods[" + set.name + "].count: cannot be less then " +
+                             std::to_string(before.CountReclaimable(set.name)));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
 void SimulatedCluster::SetLabel(const std::string& label, const std::string& value) {
   Changed();
   if (value.empty()) {
@@ -33,6 +55,7 @@ Status SimulatedCluster::ApplyWorkload(const Json& object, const kube::ObjectMet
       return InvalidArgument("spec.podSets: field is immutable");
     }
     if (before.contains("status")) stored["status"] = before["status"];
+    RETURN_IF_ERROR(CheckReclaimablePods(now, *kube::ParseQueuedWorkload(stored)));
     // Another field manager's.
     if (before["spec"].contains("active")) stored["spec"]["active"] = before["spec"]["active"];
   }
@@ -51,9 +74,12 @@ Status SimulatedCluster::PatchWorkload(const PatchWorkloadStatus& action) {
   if (based_on != kube::StringAt(there->second, {"metadata", "resourceVersion"})) {
     return Aborted(action.key.name + " has changed");
   }
-  Json& status = there->second["status"];
+  Json patched = there->second;
+  Json& status = patched["status"];
   if (status.is_null()) status = Json::object();
   status.merge_patch(action.patch["status"]);
+  RETURN_IF_ERROR(CheckReclaimablePods(*kube::ParseQueuedWorkload(there->second), *kube::ParseQueuedWorkload(patched)));
+  there->second = std::move(patched);
   there->second["metadata"]["resourceVersion"] = std::to_string(++resource_version_);
   return {};
 }
