@@ -173,21 +173,29 @@ class Job:
 
     def suspend(self) -> None:
         """Asks the job to write a checkpoint and give its pods back. FailedPrecondition: it has ended."""
-        self._set_suspend(True)
+        self._change({"runPolicy": {"suspend": True}})
 
     def resume(self) -> None:
         """Asks a suspended job to continue from its checkpoint. FailedPrecondition: it has ended."""
-        self._set_suspend(False)
+        self._change({"runPolicy": {"suspend": False}})
 
-    def _set_suspend(self, suspend):
+    def scale(self, trainers: int) -> None:
+        """Asks for another number of trainers. Counterpart of `kubectl scale`.
+
+        Trainers that run write a checkpoint, from which the new group resumes with the same mini-batches
+        (docs/recovery.md); a job in a queue of Kueue waits for quota where it needs more (docs/operations/kueue.md).
+        InvalidArgument: the document does not allow this number; FailedPrecondition: the job has ended.
+        """
+        self._change({"trainers": {"replicas": trainers}})
+
+    def _change(self, spec):
         conditions = self.conditions
         if any(_is_true(conditions, end) for end in ("Succeeded", "Failed")):
             raise errors.FailedPrecondition(f"{self.name} has ended")
         with _translated_errors():
             self._cluster.jobs.patch_namespaced_custom_object(
                 *_KIND, self.namespace, _PLURAL, self.name, _content_type="application/merge-patch+json",
-                body={"metadata": {"uid": self._uid}, "spec": {"runPolicy": {"suspend": suspend}}},
-                _request_timeout=_REQUEST_SECONDS)
+                body={"metadata": {"uid": self._uid}, "spec": spec}, _request_timeout=_REQUEST_SECONDS)
 
     def delete(self) -> None:
         """Deletes the job with its pods; its outputs stay."""

@@ -64,7 +64,7 @@ class Jobs(unittest.TestCase):
         self.assertEqual(job.conditions["Succeeded"]["reason"], "Completed")
         same = ep.job("succeeds", kubeconfig=kubeconfig)
         self.assertEqual(same.status["attempts"], {"partition": 1, "total": 1, "counted": 0})
-        for change in (job.suspend, job.resume):
+        for change in (job.suspend, job.resume, lambda: job.scale(1)):
             self.assertRaisesRegex(ep.FailedPrecondition, "succeeds has ended", change)
 
     def test_progress_in_a_notebook_is_a_bar(self):
@@ -112,6 +112,17 @@ class Jobs(unittest.TestCase):
         submit(training("for-ever"))
         self.assertRaisesRegex(ep.NotFound, "another job has the same name", lambda: job.status)
         self.assertRaises(ep.Aborted, job.delete)
+
+    def test_scale(self):
+        job = submit(training("scaled", ends=["never"]))
+        wait_until(lambda: job.phase == "Training", 60, "it trains")
+        with self.assertRaisesRegex(ep.InvalidArgument, "is below spec.trainers.replicas"):
+            job.scale(5)
+        self.assertRaisesRegex(ep.InvalidArgument, "spec.trainers.replicas", job.scale, 0)
+        job.scale(3)
+        job.wait(timeout=120, progress=False)
+        self.assertEqual((job.status["incarnation"], job.status["trainerReplicas"]), (2, 3))
+        self.assertEqual(job.status["attempts"]["counted"], 0)
 
     def test_waiting_survives_the_end_of_the_api_server(self):
         job = submit(training("outlasts", ends=["never"]))
