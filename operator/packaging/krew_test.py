@@ -41,7 +41,7 @@ class KrewTest(unittest.TestCase):
         for line in ("apiVersion: krew.googlecontainertools.github.com/v1alpha2", "kind: Plugin", "  name: espalier",
                      f'  version: "v{VERSION}"', '  homepage: "https://git.example.com/espalier"',
                      "        os: linux", "        arch: amd64", f'    uri: "{URI}"',
-                     f"    sha256: {hashlib.sha256(data).hexdigest()}", "    bin: kubectl-espalier"):
+                     f'    sha256: "{hashlib.sha256(data).hexdigest()}"', "    bin: kubectl-espalier"):
             self.assertIn(line, manifest.splitlines())
         [short] = re.findall(r"^  shortDescription: (.+)$", manifest, re.MULTILINE)
         self.assertLessEqual(len(short), 50)
