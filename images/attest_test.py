@@ -285,6 +285,12 @@ class AttestTest(unittest.TestCase):
         self.assertEqual(run["builder"], {"id": "https://ci.example.com/espalier"})
         self.assertEqual(run["metadata"], {"startedOn": "2026-11-02T03:00:00Z", "finishedOn": "2026-11-02T03:04:05Z"})
 
+    def test_provenance_names_the_architecture_that_was_asked_for(self):
+        self.write_record(RECORD + "architecture=arm64\n")
+        definition = json.loads(self.provenance(self.image()))["predicate"]["buildDefinition"]
+        self.assertEqual(definition["externalParameters"], {
+            "image": "core", "architecture": "arm64", "base": "debian:bookworm-slim", "binaries": "compiled", "tag": VERSION})
+
     def test_provenance_takes_the_digest_of_a_registry(self):
         self.write_record()
         statement = json.loads(self.provenance(self.image(), "--digest", DIGEST))

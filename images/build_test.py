@@ -32,7 +32,8 @@ case "$1" in
     echo "espalier-$3" >"$FOLDER/title" ;;
   inspect | image)
     case "$*" in *Digest*) echo "sha256:0123abcd"; exit ;; esac
-    echo "$IMAGE_USER" $(cat "$FOLDER/title") Apache-2.0 $(cat "$FOLDER/labels") ;;
+    case "$*" in *Architecture*) architecture=$IMAGE_ARCHITECTURE ;; esac
+    echo "$IMAGE_USER" $(cat "$FOLDER/title") Apache-2.0 $(cat "$FOLDER/labels") $architecture ;;
   images) echo 123 MB ;;
 esac
 """
@@ -52,7 +53,8 @@ class BuildTest(unittest.TestCase):
         path.write_text(text)
         path.chmod(0o755)
 
-    def build(self, *words, tools=TOOLS, docker_info=0, user="65532:65532", script=BUILD, git_status=""):
+    def build(self, *words, tools=TOOLS, docker_info=0, user="65532:65532", script=BUILD, git_status="",
+              architecture="arm64"):
         """The process that has ended."""
         (self.folder / "calls").write_text("")
         for name in TOOLS:
@@ -62,7 +64,7 @@ class BuildTest(unittest.TestCase):
         return subprocess.run(
             [shutil.which("bash"), script, *words], capture_output=True, text=True, timeout=60,
             env={"PATH": str(self.folder / "bin"), "FOLDER": str(self.folder), "DOCKER_INFO": str(docker_info),
-                 "IMAGE_USER": user, "GIT_STATUS": git_status})
+                 "IMAGE_USER": user, "GIT_STATUS": git_status, "IMAGE_ARCHITECTURE": architecture})
 
     def calls(self, *verbs):
         """[words] of each call whose first word is one of these."""
@@ -76,6 +78,9 @@ class BuildTest(unittest.TestCase):
         wheels = self.folder / "sources/images/python-wheels"
         wheels.write_text('#!/bin/sh\nprintf "wheels\\t%s\\t%s\\n" "$@" >>"$FOLDER/calls"\n')
         wheels.chmod(0o755)
+        cross = self.folder / "sources/images/cross"
+        cross.write_text('#!/bin/sh\nprintf "cross\\t%s\\n" "$*" >>"$FOLDER/calls"\nmkdir -p build/arm64/rootfs\n')
+        cross.chmod(0o755)
         return pathlib.Path(shutil.copy(BUILD, self.folder / "sources/images"))
 
     def test_each_tool_is_asked_for_the_images(self):
@@ -157,6 +162,47 @@ class BuildTest(unittest.TestCase):
             self.assertEqual(self.calls(name), [["wheels", name, f"build/python-wheels/{name}"]])
             self.assertEqual(len(self.calls("build", "bud")), 1)
 
+    def test_core_for_arm64_is_what_images_cross_has_collected(self):
+        script = self.sources()
+        done = self.build("--architecture", "arm64", "--binaries", "given", script=script)
+        self.assertEqual(done.returncode, 66)
+        self.assertEqual(done.stderr, "images/build: there is no build/arm64/rootfs: images/cross arm64 makes it\n")
+        for tool, verb, config in (("docker", "build", ""), ("podman", "build", ""), ("buildah", "bud", ".OCIv1")):
+            done = self.build("--architecture", "arm64", tools=[tool], script=script)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(self.calls("arm64"), [["cross", "arm64"]])
+            self.assertEqual(self.calls("build", "bud"), [
+                [tool, verb, "--target", "core", "--tag", f"espalier-core:{VERSION}-arm64",
+                 "--file", "images/Dockerfile",
+                 "--build-arg", "BASE=debian:bookworm-slim", "--build-arg", "BINARIES=compiled",
+                 "--build-arg", f"VERSION={VERSION}", "--build-arg", "REVISION=0123abc", "--platform", "linux/arm64",
+                 "--build-arg", "CORE_FILES=core-cross-files", *(["--layers"] if tool == "buildah" else []), "."]])
+            [asked] = self.calls("inspect", "image")
+            self.assertTrue(asked[-2].endswith(f" {{{{{config}.Architecture}}}}"), asked)
+
+        done = self.build("--architecture", "arm64", "--binaries", "given", script=script)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.calls("arm64"), [])
+        done = self.build("--architecture", "arm64", script=script, architecture="amd64")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(f"Apache-2.0 {VERSION} 0123abc amd64', expected '65532:65532 espalier-core", done.stderr)
+
+    def test_the_archive_for_arm64_has_names_of_its_own(self):
+        archives = self.folder / "archives"
+        done = self.build("--architecture", "arm64", "core", "--archive", archives, tools=["podman"], script=self.sources())
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.calls("push")[0][3],
+                         f"oci-archive:{archives}/espalier-core-arm64.tar:espalier-core:{VERSION}-arm64")
+        record = dict(line.split("=", 1) for line in (archives / "espalier-core-arm64.build").read_text().splitlines())
+        self.assertEqual((record["image"], record["architecture"], record["tag"]), ("core", "arm64", VERSION))
+
+    def test_the_other_images_are_for_x86_64_alone(self):
+        for names in (["trainer"], ["core", "python"]):
+            done = self.build("--architecture", "arm64", *names)
+            self.assertEqual(done.returncode, 64)
+            self.assertEqual(done.stderr, f"images/build: --architecture arm64 is for core alone, found {' '.join(names)}: the "
+                                          "others have programs with torch or Python's wheels, which are for x86-64\n")
+
     def test_the_finished_image_is_asked_for_its_user_and_labels(self):
         for tool, words, config in (("docker", ["image", "inspect"], ".Config"),
                                     ("podman", ["image", "inspect"], ".Config"),
@@ -174,7 +220,8 @@ class BuildTest(unittest.TestCase):
             self.assertIn(f"has user and labels 'root {said}, expected '65532:65532 {said}\n", done.stderr)
 
     def test_what_it_does_not_know_is_refused(self):
-        for words in (["--binaries", "none"], ["--tag"], ["--tool", "kaniko"], ["operator"], ["--tags", "1"]):
+        for words in (["--binaries", "none"], ["--architecture", "riscv64"], ["--tag"], ["--tool", "kaniko"], ["operator"],
+                      ["--tags", "1"]):
             done = self.build(*words)
             self.assertEqual(done.returncode, 64, words)
             self.assertIn("images/build [OPTIONS]", done.stderr)

@@ -6,9 +6,13 @@
 # compiled to bytecode: the root of a container cannot be written.
 # usr/share/doc/espalier has packages.txt, all of these with their versions, and files.txt, which Debian package each copied
 # file comes from, for inventories (images/attest).
+# For another processor (images/cross): INPUTS is the folder with binaries and images, SYSROOT has the libraries and their
+# licences, and DPKG_ADMINDIR is its database. Both are empty in an image.
 set -eu
-rootfs=$1 limit=$2
+rootfs=$1 limit=$2 inputs=${INPUTS:-} sysroot=${SYSROOT:-}
 shift 2
+lists=$(mktemp -d)
+trap 'rm -r "$lists"' EXIT
 
 # dpkg knows a file by the path that its package was made with: under /lib or under /usr/lib.
 package_of() {
@@ -17,36 +21,41 @@ package_of() {
 
 version_of() { dpkg-query -W -f '${Package}=${Version}\n' "$1"; }
 
-is_in_base() { version_of "$1" | grep -qxFf - /images/base-packages; }
+is_in_base() { version_of "$1" | grep -qxFf - "$inputs/images/base-packages"; }
+
+# ldd runs the dynamic linker, which must be for this processor.
+linked_libraries() {
+  if [ -z "$sysroot" ]; then ldd "$@"; else "$inputs/images/linked-libraries" "$sysroot" "$@"; fi
+}
 
 mkdir -p "$rootfs/usr/share/doc/espalier" "$rootfs/etc/ssl/certs"
-: >/tmp/packages
-: >/tmp/files
-if [ -d /images/torch ]; then
+: >"$lists/packages"
+: >"$lists/files"
+if [ -d "$inputs/images/torch" ]; then
   mkdir -p "$rootfs/usr/lib/espalier"
-  find /images/torch/ -name 'lib*.so*' -type f | while read -r library; do
+  find "$inputs/images/torch/" -name 'lib*.so*' -type f | while read -r library; do
     install -m 0755 "$library" "$rootfs/usr/lib/espalier/${library##*/}"
   done
 fi
 packages=$rootfs/usr/local/lib/python3.11/dist-packages  # where Debian's Python looks for them
-if [ -d /images/python ]; then
-  grep -v '^#' /images/packages-python.txt | cut -d= -f1 | while read -r package; do
+if [ -d "$inputs/images/python" ]; then
+  grep -v '^#' "$inputs/images/packages-python.txt" | cut -d= -f1 | while read -r package; do
     if is_in_base "$package"; then continue; fi
     dpkg -L "$package" | grep -v '/usr/share/' | while read -r file; do
       if [ -d "$file" ] && [ ! -L "$file" ]; then continue; fi
       mkdir -p "$rootfs$(dirname "$file")"
       cp -P "$file" "$rootfs$file"
-      printf '%s\t%s\n' "$package" "$file" >>/tmp/files
+      printf '%s\t%s\n' "$package" "$file" >>"$lists/files"
     done
     echo "$package"
-  done >/tmp/packages
+  done >"$lists/packages"
   mkdir -p "$rootfs/usr/bin" "$packages"
-  cp -R /images/python/. "$packages"
+  cp -R "$inputs/images/python/." "$packages"
   ln -sf python3.11 "$rootfs/usr/bin/python3"
   ln -sf python3.11 "$rootfs/usr/bin/python"
 fi
 for program in "$@"; do
-  if [ ! -f "/binaries/$program" ]; then
+  if [ ! -f "$inputs/binaries/$program" ]; then
     echo "$program is not among the binaries" >&2
     exit 1
   fi
@@ -55,19 +64,20 @@ for program in "$@"; do
     *.so) folder=$rootfs/usr/lib/espalier ;;
     *) folder=$rootfs/usr/bin ;;
   esac
-  install -D -m 0755 "/binaries/$program" "$folder/$program"
-  ldd "$folder/$program"
-done >/tmp/ldd
+  install -D -m 0755 "$inputs/binaries/$program" "$folder/$program"
+  linked_libraries "$folder/$program"
+done >"$lists/ldd"
 # Python and the modules of its library.
-find "$rootfs" \( -path '*/bin/python3.*' -o -path '*/lib-dynload/*.so' \) -type f -exec ldd {} + >>/tmp/ldd
-if grep 'not found' /tmp/ldd >&2; then
+find "$rootfs" \( -path '*/bin/python3.*' -o -path '*/lib-dynload/*.so' \) -type f -exec ldd {} + >>"$lists/ldd"
+if grep 'not found' "$lists/ldd" >&2; then
   echo "libraries are missing: the package lists do not fit the binaries" >&2
   exit 1
 fi
 
 # Libraries go where the dynamic linker looks for them, as the files that the links there lead to.
-sed -n 's/.*=> \(\/[^ ]*\) .*/\1/p' /tmp/ldd | grep -vF "$rootfs/" | sort -u | while read -r library; do
-  package=$(package_of "$(readlink -f "$library")")
+sed -n 's/.*=> \(\/[^ ]*\) .*/\1/p' "$lists/ldd" | grep -vF "$rootfs/" | sort -u | while read -r library; do
+  file=$(readlink -f "$sysroot$library")
+  package=$(package_of "${file#"$sysroot"}")
   if is_in_base "$package"; then continue; fi
   if [ "$package" = libc6 ]; then  # goes with the dynamic linker, which is the base's
     echo "the base image's C library is too old for the pinned packages: take a newer base" >&2
@@ -78,32 +88,32 @@ sed -n 's/.*=> \(\/[^ ]*\) .*/\1/p' /tmp/ldd | grep -vF "$rootfs/" | sort -u | w
     *) target=/usr$library ;;
   esac
   mkdir -p "$rootfs$(dirname "$target")"
-  cp -L "$library" "$rootfs$target"
-  printf '%s\t%s\n' "$package" "$target" >>/tmp/files
+  cp "$file" "$rootfs$target"
+  printf '%s\t%s\n' "$package" "$target" >>"$lists/files"
   echo "$package"
-done >>/tmp/packages
-echo ca-certificates >>/tmp/packages
+done >>"$lists/packages"
+echo ca-certificates >>"$lists/packages"
 
-sort -u /tmp/packages | while read -r package; do
+sort -u "$lists/packages" | while read -r package; do
   mkdir -p "$rootfs/usr/share/doc/$package"
-  cp -L "/usr/share/doc/$package/copyright" "$rootfs/usr/share/doc/$package/copyright"
+  cp -L "$sysroot/usr/share/doc/$package/copyright" "$rootfs/usr/share/doc/$package/copyright"
   version_of "$package"
 done >"$rootfs/usr/share/doc/espalier/packages.txt"
-grep -v '^#' /images/compiled-in.txt | while IFS='=' read -r package version; do
+grep -v '^#' "$inputs/images/compiled-in.txt" | while IFS='=' read -r package version; do
   mkdir -p "$rootfs/usr/share/doc/$package"
-  cp "/images/licences/$package/copyright" "$rootfs/usr/share/doc/$package/copyright"
+  cp "$inputs/images/licences/$package/copyright" "$rootfs/usr/share/doc/$package/copyright"
   echo "$package=$version (compiled in)"
 done >>"$rootfs/usr/share/doc/espalier/packages.txt"
-if [ -d /images/torch ]; then
-  for wheel in /images/torch/*.dist-info; do
+if [ -d "$inputs/images/torch" ]; then
+  for wheel in "$inputs/images/torch/"*.dist-info; do
     name=${wheel##*/} name=${name%.dist-info}
     mkdir -p "$rootfs/usr/share/doc/${name%-*}"
     find "$wheel" -type f -exec cp {} "$rootfs/usr/share/doc/${name%-*}/" \;
     echo "${name%-*}=${name##*-} (wheel)"
   done >>"$rootfs/usr/share/doc/espalier/packages.txt"
 fi
-if [ -d /images/python ]; then
-  for wheel in /images/python/*.dist-info; do
+if [ -d "$inputs/images/python" ]; then
+  for wheel in "$inputs/images/python/"*.dist-info; do
     name=${wheel##*/} name=${name%.dist-info}
     licences=$rootfs/usr/share/doc/${name%-*}
     mkdir -p "$licences"
@@ -116,9 +126,9 @@ if [ -d /images/python ]; then
   done >>"$rootfs/usr/share/doc/espalier/packages.txt"
   python3.11 -m compileall -q -j 0 --invalidation-mode unchecked-hash -s "$rootfs" -p / "$rootfs/usr"
 fi
-sort -u /tmp/files >"$rootfs/usr/share/doc/espalier/files.txt"
-cp /images/LICENSE "$rootfs/usr/share/doc/espalier/copyright"
-cp -L /etc/ssl/certs/ca-certificates.crt "$rootfs/etc/ssl/certs/ca-certificates.crt"
+sort -u "$lists/files" >"$rootfs/usr/share/doc/espalier/files.txt"
+cp "$inputs/images/LICENSE" "$rootfs/usr/share/doc/espalier/copyright"
+cp -L "$sysroot/etc/ssl/certs/ca-certificates.crt" "$rootfs/etc/ssl/certs/ca-certificates.crt"
 
 size=$(($(du -sb "$rootfs" | cut -f1) / 1000000))
 echo "the image adds $size MB to its base (at most $limit)"

@@ -62,12 +62,12 @@ class CollectTest(unittest.TestCase):
         return path
 
     def run_script(self, name, *args):
-        # Not of $rootfs/etc/ssl.
-        text = re.sub(r'(?<=[ ">=])(?=/(images|binaries|tmp|etc/ssl|usr/share/doc)/)', str(self.root),
+        # Not of $rootfs/etc/ssl. What is empty in an image is the folder here; a sysroot, however, would not be asked with ldd.
+        text = re.sub(r'(?<=[ ">=])(?=/(images|tmp)/)|\$sysroot(?=/(etc/ssl|usr/share/doc)/)', str(self.root),
                       (IMAGES / name).read_text())
         return subprocess.run(["sh", self.write(f"images/{name}", text), *map(str, args)], timeout=60,
                               capture_output=True, text=True,
-                              env={"PATH": f"{self.root}/stubs:/usr/bin:/bin", "ROOT": str(self.root)})
+                              env={"PATH": f"{self.root}/stubs:/usr/bin:/bin", "ROOT": str(self.root), "INPUTS": str(self.root)})
 
     def collect(self, *base, pins=PINS, programs=("espalier",)):
         self.write("installed", "".join(line + "\n" for line in ("ca-certificates=1", *base)))

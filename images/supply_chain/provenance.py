@@ -60,7 +60,8 @@ def image_provenance(image, record, pins, source, builder, digest=None):
     dependencies = [_source(source, record["revision"]), base, *_wheels(image, pins)]
     definition = {
         "buildType": IMAGE_BUILD,
-        "externalParameters": {name: record[name] for name in ("image", "base", "binaries", "tag")},
+        "externalParameters": {name: record[name] for name in ("image", "architecture", "base", "binaries", "tag")
+                               if name in record},
         "internalParameters": {"tool": record["tool"]}, "resolvedDependencies": dependencies}
     return statement(record["reference"], digest or image.digest, SLSA, {
         "buildDefinition": definition,

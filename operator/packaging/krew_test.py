@@ -27,10 +27,11 @@ class KrewTest(unittest.TestCase):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="espalier-krew-"))
         self.addCleanup(shutil.rmtree, self.folder)
 
-    def krew(self, binary=PROGRAM, uri=URI, output="dist", status=0, **options):
+    def krew(self, binary=PROGRAM, uri=URI, output="dist", status=0, sysroot=None, **options):
         done = subprocess.run(
             [sys.executable, REPOSITORY / "operator/packaging/krew", "--binary", binary, "--uri", uri, "--homepage",
-             "https://git.example.com/espalier", "--output", self.folder / output],
+             "https://git.example.com/espalier", "--output", self.folder / output,
+             *([] if sysroot is None else ["--sysroot", sysroot])],
             capture_output=True, text=True, timeout=60, check=False, **options)
         self.assertEqual(done.returncode, status, done.stderr)
         return done.stderr if status else (self.folder / output / "espalier.yaml").read_text()
@@ -86,6 +87,53 @@ class KrewTest(unittest.TestCase):
         link.symlink_to(unpacked / "kubectl-espalier")
         runs = subprocess.run([link], capture_output=True, text=True, check=True, timeout=50)
         self.assertEqual(runs.stdout, "runs\n")
+
+    def sysroot(self, program):
+        """A folder as images/cross makes it, with this machine's libraries of the program in place of those for arm64."""
+        folder = self.folder / "sysroot"
+        libraries = folder / "usr/lib/aarch64-linux-gnu"
+        libraries.mkdir(parents=True)
+        (folder / "lib").symlink_to("usr/lib")
+        loaded = subprocess.run(["ldd", program], capture_output=True, text=True, check=True, timeout=50).stdout
+        for path in re.findall(r"=> (/\S+)", loaded):
+            shutil.copy(path, libraries)
+        (folder / "var/lib/dpkg/info").mkdir(parents=True)
+        (folder / "var/lib/dpkg/info/format").write_text("1\n")
+        (folder / "var/lib/dpkg/arch").write_text("amd64\narm64\n")
+        status = "".join(f"Package: {name}\nStatus: install ok unpacked\nArchitecture: arm64\nMulti-Arch: same\nVersion: 1\n"
+                         f"Maintainer: A Name <a@example.com>\nDescription: a package\n\n" for name in ("libgcc-s1", "libstdc++6"))
+        (folder / "var/lib/dpkg/status").write_text(status)
+        for name, file in (("libgcc-s1", "/lib/aarch64-linux-gnu/libgcc_s.so.1"),
+                           ("libstdc++6", "/usr/lib/aarch64-linux-gnu/libstdc++.so.6")):
+            (folder / f"var/lib/dpkg/info/{name}:arm64.list").write_text(f"/.\n{file}\n")
+        headers = re.findall(r"^([^#=\n]+)=", (REPOSITORY / "images/compiled-in.txt").read_text(), re.MULTILINE)
+        for name in ("libgcc-s1", "libstdc++6", *headers):
+            license = folder / f"usr/share/doc/{name}/copyright"
+            license.parent.mkdir(parents=True)
+            license.write_text(f"of {name} for arm64")
+        return folder
+
+    def test_a_program_for_arm64_is_packed_with_the_libraries_of_its_sysroot(self):
+        program = self.linked_program()
+        sysroot = self.sysroot(program)
+        data = bytearray(program.read_bytes())
+        data[18:20] = (183).to_bytes(2, "little")  # e_machine: EM_AARCH64
+        program.write_bytes(data)
+        uri = URI.replace("amd64", "arm64")
+        self.assertIn("        arch: arm64", self.krew(program, uri=uri, sysroot=sysroot).splitlines())
+        with tarfile.open(self.folder / "dist" / NAME.replace("amd64", "arm64")) as tar:
+            self.assertEqual([name for name in tar.getnames() if name.startswith("lib/")],
+                             ["lib/libgcc_s.so.1", "lib/libstdc++.so.6"])
+            self.assertEqual(tar.extractfile("licenses/libstdc++6.txt").read(), b"of libstdc++6 for arm64")
+            self.assertEqual(tar.extractfile("kubectl-espalier").read(), data)
+
+        self.assertIn(f"{program}: is for arm64: name the folder with its libraries, --sysroot build/arm64/sysroot",
+                      self.krew(program, uri=uri, status=1))
+        (sysroot / "usr/lib/aarch64-linux-gnu/libstdc++.so.6").unlink()
+        self.assertIn(f"{program}: libstdc++.so.6 is not in {sysroot}; package the program where it was linked",
+                      self.krew(program, uri=uri, sysroot=sysroot, status=1))
+        self.assertIn(f"{PROGRAM}: expected a program for arm64", self.krew(sysroot=sysroot, status=1))
+        self.assertIn("there is no such folder; images/cross arm64 makes it", self.krew(sysroot=self.folder / "none", status=1))
 
     def test_a_program_that_would_not_find_its_libraries_is_refused(self):
         self.assertIn("bash: expected the RPATH $ORIGIN/lib, with which the target kubectl-espalier is linked",
