@@ -167,8 +167,8 @@ class CrossTest(unittest.TestCase):
         pin = (IMAGES / "packages-core.txt").read_text().splitlines()[-1]
         done = self.cross("arm64", gone=pin.partition("=")[0])
         self.assertEqual(done.returncode, 65)
-        self.assertEqual(done.stderr, f"images/cross: these versions are not to be had for arm64: {pin}. Run images/pin and look "
-                                      "at what it changes\n")
+        self.assertEqual(done.stderr, f"images/cross: these versions are not available for arm64: {pin}. Run images/pin and "
+                                      "review its changes\n")
         (self.folder / "stubs/aarch64-linux-gnu-g++").unlink()
         tools = self.folder / "tools"
         tools.mkdir()
