@@ -1,9 +1,11 @@
 // Collective operations of data-parallel trainers. Implementations: SelfCollective (one rank), InProcessCollective
-// (threads of one process, for tests and tools), client/ring (TCP).
+// (threads of one process, for tests and tools), client/ring (TCP), nccl/NcclCollective (sums on GPUs).
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "services/base/clock.h"
@@ -11,6 +13,12 @@
 #include "services/graph/ids.h"
 
 namespace espalier::collective {
+
+// f32 [count] in the memory of this rank's GPU.
+struct DeviceFloats {
+  float* values = nullptr;
+  size_t count = 0;
+};
 
 // The handle of one rank to the group. Every rank must call the same operations in the same order with the same sizes.
 // For one thread, except Abandon. InvalidArgument: ranks called different operations or sizes. DeadlineExceeded: the
@@ -21,8 +29,8 @@ class Collective {
   virtual ~Collective() = default;
   virtual Rank rank() const = 0;
   virtual uint32_t size() const = 0;
-  // Returns "None", "InProcess" or "Ring". The backend determines the order of summation; runs are reproducible
-  // with the same backend.
+  // Returns "None", "InProcess", "Ring" or, with its version, "NCCL 2.28.9". The backend determines the order of
+  // summation; runs are reproducible with the same backend.
   virtual const char* backend() const = 0;
 
   // Replaces `values` with the element-wise sum over all ranks. The sum has the same bits on every rank, and in every
@@ -40,6 +48,20 @@ class Collective {
   // later ones return the same code. Call it to end a pending operation early, or before a long cleanup after an error.
   // Any thread may call it. Idempotent.
   virtual void Abandon() = 0;
+
+  // Calls `is_done` about once a millisecond, in this thread, until it returns true. Then blocks until it has returned
+  // true on every rank. `is_done` must not block. Its error is returned and fails the group: the other ranks get
+  // Unavailable. While it waits, this rank notices other ranks that leave, as in every operation.
+  virtual Status PollUntilAllDone(const std::function<Result<bool>()>& is_done, Deadline deadline) = 0;
+
+  // Returns whether AllReduceSumOnDevice can be called: the same on every rank.
+  virtual bool SumsOnDevice() const { return false; }
+  // AllReduceSum of values in the memory of this rank's GPU. Waits for the operations that were queued earlier in the
+  // default stream of the GPU; the sums are complete when it returns. After an error the values are undefined.
+  // FailedPrecondition: the backend does not sum on devices.
+  virtual Status AllReduceSumOnDevice(DeviceFloats, Deadline) {
+    return FailedPrecondition(std::string("the backend ") + backend() + " does not sum values in the memory of GPUs");
+  }
 };
 
 }  // namespace espalier::collective

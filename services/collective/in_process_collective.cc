@@ -13,7 +13,7 @@
 namespace espalier::collective {
 namespace {
 
-enum class Operation { kSumFloat, kSumDouble, kBroadcast, kAllGather, kBarrier };
+enum class Operation { kSumFloat, kSumDouble, kBroadcast, kAllGather, kBarrier, kAllDone };
 
 // Operands of one rank. The memory stays valid until the operation has ended, because the rank waits for it.
 struct Contribution {
@@ -58,7 +58,8 @@ void Combine(const std::vector<Contribution>& ranks) {
         }
       }
       return;
-    case Operation::kBarrier: return;
+    case Operation::kBarrier:
+    case Operation::kAllDone: return;
   }
 }
 
@@ -88,6 +89,28 @@ class Group {
       return ReportError(rank, WaitEnded(deadline, error_.message()));
     }
     return ReportError(rank, error_);
+  }
+
+  // Calls `is_done` without the lock until it returns true. Fails as Run does.
+  Status Poll(uint32_t rank, const std::function<Result<bool>()>& is_done, const Deadline& deadline)
+      ABSL_LOCKS_EXCLUDED(mutex_) {
+    for (;;) {
+      const Result<bool> done = is_done();
+      MutexLock lock(&mutex_);
+      if (!reported_[rank].ok()) return reported_[rank].While("the process group has failed");
+      if (!error_.ok()) return ReportError(rank, error_);
+      if (!done.ok()) {
+        error_ = Unavailable("rank " + std::to_string(rank) + " failed: " + done.status().message());
+        return ReportError(rank, done.status());
+      }
+      if (*done) return Status();
+      mutex_.AwaitBefore(deadline.AtMost(std::chrono::milliseconds(1)),
+                         [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !error_.ok(); });
+      if (error_.ok() && (deadline.HasPassed() || deadline.stop().stop_requested())) {
+        error_ = Aborted("rank " + std::to_string(rank) + " reached its deadline before its operation had ended");
+        return ReportError(rank, WaitEnded(deadline, error_.message()));
+      }
+    }
   }
 
   void Leave(uint32_t rank) ABSL_LOCKS_EXCLUDED(mutex_) {
@@ -148,6 +171,10 @@ class InProcessCollective final : public Collective {
     return all;
   }
   Status Barrier(Deadline deadline) override { return InPlace(Operation::kBarrier, {}, 0, deadline); }
+  Status PollUntilAllDone(const std::function<Result<bool>()>& is_done, Deadline deadline) override {
+    RETURN_IF_ERROR(group_->Poll(rank_, is_done, deadline));
+    return InPlace(Operation::kAllDone, {}, 0, deadline);
+  }
   void Abandon() override { group_->Leave(rank_); }
 
  private:

@@ -1,6 +1,7 @@
 #include "services/collective/self_collective.h"
 
 #include "services/base/check.h"
+#include "services/base/wait_ended.h"
 
 namespace espalier::collective {
 
@@ -11,6 +12,17 @@ Status SelfCollective::Broadcast(std::span<std::byte>, Rank root, Deadline) {
 
 Result<std::vector<std::byte>> SelfCollective::AllGather(std::span<const std::byte> bytes, Deadline) {
   return std::vector<std::byte>(bytes.begin(), bytes.end());
+}
+
+Status SelfCollective::PollUntilAllDone(const std::function<Result<bool>()>& is_done, Deadline deadline) {
+  for (;;) {
+    ASSIGN_OR_RETURN(const bool done, is_done());
+    if (done) return Status();
+    if (deadline.HasPassed() || deadline.stop().stop_requested()) {
+      return WaitEnded(deadline, "the awaited operation did not end before the deadline");
+    }
+    Clock::Real().SleepFor(std::chrono::milliseconds(1));
+  }
 }
 
 }  // namespace espalier::collective

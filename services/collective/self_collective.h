@@ -15,6 +15,7 @@ class SelfCollective final : public Collective {
   Status Broadcast(std::span<std::byte> bytes, Rank root, Deadline deadline) override;
   Result<std::vector<std::byte>> AllGather(std::span<const std::byte> bytes, Deadline deadline) override;
   Status Barrier(Deadline) override { return Status(); }
+  Status PollUntilAllDone(const std::function<Result<bool>()>& is_done, Deadline deadline) override;
   void Abandon() override {}
 };
 

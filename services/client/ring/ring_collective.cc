@@ -63,6 +63,13 @@ class RingCollective final : public collective::Collective {
     return Run(0, [&] { return SumInRankOrder(std::span<float>(), deadline); });
   }
 
+  Status PollUntilAllDone(const std::function<Result<bool>()>& is_done, Deadline deadline) override {
+    return Run(0, [&]() -> Status {
+      RETURN_IF_ERROR(link_.PollUntil(is_done, deadline));
+      return SumInRankOrder(std::span<float>(), deadline);
+    });
+  }
+
   void Abandon() override ABSL_LOCKS_EXCLUDED(mutex_) {
     MutexLock lock(&mutex_);
     is_abandoned_ = true;
@@ -93,7 +100,7 @@ class RingCollective final : public collective::Collective {
     if (!number.ok()) return number.status().While(kContext);
     number_ = *number;
     total_bytes_ = total_bytes;
-    if (const Status status = size_ == 1 ? Status() : operation(); !status.ok()) return status.While(kContext);
+    if (const Status status = operation(); !status.ok()) return status.While(kContext);
     link_.EndOperation();
     return Status();
   }
@@ -159,6 +166,7 @@ class RingCollective final : public collective::Collective {
 
   template <class T>
   Status SumInRankOrder(std::span<T> values, const Deadline& deadline) {
+    if (size_ == 1) return Status();
     if (size_ == 2 && CountSegments(values.size_bytes()) <= kMaxExchanged) return ExchangeWithOther(values, deadline);
     const std::span<std::byte> bytes = std::as_writable_bytes(values);
     const size_t num_segments = CountSegments(bytes.size());
@@ -199,6 +207,7 @@ class RingCollective final : public collective::Collective {
   }
 
   Status BroadcastFromRoot(std::span<std::byte> bytes, uint32_t root, const Deadline& deadline) {
+    if (size_ == 1) return Status();
     constexpr FrameKind kKind = FrameKind::kBroadcast;
     const bool is_last_receiver = (rank_ + 1) % size_ == root;
     for (size_t i = 0; i < CountSegments(bytes.size()); ++i) {
@@ -217,6 +226,7 @@ class RingCollective final : public collective::Collective {
     constexpr FrameKind kKind = FrameKind::kGather;
     const auto bytes_of = [&](uint64_t origin) { return all.subspan(origin * own.size(), own.size()); };
     if (!own.empty()) std::memcpy(bytes_of(rank_).data(), own.data(), own.size());
+    if (size_ == 1) return Status();
     const size_t num_segments = CountSegments(own.size());
     for (size_t i = 0; i < num_segments; ++i) Send(kKind, own, i * kSegmentBytes, rank_);
     for (size_t i = 0; i < num_segments * (size_ - 1); ++i) {

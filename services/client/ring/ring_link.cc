@@ -27,6 +27,9 @@ constexpr size_t kMaxEndBytes = 2 * rpc::kMaxStatusMessageBytes;
 // Size of the pieces of a payload that Drive sends or receives at a time: small enough that the bytes of both
 // directions stay in the processor's cache until the next rank has received them.
 constexpr size_t kPieceBytes = size_t{256} << 10;
+// PollUntil calls without a pause first, because short operations end within this time.
+constexpr double kBusyPollSeconds = 0.001;
+constexpr std::chrono::nanoseconds kPollInterval = std::chrono::milliseconds(1);
 // Largest number of greeted connections that wait for AwaitPrevious. With TLS one is enough; in plaintext processes
 // that are not ranks of the group may send greetings too.
 constexpr size_t kMaxGreeted = 8;
@@ -169,8 +172,9 @@ void RingLink::CheckNext() {
 }
 
 template <class Receive>
-Status RingLink::Drive(const Deadline& deadline, bool waits_for_previous, Receive receive) {
+Status RingLink::Drive(const Deadline& deadline, bool waits_for_previous, Receive receive, bool polls) {
   const RingWait wait(deadline);
+  const Timer since_begin;
   RingHostWatch next_host(host_timeout_);
   for (;;) {
     CheckNext();
@@ -191,9 +195,13 @@ Status RingLink::Drive(const Deadline& deadline, bool waits_for_previous, Receiv
          .revents = 0},
         {.fd = interrupted_.descriptor(), .events = POLLIN, .revents = 0}};
     const bool waits_for_next = !to_send_.empty();
-    const auto most = waits_for_next ? std::optional(next_host.interval()) : std::nullopt;
+    std::optional<std::chrono::nanoseconds> most;
+    if (waits_for_next) most = next_host.interval();
+    if (polls) most = since_begin.Seconds() < kBusyPollSeconds ? std::chrono::nanoseconds(0) : kPollInterval;
     if (const Status ready = wait.Poll(events, most); !ready.ok()) {
-      SetError(TimedOut(ready, waits_for_previous));
+      const bool ended_polls = polls && ready.code() == StatusCode::kDeadlineExceeded;
+      SetError(ended_polls ? DeadlineExceeded("the awaited operation did not end before the deadline")
+                           : TimedOut(ready, waits_for_previous));
       return ReportError();
     }
     if ((events[1].revents & (next_.read_events() | POLLERR | POLLHUP)) != 0) ReceiveNextEnd();
@@ -253,6 +261,11 @@ Status RingLink::ReceivePayload(std::span<std::byte> payload, const Deadline& de
 
 Status RingLink::Flush(size_t most, const Deadline& deadline) {
   return Drive(deadline, false, [&](bool*) -> Result<bool> { return to_send_.size() <= most; });
+}
+
+Status RingLink::PollUntil(const std::function<Result<bool>()>& is_done, const Deadline& deadline) {
+  return Drive(
+      deadline, false, [&](bool*) { return is_done(); }, /*polls=*/true);
 }
 
 // --- errors and leaving

@@ -12,6 +12,7 @@
 
 #include <atomic>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -58,6 +59,10 @@ class RingLink {
   Status ReceivePayload(std::span<std::byte> payload, const Deadline& deadline);
   // Blocks until at most `most` queued segments are unsent.
   Status Flush(size_t most, const Deadline& deadline);
+  // Blocks until `is_done`, which must not block, returns true or an error. Calls it again and again, after the first
+  // millisecond about once a millisecond. Fails if the next rank ends before it has finished this operation: if all
+  // ranks wait here, the end of one reaches the others from rank to rank.
+  Status PollUntil(const std::function<Result<bool>()>& is_done, const Deadline& deadline);
   // Fails the group with an error of this rank. Returns the error of the group, which may be an earlier one.
   Status Fail(const Status& why);
 
@@ -91,9 +96,9 @@ class RingLink {
 
   // Sends and receives until `receive` returns true or an error. receive(bool* moved) receives the available bytes of
   // the previous rank and sets `*moved` if there were any. `waits_for_previous`: whether `receive` needs bytes of the
-  // previous rank; otherwise Drive waits only for the next rank.
+  // previous rank; otherwise Drive waits only for the next rank. `polls`: `receive` is also called without an event.
   template <class Receive>
-  Status Drive(const Deadline& deadline, bool waits_for_previous, Receive receive);
+  Status Drive(const Deadline& deadline, bool waits_for_previous, Receive receive, bool polls = false);
   // Sends a part of the first queued segment without blocking. Returns whether the queue has changed.
   bool SendQueued();
   // Returns whether the header is complete. Unavailable: the previous rank has disconnected, left or failed.

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstring>
 #include <latch>
+#include <stop_token>
 #include <thread>
 
 #include "services/base/philox.h"
@@ -125,6 +126,61 @@ TEST_P(CollectiveConformanceTest, NoRankLeavesABarrierBeforeAllHaveEntered) {
       EXPECT_GE(entered.load(), 4 * round);
     }
   });
+}
+
+TEST_P(CollectiveConformanceTest, PollsUntilEveryRankIsDone) {
+  for (const uint32_t size : {1u, 2u, 4u}) {
+    auto ranks = GetParam()(size);
+    std::atomic<uint32_t> done = 0;
+    OnEveryRank(ranks, [&](Collective& collective) {
+      for (uint32_t round = 1; round <= 5; ++round) {
+        uint32_t polls = 0;
+        const Status status = collective.PollUntilAllDone(
+            [&]() -> Result<bool> {
+              if (++polls <= collective.rank().value) return false;
+              ++done;
+              return true;
+            },
+            Soon());
+        ASSERT_TRUE(status.ok()) << status.ToString();
+        EXPECT_GE(done.load(), round * size);
+        EXPECT_EQ(polls, collective.rank().value + 1);
+      }
+      EXPECT_TRUE(collective.Barrier(Soon()).ok());
+    });
+  }
+}
+
+TEST_P(CollectiveConformanceTest, AnErrorOfAPollFailsTheGroup) {
+  auto ranks = GetParam()(3);
+  OnEveryRank(ranks, [](Collective& collective) {
+    const bool fails = collective.rank() == Rank(1);
+    const auto poll = [&]() -> Result<bool> { return fails ? Result<bool>(DataLoss("x")) : Result<bool>(false); };
+    const Status status = collective.PollUntilAllDone(poll, Soon());
+    EXPECT_EQ(status.code(), fails ? StatusCode::kDataLoss : StatusCode::kUnavailable) << status.ToString();
+    EXPECT_EQ(collective.Barrier(Soon()).code(), status.code());
+  });
+}
+
+// Some of the others still poll, some wait for the rest.
+TEST_P(CollectiveConformanceTest, APollEndsWhenARankLeavesAndAtItsDeadline) {
+  auto ranks = GetParam()(4);
+  OnEveryRank(ranks, [&](Collective& collective) {
+    if (collective.rank() == Rank(2)) {
+      ranks[2].reset();
+      return;
+    }
+    const auto poll = [&]() -> Result<bool> { return collective.rank() == Rank(0); };
+    EXPECT_EQ(collective.PollUntilAllDone(poll, Soon()).code(), StatusCode::kUnavailable);
+  });
+  auto late = GetParam()(2);
+  const auto never = []() -> Result<bool> { return false; };
+  EXPECT_EQ(late[0]->PollUntilAllDone(never, VerySoon()).code(), StatusCode::kDeadlineExceeded);
+  std::stop_source stop;
+  stop.request_stop();
+  EXPECT_FALSE(late[1]->PollUntilAllDone(never, Soon().OrStop(stop.get_token())).ok());
+  auto stopped = GetParam()(1);
+  EXPECT_EQ(stopped[0]->PollUntilAllDone(never, Soon().OrStop(stop.get_token())).code(), StatusCode::kCancelled);
 }
 
 TEST_P(CollectiveConformanceTest, FailsAtTheDeadlineWhenARankIsMissingAndStaysFailed) {

@@ -1,6 +1,7 @@
 // A collective that tells the stop watcher when this rank waits for the others, which is not a stall of its own.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -38,6 +39,15 @@ class WatchedCollective final : public collective::Collective {
   Status Barrier(Deadline deadline) override {
     const StopWatcher::CommunicationScope scope(watcher_);
     return group_->Barrier(deadline);
+  }
+  Status PollUntilAllDone(const std::function<Result<bool>()>& is_done, Deadline deadline) override {
+    const StopWatcher::CommunicationScope scope(watcher_);
+    return group_->PollUntilAllDone(is_done, deadline);
+  }
+  bool SumsOnDevice() const override { return group_->SumsOnDevice(); }
+  Status AllReduceSumOnDevice(collective::DeviceFloats values, Deadline deadline) override {
+    const StopWatcher::CommunicationScope scope(watcher_);
+    return group_->AllReduceSumOnDevice(values, deadline);
   }
   void Abandon() override { group_->Abandon(); }
 

@@ -59,6 +59,9 @@ class ReadCountingCollective final : public collective::Collective {
     return self_.AllGather(bytes, deadline);
   }
   Status Barrier(Deadline deadline) override { return self_.Barrier(deadline); }
+  Status PollUntilAllDone(const std::function<Result<bool>()>& is_done, Deadline deadline) override {
+    return self_.PollUntilAllDone(is_done, deadline);
+  }
   void Abandon() override {}
 
  private:
