@@ -8,6 +8,7 @@
 
 #include "services/base/testing/soon.h"
 #include "services/collective/in_process_collective.h"
+#include "services/collective/nccl/testing/nccl_group.h"
 #include "services/collective/testing/conformance.h"
 #include "services/rpc/testing/tls_folder.h"
 
@@ -190,6 +191,49 @@ namespace {
 
 INSTANTIATE_TEST_SUITE_P(PlainRing, CollectiveConformanceTest, testing::Values(GroupFactory(client::PlainRing)));
 INSTANTIATE_TEST_SUITE_P(TlsRing, CollectiveConformanceTest, testing::Values(GroupFactory(client::TlsRing)));
+// Sums of f32 by the fake NCCL, while the ring watches the ranks.
+INSTANTIATE_TEST_SUITE_P(NcclPlainRing, CollectiveConformanceTest, testing::Values(GroupFactory([](uint32_t size) {
+                           return SumWithFakeNccl(client::PlainRing(size));
+                         })));
+INSTANTIATE_TEST_SUITE_P(NcclTlsRing, CollectiveConformanceTest, testing::Values(GroupFactory([](uint32_t size) {
+                           return SumWithFakeNccl(client::TlsRing(size));
+                         })));
+
+class NcclOverRingTest : public testing::Test {
+ protected:
+  ~NcclOverRingTest() override { fake_.FakeNcclReset(); }
+
+  const FakeNccl fake_ = OpenFakeNccl();
+};
+
+// NCCL tells no rank of it, and most ranks have no connection to the one that dies.
+TEST_F(NcclOverRingTest, ARankThatDiesInASumFailsAllOthersPromptly) {
+  auto ranks = SumWithFakeNccl(client::PlainRing(4));
+  fake_.FakeNcclHoldSums();
+  std::jthread end([&, &dies = *ranks[1]] {
+    while (fake_.FakeNcclNumBegun() < 4) std::this_thread::yield();
+    dies.Abandon();
+  });
+  OnEveryRank(ranks, [](Collective& group) {
+    std::vector<float> values(1000, 1.0f);
+    const Status status = group.AllReduceSum(std::span<float>(values), Soon());
+    EXPECT_EQ(status.code(), StatusCode::kUnavailable) << status.ToString();
+  });
+  EXPECT_EQ(fake_.FakeNcclNumAlive(), 0);
+}
+
+TEST_F(NcclOverRingTest, AHangingSumEndsAtTheDeadlineOnAllRanks) {
+  auto ranks = SumWithFakeNccl(client::PlainRing(3));
+  fake_.FakeNcclHoldSums();
+  OnEveryRank(ranks, [](Collective& group) {
+    const bool is_first = group.rank() == Rank(0);
+    std::vector<float> values(1000, 1.0f);
+    const Status status = group.AllReduceSum(std::span<float>(values),
+                                             is_first ? Deadline::After(std::chrono::milliseconds(50)) : Soon());
+    EXPECT_EQ(status.code(), is_first ? StatusCode::kDeadlineExceeded : StatusCode::kUnavailable) << status.ToString();
+  });
+  EXPECT_EQ(fake_.FakeNcclNumAlive(), 0);
+}
 
 }  // namespace
 }  // namespace espalier::collective

@@ -1,0 +1,212 @@
+// Connecting has four steps, after each of which the ranks agree whether to continue: every rank opens the library; all
+// compare versions, hosts and GPUs; rank 0 makes NCCL's id; every rank connects its communicator. An error in a step is
+// an answer, not a failure of the group.
+#include "services/collective/nccl/nccl_collective.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <cstring>
+#include <fstream>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "services/collective/agreement.h"
+#include "services/collective/nccl/nccl_communicator.h"
+
+namespace espalier::collective {
+namespace {
+
+// Where a rank computes, as it is exchanged between ranks. Texts are padded with zeros.
+struct RankPlace {
+  std::array<char, 128> host{};
+  std::array<char, 32> gpu{};  // PCI address
+  std::array<char, 32> nccl_version{};
+};
+
+template <size_t size>
+void CopyText(const std::string& text, std::array<char, size>* to) {
+  text.copy(to->data(), size - 1);
+}
+
+// Containers of one machine differ in their name. Machines may share names, but not the id of a boot.
+std::string IdentifyHost() {
+  std::string boot;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
+  char name[65] = "";
+  gethostname(name, sizeof(name) - 1);
+  return boot + " " + name;
+}
+
+class NcclCollective final : public Collective {
+ public:
+  NcclCollective(std::unique_ptr<Collective> group, std::unique_ptr<NcclLibrary> library,
+                 std::unique_ptr<NcclCommunicator> communicator)
+      : library_(std::move(library)), communicator_(std::move(communicator)), group_(std::move(group)) {}
+
+  Rank rank() const override { return group_->rank(); }
+  uint32_t size() const override { return group_->size(); }
+  const char* backend() const override { return backend_.c_str(); }
+  Status AllReduceSum(std::span<float> values, Deadline deadline) override {
+    return group_->AllReduceSum(values, deadline);
+  }
+  Status AllReduceSum(std::span<double> values, Deadline deadline) override {
+    return group_->AllReduceSum(values, deadline);
+  }
+  Status Broadcast(std::span<std::byte> bytes, Rank root, Deadline deadline) override {
+    return group_->Broadcast(bytes, root, deadline);
+  }
+  Result<std::vector<std::byte>> AllGather(std::span<const std::byte> bytes, Deadline deadline) override {
+    return group_->AllGather(bytes, deadline);
+  }
+  Status Barrier(Deadline deadline) override { return group_->Barrier(deadline); }
+  Status PollUntilAllDone(const std::function<Result<bool>()>& is_done, Deadline deadline) override {
+    return group_->PollUntilAllDone(is_done, deadline);
+  }
+  // The thread of a pending sum then ends it: the group's error reaches AllReduceSumOnDevice.
+  void Abandon() override { group_->Abandon(); }
+
+  bool SumsOnDevice() const override { return true; }
+  Status AllReduceSumOnDevice(DeviceFloats values, Deadline deadline) override {
+    if (values.count == 0) return group_->Barrier(deadline);
+    bool has_begun = false;
+    const auto poll = [&]() -> Result<bool> {
+      if (!std::exchange(has_begun, true)) RETURN_IF_ERROR(communicator_->BeginSum(values));
+      return communicator_->PollSum();
+    };
+    const Status status = group_->PollUntilAllDone(poll, deadline);
+    if (!status.ok()) communicator_->Abort();
+    return status;
+  }
+
+ private:
+  const std::unique_ptr<NcclLibrary> library_;
+  const std::string backend_ = "NCCL " + library_->version;  // the order of summation may depend on the version
+  const std::unique_ptr<NcclCommunicator> communicator_;
+  const std::unique_ptr<Collective> group_;  // destroyed first, which ends the waits of other ranks
+};
+
+// Connects one rank. Functions return an error of the group; `unusable` is set on all ranks if one cannot use NCCL.
+class NcclConnector {
+ public:
+  NcclConnector(Collective& group, const NcclOptions& options, Deadline deadline)
+      : group_(group), options_(options), deadline_(std::move(deadline)) {}
+
+  Status Connect() {
+    RETURN_IF_ERROR(Agree(Open()));
+    if (unusable_.ok()) RETURN_IF_ERROR(ComparePlaces());
+    if (unusable_.ok()) RETURN_IF_ERROR(ShareId());
+    if (unusable_.ok()) RETURN_IF_ERROR(ConnectGpus());
+    return Status();
+  }
+
+  const Status& unusable() const { return unusable_; }
+  std::unique_ptr<NcclLibrary> TakeLibrary() { return std::move(library_); }
+  std::unique_ptr<NcclCommunicator> TakeCommunicator() { return std::move(communicator_); }
+
+ private:
+  // Sets unusable_ on all ranks if one has an error. An error of the group itself is returned: it also fails the
+  // barrier.
+  Status Agree(const Status& own) {
+    unusable_ = AgreeOn(own, group_, deadline_.Remaining());
+    return unusable_.ok() || group_.Barrier(deadline_).ok() ? Status() : unusable_;
+  }
+
+  Status Open() {
+    if (!options_.device.has_value()) return FailedPrecondition("it computes on the CPU, and NCCL sums on GPUs");
+    ASSIGN_OR_RETURN(NcclLibrary opened, OpenNccl(options_.paths));
+    library_ = std::make_unique<NcclLibrary>(std::move(opened));
+    char gpu[32] = "";
+    RETURN_IF_ERROR(ToStatus(library_->api, library_->api.cudaDeviceGetPCIBusId(gpu, sizeof(gpu), *options_.device),
+                             "asking for the address of GPU " + std::to_string(*options_.device)));
+    CopyText(gpu, &place_.gpu);
+    CopyText(library_->version, &place_.nccl_version);
+    CopyText(options_.host.empty() ? IdentifyHost() : options_.host, &place_.host);
+    return Status();
+  }
+
+  // All ranks compare the same places, so they come to the same answer.
+  Status ComparePlaces() {
+    ASSIGN_OR_RETURN(const std::vector<std::byte> all,
+                     group_.AllGather(std::as_bytes(std::span(&place_, 1)), deadline_));
+    std::vector<RankPlace> places(group_.size());
+    std::memcpy(places.data(), all.data(), all.size());
+    unusable_ = CheckPlaces(places);
+    return Status();
+  }
+
+  Status CheckPlaces(const std::vector<RankPlace>& places) const {
+    std::set<std::string> hosts;
+    for (size_t rank = 0; rank < places.size(); ++rank) {
+      const RankPlace& place = places[rank];
+      hosts.insert(place.host.data());
+      if (place.nccl_version != places[0].nccl_version) {
+        return FailedPrecondition("trainer " + std::to_string(rank) + " has NCCL " + place.nccl_version.data() +
+                                  ", trainer 0 has " + places[0].nccl_version.data() +
+                                  ": use one version on all machines");
+      }
+      for (size_t other = 0; other < rank; ++other) {
+        if (places[other].host != place.host || places[other].gpu != place.gpu) continue;
+        return FailedPrecondition("trainers " + std::to_string(other) + " and " + std::to_string(rank) +
+                                  " share the GPU " + place.gpu.data() + ", and NCCL needs one GPU for each trainer");
+      }
+    }
+    if (hosts.size() == 1 || options_.allow_other_hosts) return Status();
+    return FailedPrecondition(
+        "the trainers are on " + std::to_string(hosts.size()) +
+        " hosts or in as many containers, between which NCCL sends in plaintext; --collective nccl allows it");
+  }
+
+  Status ShareId() {
+    Status made;
+    if (group_.rank() == Rank(0)) {
+      made = ToStatus(library_->api, library_->api.ncclGetUniqueId(&id_), "making the id of NCCL's communicator");
+    }
+    RETURN_IF_ERROR(Agree(made));
+    if (!unusable_.ok()) return Status();
+    return group_.Broadcast(std::as_writable_bytes(std::span(&id_, 1)), Rank(0), deadline_);
+  }
+
+  // A rank with an error ends its own wait; the others wait for it until connect_timeout, since NCCL does not tell
+  // them.
+  Status ConnectGpus() {
+    Result<std::unique_ptr<NcclCommunicator>> begun =
+        NcclCommunicator::Begin(library_->api, *options_.device, group_.rank().value, group_.size(), id_);
+    if (begun.ok()) communicator_ = *std::move(begun);
+    Status own = begun.status();
+    const Deadline end = deadline_.AtMost(options_.connect_timeout);
+    const auto poll = [&]() -> Result<bool> {
+      if (!own.ok()) return true;
+      const Result<bool> connected = communicator_->PollConnected();
+      if (connected.ok() && !*connected && !end.HasPassed()) return false;
+      own = connected.status();
+      if (own.ok() && !*connected) own = DeadlineExceeded("connecting the GPUs: NCCL did not connect in time");
+      return true;
+    };
+    RETURN_IF_ERROR(group_.PollUntilAllDone(poll, deadline_));
+    return Agree(own);
+  }
+
+  Collective& group_;
+  const NcclOptions& options_;
+  const Deadline deadline_;
+  Status unusable_;
+  RankPlace place_;
+  NcclUniqueId id_;
+  std::unique_ptr<NcclLibrary> library_;
+  std::unique_ptr<NcclCommunicator> communicator_;  // refers to library_; destroyed first
+};
+
+}  // namespace
+
+Result<NcclConnection> ConnectNccl(std::unique_ptr<Collective> group, const NcclOptions& options, Deadline deadline) {
+  NcclConnector connector(*group, options, std::move(deadline));
+  RETURN_IF_ERROR(connector.Connect().While("connecting NCCL"));
+  if (!connector.unusable().ok()) return NcclConnection{std::move(group), connector.unusable()};
+  return NcclConnection{
+      std::make_unique<NcclCollective>(std::move(group), connector.TakeLibrary(), connector.TakeCommunicator()),
+      Status()};
+}
+
+}  // namespace espalier::collective

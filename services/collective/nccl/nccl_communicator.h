@@ -1,0 +1,41 @@
+// One rank's communicator of NCCL, which never blocks: its functions begin something, and Poll tells when it has ended.
+#pragma once
+
+#include <memory>
+
+#include "services/base/status.h"
+#include "services/collective/collective.h"
+#include "services/collective/nccl/nccl_library.h"
+
+namespace espalier::collective {
+
+// Owned by one thread. NCCL ends no wait for a rank that has left: whoever polls must learn of it and call Abort.
+class NcclCommunicator {
+ public:
+  // Begins to connect the ranks; the communicator can be used when PollConnected returns true. `api` must stay valid.
+  static Result<std::unique_ptr<NcclCommunicator>> Begin(const NcclApi& api, int device, uint32_t rank, uint32_t size,
+                                                         const NcclUniqueId& id);
+  ~NcclCommunicator() { Abort(); }
+  NcclCommunicator(const NcclCommunicator&) = delete;
+  NcclCommunicator& operator=(const NcclCommunicator&) = delete;
+
+  // Returns whether all ranks are connected. Does not block.
+  Result<bool> PollConnected();
+  // Begins a sum over all ranks in the default stream of the device, after what was queued there before.
+  Status BeginSum(DeviceFloats values);
+  // Returns whether the sum has ended. Does not block.
+  Result<bool> PollSum();
+  // Ends pending operations on this rank alone and frees the communicator. Later calls return Unavailable. Idempotent.
+  void Abort();
+
+ private:
+  NcclCommunicator(const NcclApi& api, int device) : api_(api), device_(device) {}
+  // Returns whether the last call of NCCL has ended.
+  Result<bool> PollState(const char* what);
+
+  const NcclApi& api_;
+  const int device_;
+  NcclHandle handle_ = nullptr;  // null: aborted
+};
+
+}  // namespace espalier::collective

@@ -1,0 +1,90 @@
+// Groups whose ranks are threads and sum with the fake NCCL.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "services/base/check.h"
+#include "services/base/testing/soon.h"
+#include "services/collective/nccl/nccl_collective.h"
+#include "services/collective/nccl/testing/fake_nccl.h"
+
+namespace espalier::collective {
+
+// Returns the options of a rank whose GPU has its number.
+inline NcclOptions FakeOptions(uint32_t rank) {
+  NcclOptions options;
+  options.paths = {.nccl = FakeNcclPath(), .cuda_runtime = FakeNcclPath()};
+  options.device = static_cast<int>(rank);
+  return options;
+}
+
+// Connects all ranks, each in a thread of its own, and returns the results by rank. `change` may change a rank's
+// options.
+template <class Change>
+std::vector<Result<NcclConnection>> ConnectRanks(std::vector<std::unique_ptr<Collective>> ranks, const Change& change) {
+  std::vector<Result<NcclConnection>> connections;
+  for (size_t rank = 0; rank < ranks.size(); ++rank) connections.push_back(Unavailable("did not run"));
+  std::vector<std::jthread> threads;
+  for (uint32_t rank = 0; rank < ranks.size(); ++rank) {
+    threads.emplace_back([&, rank] {
+      NcclOptions options = FakeOptions(rank);
+      change(rank, options);
+      connections[rank] = ConnectNccl(std::move(ranks[rank]), options, Soon());
+    });
+  }
+  threads.clear();  // joins
+  return connections;
+}
+
+// Passes sums of f32 to AllReduceSumOnDevice: with the fake, memory of the host is memory of a GPU.
+class SumsOfHostOnDevice final : public Collective {
+ public:
+  explicit SumsOfHostOnDevice(std::unique_ptr<Collective> group) : group_(std::move(group)) {}
+
+  Rank rank() const override { return group_->rank(); }
+  uint32_t size() const override { return group_->size(); }
+  const char* backend() const override { return group_->backend(); }
+  Status AllReduceSum(std::span<float> values, Deadline deadline) override {
+    return group_->AllReduceSumOnDevice({values.data(), values.size()}, deadline);
+  }
+  Status AllReduceSum(std::span<double> values, Deadline deadline) override {
+    return group_->AllReduceSum(values, deadline);
+  }
+  Status Broadcast(std::span<std::byte> bytes, Rank root, Deadline deadline) override {
+    return group_->Broadcast(bytes, root, deadline);
+  }
+  Result<std::vector<std::byte>> AllGather(std::span<const std::byte> bytes, Deadline deadline) override {
+    return group_->AllGather(bytes, deadline);
+  }
+  Status Barrier(Deadline deadline) override { return group_->Barrier(deadline); }
+  Status PollUntilAllDone(const std::function<Result<bool>()>& is_done, Deadline deadline) override {
+    return group_->PollUntilAllDone(is_done, deadline);
+  }
+  void Abandon() override { group_->Abandon(); }
+
+ private:
+  const std::unique_ptr<Collective> group_;
+};
+
+// Returns ranks that sum on devices with the fake NCCL, over the connections of `ranks`.
+inline std::vector<std::unique_ptr<Collective>> WithFakeNccl(std::vector<std::unique_ptr<Collective>> ranks) {
+  std::vector<std::unique_ptr<Collective>> groups;
+  for (Result<NcclConnection>& connection : ConnectRanks(std::move(ranks), [](uint32_t, NcclOptions&) {})) {
+    ESPALIER_CHECK(connection.ok()) << connection.status().ToString();
+    ESPALIER_CHECK(connection->unusable.ok()) << connection->unusable.ToString();
+    groups.push_back(std::move(connection->group));
+  }
+  return groups;
+}
+
+// The same, for sums of f32 in the memory of the host.
+inline std::vector<std::unique_ptr<Collective>> SumWithFakeNccl(std::vector<std::unique_ptr<Collective>> ranks) {
+  std::vector<std::unique_ptr<Collective>> groups = WithFakeNccl(std::move(ranks));
+  for (auto& group : groups) group = std::make_unique<SumsOfHostOnDevice>(std::move(group));
+  return groups;
+}
+
+}  // namespace espalier::collective
