@@ -10,7 +10,7 @@ FlatGradients::FlatGradients(const NamedTensors& parameters, int64_t num_extra) 
   for (const auto& [name, parameter] : parameters) total += parameter.numel();
   flat_ = torch::zeros({total}, torch::kFloat32);
   const bool is_on_host = parameters.empty() || UsesCpuKernels(parameters.front().second);
-  if (!is_on_host) on_device_ = torch::zeros({total - num_extra}, parameters.front().second.device());
+  if (!is_on_host) on_device_ = torch::zeros({total}, parameters.front().second.device());
   const torch::Tensor& buffer = is_on_host ? flat_ : on_device_;
   int64_t next = 0;
   for (const auto& [name, parameter] : parameters) {
@@ -28,13 +28,20 @@ void FlatGradients::Clear() {
 }
 
 std::span<float> FlatGradients::CopyToHost() {
-  if (on_device_.defined()) gradients().copy_(on_device_);
+  if (on_device_.defined()) GradientsIn(flat_).copy_(GradientsIn(on_device_));
   return {flat_.data_ptr<float>(), static_cast<size_t>(flat_.numel())};
 }
 
 void FlatGradients::CopyToDevice() {
-  if (on_device_.defined()) on_device_.copy_(gradients());
+  if (on_device_.defined()) GradientsIn(on_device_).copy_(GradientsIn(flat_));
 }
+
+torch::Tensor FlatGradients::CopyExtrasToDevice() {
+  ExtrasIn(on_device_).copy_(ExtrasIn(flat_));
+  return on_device_;
+}
+
+void FlatGradients::CopyExtrasToHost() { ExtrasIn(flat_).copy_(ExtrasIn(on_device_)); }
 
 std::span<float> FlatGradients::extra_values() {
   return std::span(flat_.data_ptr<float>(), static_cast<size_t>(flat_.numel())).last(static_cast<size_t>(num_extra_));

@@ -1,6 +1,6 @@
 // All gradients of a model in one buffer, so that an all-reduce is one call: every parameter's grad() is a view of the
 // buffer, and backward passes add to it in place. On the CPU nothing is copied. Gradients of a model on another device
-// are copied to the host for the all-reduce, and back.
+// are either summed there, or copied to the host for the all-reduce, and back.
 #pragma once
 
 #include <torch/torch.h>
@@ -27,11 +27,23 @@ class FlatGradients {
   void CopyToDevice();
   std::span<float> extra_values();
 
+  // Whether the gradients are in the memory of another device.
+  bool is_on_device() const { return on_device_.defined(); }
+  // Copies the extras to the device and returns the buffer there, f32 [gradients + extras]: the caller may change it in
+  // place, and CopyExtrasToHost then makes its extras those of extra_values(). Call it only if is_on_device().
+  torch::Tensor CopyExtrasToDevice();
+  void CopyExtrasToHost();
+
  private:
-  torch::Tensor gradients() const { return flat_.narrow(0, 0, flat_.numel() - num_extra_); }
+  torch::Tensor GradientsIn(const torch::Tensor& buffer) const {
+    return buffer.narrow(0, 0, buffer.numel() - num_extra_);
+  }
+  torch::Tensor ExtrasIn(const torch::Tensor& buffer) const {
+    return buffer.narrow(0, buffer.numel() - num_extra_, num_extra_);
+  }
 
   torch::Tensor flat_;       // f32 [gradients + extras] in the host's memory
-  torch::Tensor on_device_;  // f32 [gradients]; undefined if the parameters' gradients are views of flat_
+  torch::Tensor on_device_;  // f32 [gradients + extras]; undefined if the parameters' gradients are views of flat_
   int64_t num_extra_;
 };
 

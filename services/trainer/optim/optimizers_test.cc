@@ -151,6 +151,27 @@ TEST(FlatGradientsTest, GradientsOfAnotherDeviceAreCopiedBothWays) {
   EXPECT_EQ(gradients.CopyToHost()[18], 0.0f);
 }
 
+// The device has all values of the all-reduce, which may sum them there.
+TEST(FlatGradientsTest, ExtrasAreCopiedToGradientsOfAnotherDeviceAndBack) {
+  const TorchPathScope torch_path;
+  const NamedTensors parameters = TwoParameters();
+  FlatGradients gradients(parameters, /*num_extra=*/2);
+  ASSERT_TRUE(gradients.is_on_device());
+  EXPECT_FALSE(FlatGradients({}, 2).is_on_device());
+  (parameters[1].second.sum() * 2).backward();
+  gradients.extra_values()[1] = 3;
+  torch::Tensor on_device = gradients.CopyExtrasToDevice();
+  EXPECT_EQ(on_device.numel(), 12 + 5 + 2);
+  EXPECT_EQ(on_device[16].item<float>(), 2.0f);
+  EXPECT_EQ(on_device[18].item<float>(), 3.0f);
+  on_device.add_(1);
+  EXPECT_EQ(parameters[1].second.grad().sum().item<float>(), 15.0f);
+  EXPECT_EQ(gradients.extra_values()[1], 3.0f);
+  gradients.CopyExtrasToHost();
+  EXPECT_EQ(gradients.extra_values()[0], 1.0f);
+  EXPECT_EQ(gradients.extra_values()[1], 4.0f);
+}
+
 TEST(FlatGradientsTest, BackwardPassesAddIntoTheBuffer) {
   const NamedTensors parameters = TwoParameters();
   FlatGradients gradients(parameters, /*num_extra=*/2);

@@ -53,9 +53,10 @@ Result<TrainOutcome> RunSmallRank(const job::DistTraining& job, sampler::Partiti
 Result<TrainOutcome> RunSmall(const graph::SourceGraph& source, const job::DistTraining& job, const SmallRun& run) {
   const shard::testing::TestGraph graph =
       shard::testing::MakeTestGraph(source, run.partitions, 11, {}, run.initializers);
-  return RunAsThreads(run.trainers, [&](collective::Collective& collective) {
+  const auto run_rank = [&](collective::Collective& collective) {
     return RunSmallRank(job, *graph.graph, collective, run);
-  })[0];
+  };
+  return RunAsThreads(run.trainers, run_rank, run.make_group)[0];
 }
 
 void ExpectExactFractions(const std::vector<PhaseReport>& reports) {

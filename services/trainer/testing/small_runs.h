@@ -11,6 +11,7 @@
 #include "services/job/dist_training.h"
 #include "services/sampler/access/row_initializers.h"
 #include "services/storage/object_store.h"
+#include "services/trainer/testing/rank_threads.h"
 #include "services/trainer/train_job.h"
 
 namespace espalier::trainer {
@@ -31,6 +32,7 @@ struct SmallRun {
   // Row initializers of server plugins; null: none.
   std::shared_ptr<const sampler::RowInitializers> initializers = nullptr;
   std::vector<PhaseReport>* phases = nullptr;  // of rank 0; outlives the run
+  MakeGroup make_group = collective::MakeInProcessGroup;
 };
 
 // Expects that the fraction of every phase whose amount of work is known begins at 0, never decreases, and reaches 1
