@@ -19,6 +19,20 @@ TEST(SelfCollectiveTest, LeavesValuesAlone) {
   EXPECT_TRUE(self.Barrier(Soon()).ok());
 }
 
+TEST(SelfCollectiveTest, PollsUntilItIsDone) {
+  SelfCollective self;
+  int polls = 0;
+  EXPECT_TRUE(self.PollUntilAllDone([&]() -> Result<bool> { return ++polls == 3; }, Soon()).ok());
+  EXPECT_EQ(polls, 3);
+  EXPECT_EQ(self.PollUntilAllDone([]() -> Result<bool> { return DataLoss("x"); }, Soon()), DataLoss("x"));
+  const auto never = []() -> Result<bool> { return false; };
+  EXPECT_EQ(self.PollUntilAllDone(never, Deadline::After(std::chrono::milliseconds(5))),
+            DeadlineExceeded("the awaited operation did not end before the deadline"));
+  std::stop_source stop;
+  stop.request_stop();
+  EXPECT_EQ(self.PollUntilAllDone(never, Soon().OrStop(stop.get_token())).code(), StatusCode::kCancelled);
+}
+
 TEST(SelfCollectiveTest, AgreesWithItself) {
   SelfCollective self;
   EXPECT_TRUE(AgreeOn(Status(), self, std::chrono::seconds(60)).ok());

@@ -3,10 +3,10 @@
 // this group, under its mutual TLS, get it; it carries all operations on values in the host's memory; and it watches
 // the other ranks while NCCL sums, because NCCL itself waits forever for a rank that has left.
 //
-// Failures: as in the ring, and each wait ends on all ranks. If a rank is killed or leaves while NCCL sums, the others
-// get Unavailable promptly. If its host vanishes or it is suspended, they get DeadlineExceeded at the deadline, unless
-// NCCL reports its end before. An error of NCCL on one rank is Unavailable on the others. Then each rank aborts its
-// communicator. Sizes that differ between ranks are not detected: NCCL leaves the result open.
+// Failures: as in the group's own operations, and each wait ends on all ranks. If a rank is killed or leaves while NCCL
+// sums, the others get Unavailable promptly. If it is suspended, they get DeadlineExceeded at the deadline. An error of
+// NCCL on one rank is Unavailable on the others. Then each rank aborts its communicator. Sizes that differ between
+// ranks are not detected: NCCL leaves the result open.
 //
 // Bits: all ranks get the same. With NCCL_ALGO=Ring and NCCL_PROTO=Simple a sum is added in the order of NCCL's ring,
 // which depends on NCCL's version, the number of ranks, the machine's topology and the number of values; no two
