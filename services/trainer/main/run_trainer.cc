@@ -38,6 +38,13 @@ Status WriteReady(const TrainerFlags& flags, const telemetry::AdminServer& admin
   return telemetry::WriteReadyFile(flags.ready_file, ready);
 }
 
+TrainerGpu MakeGpu(const job::DistTraining& job, torch::Device device) {
+  TrainerGpu gpu;
+  gpu.wanted = job.trainer_device;
+  if (device.is_cuda()) gpu.number = device.index();
+  return gpu;
+}
+
 }  // namespace
 
 Result<ExitCode> RunTrainer(const TrainerFlags& flags, const job::DistTraining& job, storage::StoreSettings stores,
@@ -67,7 +74,7 @@ Result<ExitCode> RunTrainer(const TrainerFlags& flags, const job::DistTraining& 
       {{"graph", session.graph_name}, {"key", session.partition_key}, {"access", ToString(session.access.front())}});
   ASSIGN_OR_RETURN(const std::unique_ptr<sampler::MiniBatchSource> batches, MakeBatches(flags, job, session, channel));
   ASSIGN_OR_RETURN(std::unique_ptr<collective::Collective> connected,
-                   group->Connect(MakeTimeouts(flags).ForCollective()));
+                   group->Connect(MakeGpu(job, device), MakeTimeouts(flags).ForCollective()));
   WatchedCollective collective(std::move(connected), stop);
   Log(Level::kInfo, "trainers connected", {{"trainers", flags.world_size}, {"backend", collective.backend()}});
   admin->SetReady();
@@ -76,6 +83,7 @@ Result<ExitCode> RunTrainer(const TrainerFlags& flags, const job::DistTraining& 
   options.graph_name = session.graph_name;
   options.warnings = job::JobWarnings(job);
   options.warnings.insert(options.warnings.end(), session.warnings.begin(), session.warnings.end());
+  if (!group->warning().empty()) options.warnings.push_back(group->warning());
   RETURN_IF_ERROR(OpenStores(flags, job, stores, &options));
   options.audit_path = flags.audit_path;
   options.partition_key = session.partition_key;

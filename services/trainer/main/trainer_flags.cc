@@ -56,13 +56,13 @@ void AddGraphFlags(CLI::App& app, TrainerFlags* flags) {
 
 // Returns an empty string if the value is valid, otherwise an error message.
 std::string CheckCollective(const std::string& value) {
-  if (value == "auto" || value == "ring") return "";
+  if (value == "auto" || value == "ring" || value == "nccl") return "";
   if (value == "gloo") {
     return "Gloo is not supported any more: leave --collective (ESPALIER_COLLECTIVE) out, and trainers use the ring, "
            "with "
            "TLS or without";
   }
-  return value + " is none of auto, ring";
+  return value + " is none of auto, ring, nccl";
 }
 
 void AddGroupFlags(CLI::App& app, TrainerFlags* flags) {
@@ -80,9 +80,12 @@ void AddGroupFlags(CLI::App& app, TrainerFlags* flags) {
   app.add_option("--local-address", flags->local_address,
                  "address of this machine for the all-reduce; absent: the one with the route to the rendezvous")
       ->envname("ESPALIER_LOCAL_ADDRESS");
-  app.add_option("--collective", flags->collective, "how trainers sum gradients: ring, over TCP; auto is the same")
+  app.add_option(
+         "--collective", flags->collective,
+         "how trainers sum gradients: ring, over TCP; nccl, from GPU to GPU, in plaintext between hosts; auto, nccl "
+         "where each trainer has its own GPU of one host, else ring")
       ->envname("ESPALIER_COLLECTIVE")
-      ->check(CLI::Validator(CheckCollective, "{auto,ring}"))
+      ->check(CLI::Validator(CheckCollective, "{auto,ring,nccl}"))
       ->capture_default_str();
   app.add_option("--ring-listen", flags->ring_listen,
                  "host:port of this trainer in the ring; absent: --local-address, with the port of --rendezvous for "

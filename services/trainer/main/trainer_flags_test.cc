@@ -74,7 +74,8 @@ TEST(TrainerFlagsTest, SaysWhatTakesThePlaceOfGloo) {
   EXPECT_EQ(error_of("ring"), "");
   EXPECT_EQ(error_of("auto"), "");
   EXPECT_THAT(error_of("gloo"), HasSubstr("leave --collective (ESPALIER_COLLECTIVE) out"));
-  EXPECT_THAT(error_of("nccl"), HasSubstr("nccl is none of auto, ring"));
+  EXPECT_EQ(error_of("nccl"), "");
+  EXPECT_THAT(error_of("mpi"), HasSubstr("mpi is none of auto, ring, nccl"));
 }
 
 TEST(TrainerFlagsTest, SplitsLists) {

@@ -1,6 +1,7 @@
 #include "services/trainer/main/trainer_group.h"
 
 #include "services/client/ring/ring_collective.h"
+#include "services/collective/nccl/nccl_collective.h"
 #include "services/collective/self_collective.h"
 #include "services/rpc/address.h"
 
@@ -40,9 +41,28 @@ Status TrainerGroup::ListenForOthers(std::shared_ptr<const rpc::TransportSecurit
   return Status();
 }
 
-Result<std::unique_ptr<collective::Collective>> TrainerGroup::Connect(Deadline deadline) {
+Result<std::unique_ptr<collective::Collective>> TrainerGroup::Connect(const TrainerGpu& gpu, Deadline deadline) {
+  const bool must_use_nccl = flags_.collective == "nccl";
+  if (must_use_nccl && gpu.wanted == job::Device::kCpu) {
+    return InvalidArgument("--collective nccl: spec.trainers.device is CPU, expected CUDA or Auto; or use the ring");
+  }
   if (flags_.world_size == 1) return std::unique_ptr<collective::Collective>(new collective::SelfCollective());
-  return client::ConnectRing(std::move(ring_), flags_.rendezvous, deadline);
+  ASSIGN_OR_RETURN(std::unique_ptr<collective::Collective> ring,
+                   client::ConnectRing(std::move(ring_), flags_.rendezvous, deadline));
+  if (flags_.collective == "ring" || gpu.wanted == job::Device::kCpu) return ring;
+  // With Auto a trainer may be on the CPU while others are not, so all ask.
+  collective::NcclOptions options;
+  options.paths = gpu.nccl;
+  options.device = gpu.number;
+  options.allow_other_hosts = must_use_nccl;
+  ASSIGN_OR_RETURN(collective::NcclConnection connected, collective::ConnectNccl(std::move(ring), options, deadline));
+  if (connected.unusable.ok()) return std::move(connected.group);
+  if (must_use_nccl) return connected.unusable.While("--collective nccl");
+  if (gpu.number.has_value()) {
+    warning_ = "gradients are copied to the hosts and summed over the ring, because NCCL is not used: " +
+               connected.unusable.message();
+  }
+  return std::move(connected.group);
 }
 
 }  // namespace espalier::trainer

@@ -1,14 +1,25 @@
-// Connects a trainer with the others of its job: over the ring, in plaintext or with mutual TLS.
+// Connects a trainer with the others of its job: over the ring, in plaintext or with mutual TLS; on GPUs of one host
+// also with NCCL.
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "services/client/ring/ring_endpoint.h"
 #include "services/collective/collective.h"
+#include "services/collective/nccl/nccl_library.h"
+#include "services/job/dist_training.h"
 #include "services/trainer/main/trainer_flags.h"
 
 namespace espalier::trainer {
+
+// Where a trainer computes, for the choice between NCCL and the ring.
+struct TrainerGpu {
+  job::Device wanted = job::Device::kCpu;  // of the document, so the same for all trainers
+  std::optional<int> number;               // CUDA's, of the GPU in use; nullopt: the CPU
+  collective::NcclPaths nccl = {};
+};
 
 // Owned by one thread.
 class TrainerGroup {
@@ -21,8 +32,12 @@ class TrainerGroup {
   // Returns the address of the rendezvous at rank 0: "host:port" with the bound port. Empty at other ranks, and if the
   // world size is 1.
   const std::string& rendezvous() const { return rendezvous_; }
-  // Blocks until all ranks are connected. Call once.
-  Result<std::unique_ptr<collective::Collective>> Connect(Deadline deadline);
+  // Blocks until all ranks are connected. Call once. With --collective auto, trainers on GPUs use NCCL if it can be
+  // used on all of them and they are on one host; with nccl, on any hosts. InvalidArgument: --collective is nccl, and
+  // the document's device is CPU. With --collective nccl, an error if NCCL cannot be used.
+  Result<std::unique_ptr<collective::Collective>> Connect(const TrainerGpu& gpu, Deadline deadline);
+  // Returns why trainers on GPUs sum over the ring, after Connect, as a sentence. Empty: they do not, or they should.
+  const std::string& warning() const { return warning_; }
 
  private:
   explicit TrainerGroup(const TrainerFlags& flags) : flags_(flags) {}
@@ -30,6 +45,7 @@ class TrainerGroup {
 
   const TrainerFlags& flags_;
   std::string rendezvous_;
+  std::string warning_;
   std::unique_ptr<client::RingEndpoint> ring_;
 };
 

@@ -15,6 +15,11 @@ namespace {
 // matrix product creates a handle.
 constexpr const char* kWorkspaceVariable = "CUBLAS_WORKSPACE_CONFIG";
 constexpr const char* kWorkspace = ":4096:8";
+// Fixes the order in which NCCL sums (nccl_collective.h). Read when a communicator is made.
+constexpr const char* kNcclAlgorithmVariable = "NCCL_ALGO";
+constexpr const char* kNcclAlgorithm = "Ring";
+constexpr const char* kNcclProtocolVariable = "NCCL_PROTO";
+constexpr const char* kNcclProtocol = "Simple";
 
 // Returns the text of the last dlopen's error.
 std::string LoaderError() {
@@ -106,6 +111,8 @@ Result<TrainerDevice> OpenDevice(job::Device wanted, uint32_t rank) {
   TrainerDevice opened;
   if (wanted == job::Device::kCpu) return opened;
   setenv(kWorkspaceVariable, kWorkspace, /*overwrite=*/0);
+  setenv(kNcclAlgorithmVariable, kNcclAlgorithm, /*overwrite=*/0);
+  setenv(kNcclProtocolVariable, kNcclProtocol, /*overwrite=*/0);
   void* driver = nullptr;
   CudaFacts facts = OpenCuda(&driver);
   Status usable = CheckCuda(facts);

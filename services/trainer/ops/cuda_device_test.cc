@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <stdlib.h>
 
 namespace espalier::trainer {
 namespace {
@@ -48,6 +49,16 @@ TEST(CudaDeviceTest, TheCpuNeedsNothing) {
   EXPECT_TRUE(opened->device.is_cpu());
   EXPECT_EQ(opened->name, "CPU");
   EXPECT_EQ(opened->why_cpu, "");
+}
+
+TEST(CudaDeviceTest, NcclSumsInAFixedOrderUnlessTheEnvironmentDiffers) {
+  unsetenv("NCCL_ALGO");
+  setenv("NCCL_PROTO", "LL", /*overwrite=*/1);
+  ASSERT_TRUE(OpenDevice(job::Device::kAuto, 0).ok());
+  EXPECT_STREQ(getenv("NCCL_ALGO"), "Ring");
+  EXPECT_STREQ(getenv("NCCL_PROTO"), "LL");
+  unsetenv("NCCL_ALGO");
+  unsetenv("NCCL_PROTO");
 }
 
 // On a machine with a GPU and torch's CUDA, both find it; on others Auto falls back and CUDA is refused.
