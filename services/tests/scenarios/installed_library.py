@@ -6,6 +6,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+import tempfile
 import unittest
 from concurrent.futures import ThreadPoolExecutor
 
@@ -41,11 +42,17 @@ def checked(*command, **kwargs):
 
 @unittest.skipUnless(has_namespaces(), "cannot hide the source tree here")
 class InstalledLibrary(Scenario):
+    @classmethod
+    def setUpClass(cls):
+        """Installs once for all tests, none of which writes there."""
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="espalier-installed-"))
+        cls.addClassCleanup(shutil.rmtree, folder)
+        installed = folder / "installed"
+        checked("cmake", "--install", BUILD, "--prefix", installed)
+        cls.prefix = installed.rename(folder / "moved")
+
     def setUp(self):
         super().setUp()
-        installed = self.dir / "installed"
-        checked("cmake", "--install", BUILD, "--prefix", installed)
-        self.prefix = installed.rename(self.dir / "moved")
         self.project = pathlib.Path(shutil.copytree(SOURCE / "services/examples", self.dir / "project")) / "own_project"
         self.built = self.dir / "build"
 
