@@ -104,13 +104,13 @@ class InitialRows final : public sampler::SavedLearnableRows {
   std::optional<nb::python_error> raised_;
 };
 
-std::unique_ptr<EmbeddingTable> Create(const DistGraph& graph, ProcessGroup& group, const std::string& of,
-                                       uint32_t type, uint64_t num_rows, int64_t size, const std::string& name,
-                                       const std::string& initializer, const std::vector<double>& init_values,
-                                       uint64_t seed, std::optional<nb::object> initial_rows,
-                                       const std::string& optimizer, const OptimizerNumbers& numbers,
-                                       bool mean_of_duplicates, const std::string& resume_from,
-                                       const Environment& environment) {
+std::unique_ptr<EmbeddingTable> CreateTable(const DistGraph& graph, ProcessGroup& group, const std::string& of,
+                                            uint32_t type, uint64_t num_rows, int64_t size, const std::string& name,
+                                            const std::string& initializer, const std::vector<double>& init_values,
+                                            uint64_t seed, std::optional<nb::object> initial_rows,
+                                            const std::string& optimizer, const OptimizerNumbers& numbers,
+                                            bool mean_of_duplicates, const std::string& resume_from,
+                                            const Environment& environment) {
   client::EmbeddingTableOptions options{.rows = MakeRowSpace(graph, of, type, num_rows),
                                         .size = size,
                                         .name = name,
@@ -218,7 +218,7 @@ void BindEmbeddings(nb::module_& m) {
         group.Run({}, [&](collective::Collective&, Deadline) { return table.Drop(); });
       });
   // The table refers to the group.
-  m.def("create_embedding", &Create, nb::keep_alive<0, 2>());
+  m.def("create_embedding", &CreateTable, nb::keep_alive<0, 2>());
   m.def("save_tensors", &Save);
   m.def("load_tensors", &Load);
   m.def("list_saved_tensors", [](const std::string& uri, const Environment& environment) {

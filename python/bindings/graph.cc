@@ -34,7 +34,7 @@ using client::DistGraph;
 using Seconds = std::optional<double>;
 using GraphPointer = std::shared_ptr<DistGraph>;
 
-GraphPointer Open(const std::map<std::string, std::string>& environment) {
+GraphPointer OpenGraph(const std::map<std::string, std::string>& environment) {
   client::Context context = ValueOrThrow(client::Initialize(environment));
   const auto stop = std::make_shared<std::stop_source>();  // of this call: no other call of the graph uses it
   context.session.channel.stop = stop->get_token();
@@ -401,7 +401,7 @@ void BindGraph(nb::module_& m) {
   BindDescription(graph);
   BindQueries(graph);
   BindSplits(graph);
-  m.def("open", &Open, "environment"_a);
+  m.def("open", &OpenGraph, "environment"_a);
 }
 
 }  // namespace espalier::python

@@ -148,9 +148,9 @@ auto CallStore(Call call) {
   return CallInterruptibly({}, Deadline::Never(), [&](Deadline) { return call(); });
 }
 
-std::unique_ptr<OutputsWriter> Open(const client::DistGraph& graph, const std::string& uri,
-                                    const std::vector<std::string>& kinds, const Attributes& attributes,
-                                    const Environment& environment) {
+std::unique_ptr<OutputsWriter> OpenOutputs(const client::DistGraph& graph, const std::string& uri,
+                                           const std::vector<std::string>& kinds, const Attributes& attributes,
+                                           const Environment& environment) {
   storage::StoreLocation to =
       ValueOrThrow(storage::OpenStore(uri, ValueOrThrow(storage::ParseStoreSettings(environment))));
   const uint64_t incarnation = std::max(graph.context().session.incarnation.value_or(0), kOnlyIncarnation);
@@ -194,7 +194,7 @@ void BindOutputs(nb::module_& m) {
       .def("commit", [](OutputsWriter& writer, const std::string& result_json) {
         CallStore([&] { return writer.Commit(result_json); });
       });
-  m.def("open_outputs", &Open);
+  m.def("open_outputs", &OpenOutputs);
 }
 
 }  // namespace espalier::python

@@ -26,9 +26,10 @@ using client::DistTensor;
 using client::RowSpace;
 using Seconds = std::optional<double>;
 
-DistTensor Create(const DistGraph& graph, const std::string& of, uint32_t type, uint64_t num_rows,
-                  std::vector<int64_t> row_shape, const std::string& dtype, const std::string& name,
-                  const std::string& initializer, const std::vector<double>& values, uint64_t seed, bool persistent) {
+DistTensor CreateTensor(const DistGraph& graph, const std::string& of, uint32_t type, uint64_t num_rows,
+                        std::vector<int64_t> row_shape, const std::string& dtype, const std::string& name,
+                        const std::string& initializer, const std::vector<double>& values, uint64_t seed,
+                        bool persistent) {
   const client::DistTensorOptions options{
       .rows = MakeRowSpace(graph, of, type, num_rows),
       .row_shape = std::move(row_shape),
@@ -101,7 +102,7 @@ void BindTensors(nb::module_& m) {
       .def("mean", &Reduce<&DistTensor::Mean>, "graph"_a, "timeout"_a.none())
       .def("attach", [](DistTensor& t, const std::string& column) { ThrowIfError(t.AttachAs(column)); })
       .def("detach", &DistTensor::Detach);
-  m.def("create_tensor", &Create);
+  m.def("create_tensor", &CreateTensor);
   m.def("open_tensor", [](const DistGraph& graph, const std::string& of, uint32_t type, const std::string& name) {
     const RowSpace rows = MakeRowSpace(graph, of, type, 0);
     return CallWithStop(graph, [&](const DistGraph& handle) { return DistTensor::Open(handle, rows, name); });
