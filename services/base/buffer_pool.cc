@@ -54,18 +54,29 @@ struct BufferPool::Shared {
       std::free(buffer);
       return;
     }
-    while (idle_bytes + capacity > max_idle_bytes) {  // smallest first: large buffers cost more to allocate again
+    FreeDownTo(max_idle_bytes - capacity);
+    idle.emplace(capacity, buffer);
+    idle_bytes += capacity;
+  }
+
+  void SetLimit(size_t limit) {
+    MutexLock lock(&mutex);
+    max_idle_bytes = limit;
+    FreeDownTo(limit);
+  }
+
+  // Smallest first: large buffers cost more to allocate again.
+  void FreeDownTo(size_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    while (idle_bytes > bytes) {
       const auto smallest = idle.begin();
       idle_bytes -= smallest->first;
       std::free(smallest->second);
       idle.erase(smallest);
     }
-    idle.emplace(capacity, buffer);
-    idle_bytes += capacity;
   }
 
-  const size_t max_idle_bytes;
   Mutex mutex;
+  size_t max_idle_bytes ABSL_GUARDED_BY(mutex);
   std::multimap<size_t, std::byte*> idle ABSL_GUARDED_BY(mutex);  // by capacity
   size_t idle_bytes ABSL_GUARDED_BY(mutex) = 0;
 };
@@ -81,6 +92,8 @@ std::shared_ptr<std::byte> BufferPool::Take(size_t size_bytes) {
   }
   return {buffer, [shared = shared_, size = capacity](std::byte* returned) { shared->Return(size, returned); }};
 }
+
+void BufferPool::SetMaxIdleBytes(size_t max_idle_bytes) { shared_->SetLimit(max_idle_bytes); }
 
 size_t BufferPool::IdleBytes() const {
   MutexLock lock(&shared_->mutex);

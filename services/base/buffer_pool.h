@@ -1,4 +1,4 @@
-// A pool of large reusable buffers. A mini-batch's feature rows take hundreds of megabytes and a step's gradients tens;
+// A pool of large reusable buffers. A mini-batch's feature rows and a step's activations take hundreds of megabytes;
 // fresh memory, which the kernel zeroes page by page, would cost as much as filling in the rows.
 #pragma once
 
@@ -17,6 +17,9 @@ class BufferPool {
   // Returns a buffer of at least `size_bytes` bytes, uninitialized and aligned to 64 bytes. It goes back to the pool
   // when the last reference is released.
   std::shared_ptr<std::byte> Take(size_t size_bytes);
+
+  // Changes the limit of the constructor. Frees unused buffers, the smallest ones first, until the rest is within it.
+  void SetMaxIdleBytes(size_t max_idle_bytes);
 
   // Returns the total capacity of the buffers that the pool holds unused.
   size_t IdleBytes() const;

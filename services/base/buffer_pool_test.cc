@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <thread>
+#include <vector>
 
 namespace espalier {
 namespace {
@@ -31,6 +33,43 @@ TEST(BufferPoolTest, KeepsNoMoreThanItMay) {
   EXPECT_LE(pool.IdleBytes(), 4 * kMegabyte);
   { const auto large = pool.Take(16 * kMegabyte); }
   EXPECT_LE(pool.IdleBytes(), 4 * kMegabyte);
+}
+
+TEST(BufferPoolTest, ALowerLimitFreesTheSmallestBuffers) {
+  BufferPool pool(64 * kMegabyte);
+  { const auto a = pool.Take(2 * kMegabyte), b = pool.Take(4 * kMegabyte), c = pool.Take(8 * kMegabyte); }
+  EXPECT_EQ(pool.IdleBytes(), 14 * kMegabyte);
+  pool.SetMaxIdleBytes(13 * kMegabyte);
+  EXPECT_EQ(pool.IdleBytes(), 12 * kMegabyte);
+  pool.SetMaxIdleBytes(9 * kMegabyte);
+  EXPECT_EQ(pool.IdleBytes(), 8 * kMegabyte);
+  pool.SetMaxIdleBytes(0);
+  EXPECT_EQ(pool.IdleBytes(), 0u);
+  pool.Take(kMegabyte).reset();
+  EXPECT_EQ(pool.IdleBytes(), 0u);
+}
+
+TEST(BufferPoolTest, BuffersInUseDoNotOverlap) {
+  constexpr size_t kBytes = 4096, kHeld = 5, kRounds = 200;
+  BufferPool pool(kMegabyte);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&pool, t] {
+      std::vector<std::shared_ptr<std::byte>> held(kHeld);
+      for (size_t round = 0; round < kRounds; ++round) {
+        std::shared_ptr<std::byte>& buffer = held[round % kHeld];
+        const auto mark = static_cast<std::byte>(t + 1);
+        // Still this thread's mark: no other thread had the same memory.
+        for (size_t i = 0; buffer != nullptr && i < kBytes; ++i) ASSERT_EQ(buffer.get()[i], mark);
+        buffer = pool.Take(kBytes);
+        std::memset(buffer.get(), t + 1, kBytes);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(pool.IdleBytes() % kBytes, 0u);
+  EXPECT_GE(pool.IdleBytes(), kHeld * kBytes);
+  EXPECT_LE(pool.IdleBytes(), 4 * (kHeld + 1) * kBytes);
 }
 
 TEST(BufferPoolTest, BuffersOutliveThePool) {
