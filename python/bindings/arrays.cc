@@ -94,6 +94,8 @@ Tensor FromNumpy(const AnyArray& array) {
 
 std::string NumpyName(DType dtype) { return RowOf(dtype).name; }
 
+nb::dlpack::dtype ToNumpyDType(DType dtype) { return RowOf(dtype).numpy; }
+
 DType DTypeFromNumpyName(const std::string& name) {
   for (const DTypeRow& row : DTypes()) {
     if (name == row.name) return row.dtype;

@@ -72,5 +72,7 @@ inline nanobind::object TakeRows(std::vector<uint32_t> rows) {
 // "float32" and the like.
 std::string NumpyName(DType dtype);
 DType DTypeFromNumpyName(const std::string& name);
+// Returns NumPy's dtype for the library's; float32 for BF16, which NumPy lacks.
+nanobind::dlpack::dtype ToNumpyDType(DType dtype);
 
 }  // namespace espalier::python

@@ -16,6 +16,7 @@ NB_MODULE(_core, m) {
   espalier::python::BindOutputs(m);
   espalier::python::BindAudit(m);
   espalier::python::BindKernels(m);
+  espalier::python::BindBuffers(m);
   espalier::python::BindFirstValues(m);
   espalier::python::BindCertificates(m);
 }

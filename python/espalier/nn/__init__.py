@@ -16,6 +16,7 @@ from espalier.nn import functional, models
 from espalier.nn.attention import GATConv, GATv2Conv
 from espalier.nn.batch_norm import BatchNorm
 from espalier.nn.blocks import RelationBlock
+from espalier.nn.buffers import set_buffer_limit
 from espalier.nn.conv import GraphConv, SAGEConv
 from espalier.nn.dropout import Dropout, StepKeys
 from espalier.nn.functional import Edges, keep_memory
@@ -24,5 +25,5 @@ from espalier.nn.models import load_model
 
 __all__ = [
     "BatchNorm", "Dropout", "Edges", "functional", "GATConv", "GATv2Conv", "GraphConv", "HeteroGraphConv", "HGTConv",
-    "keep_memory", "load_model", "models", "RelationBlock", "RelGraphConv", "SAGEConv", "StepKeys",
+    "keep_memory", "load_model", "models", "RelationBlock", "RelGraphConv", "SAGEConv", "set_buffer_limit", "StepKeys",
 ]

@@ -11,6 +11,7 @@ from espalier.errors import InvalidArgument
 from espalier.nn import functional as F
 from espalier.nn.blocks import RelationBlock, edge_weights, edges_of, pair_of, rows_of
 from espalier.nn.functional import Edges
+from espalier.nn.linear import linear
 from espalier.torch_arrays import to_tensor
 from espalier.typing import Values
 
@@ -83,7 +84,7 @@ class SAGEConv(nn.Module):
     def _mean(self, edges, weights, source, destination, is_pair):
         if not is_pair and weights is None:  # one matrix product for both
             both = torch.cat([self.fc_self.weight, self.fc_neigh.weight], 1)
-            return nn.functional.linear(F.self_and_mean(edges, source), both, self.fc_self.bias)
+            return linear(F.self_and_mean(edges, source), both, self.fc_self.bias)
         if weights is None:
             mean = F.segment_mean(edges, source)
         else:

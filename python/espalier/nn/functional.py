@@ -18,6 +18,7 @@ from espalier import _core
 from espalier.block import Block
 from espalier.errors import InvalidArgument
 from espalier.nn import device_kernels
+from espalier.nn.buffers import uninitialized
 from espalier.torch_arrays import to_tensor
 from espalier.typing import EdgeType, Ids, Values
 
@@ -26,9 +27,9 @@ if TYPE_CHECKING:
 
 
 def keep_memory() -> None:
-    """Makes this process keep the memory that it frees, as the C++ trainer does: the arrays of a step are then the warm
-    ones of the step before, and not new pages. Call it before the first step; the process stays as large as its largest
-    step."""
+    """Makes this process keep all memory that it frees, as the C++ trainer does. Layers keep their own activations and
+    gradients without it (set_buffer_limit); it helps models with other large tensors. Call it before the first step;
+    the process stays as large as its largest step."""
     _core.keep_memory()
 
 
@@ -128,7 +129,7 @@ class _Sum(torch.autograd.Function):
     def forward(ctx, x, edges, source, with_self, self_scale, result):
         ctx.edges, ctx.scales, ctx.with_self = edges, (source, self_scale, result), with_self
         rows = _dense(x)
-        out = rows.new_empty((edges.num_dst, rows.shape[1]))
+        out = uninitialized(rows, (edges.num_dst, rows.shape[1]))
         own = {"initial": rows[:edges.num_dst], "initial_scale": self_scale} if with_self else {}
         edges._core.sum(rows, out, source_scale=source, result_scale=result, **own, **_threads())
         return out
@@ -139,7 +140,7 @@ class _Sum(torch.autograd.Function):
         # The same sum by source: a source's scale is outside of it, and is taken out of the row's own part.
         source, self_scale, result = ctx.scales
         gradient = gradient.contiguous()
-        of_x = gradient.new_empty((ctx.edges.num_src, gradient.shape[1]))
+        of_x = uninitialized(gradient, (ctx.edges.num_src, gradient.shape[1]))
         own = {}
         if ctx.with_self:
             scale = result if self_scale is None else self_scale if result is None else result * self_scale
@@ -190,7 +191,7 @@ class _SelfAndMean(torch.autograd.Function):
     def forward(ctx, x, edges):
         ctx.edges, ctx.scale = edges, _inverse(edges.in_degrees())
         rows, width = _dense(x), x.shape[1]
-        out = rows.new_empty((edges.num_dst, 2 * width))
+        out = uninitialized(rows, (edges.num_dst, 2 * width))
         out[:, :width] = rows[:edges.num_dst]
         edges._core.sum(rows, out[:, width:], result_scale=ctx.scale, **_threads())
         return out
@@ -200,7 +201,7 @@ class _SelfAndMean(torch.autograd.Function):
     def backward(ctx, gradient):
         gradient = gradient.contiguous()
         width = gradient.shape[1] // 2
-        of_x = gradient.new_empty((ctx.edges.num_src, width))
+        of_x = uninitialized(gradient, (ctx.edges.num_src, width))
         ctx.edges._core.sum(gradient[:, width:], of_x, source_scale=ctx.scale, initial=gradient[:, :width],
                             by_source=True, **_threads())
         return of_x, None
@@ -217,7 +218,7 @@ class _Max(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x, edges):
         rows = _dense(x)
-        out = rows.new_empty((edges.num_dst, rows.shape[1]))
+        out = uninitialized(rows, (edges.num_dst, rows.shape[1]))
         ctx.edges, ctx.winners = edges, rows.new_zeros(out.shape, dtype=torch.int32)
         edges._core.max(rows, out, ctx.winners, **_threads())
         return out
@@ -225,7 +226,7 @@ class _Max(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx, gradient):
-        of_x = gradient.new_empty((ctx.edges.num_src, gradient.shape[1]))
+        of_x = uninitialized(gradient, (ctx.edges.num_src, gradient.shape[1]))
         ctx.edges._core.max_gradient(gradient.contiguous(), ctx.winners, of_x, **_threads())
         return of_x, None
 
@@ -243,7 +244,7 @@ class _AdditiveScores(torch.autograd.Function):
         source, destination = _dense(source), _dense(destination)
         ctx.edges, ctx.slope = edges, negative_slope
         ctx.save_for_backward(source, destination)
-        scores = source.new_empty((edges.num_edges, source.shape[1]))
+        scores = uninitialized(source, (edges.num_edges, source.shape[1]))
         edges._core.additive_scores(source, destination, negative_slope, scores, **_threads())
         return scores
 
@@ -251,7 +252,7 @@ class _AdditiveScores(torch.autograd.Function):
     @once_differentiable
     def backward(ctx, gradient):
         source, destination = ctx.saved_tensors
-        of_source, of_destination = torch.empty_like(source), torch.empty_like(destination)
+        of_source, of_destination = uninitialized(source, source.shape), uninitialized(destination, destination.shape)
         ctx.edges._core.additive_score_gradients(source, destination, ctx.slope, gradient.contiguous(), of_source,
                                                  of_destination, **_threads())
         return of_source, of_destination, None, None
@@ -270,14 +271,14 @@ class _DynamicScores(torch.autograd.Function):
         source, destination, attention = _dense(source), _dense(destination), _dense(attention)
         ctx.edges, ctx.slope = edges, negative_slope
         ctx.save_for_backward(source, destination, attention)
-        scores = source.new_empty((edges.num_edges, attention.shape[0]))
+        scores = uninitialized(source, (edges.num_edges, attention.shape[0]))
         edges._core.dynamic_scores(source, destination, attention, negative_slope, scores, **_threads())
         return scores
 
     @staticmethod
     @once_differentiable
     def backward(ctx, gradient):
-        results = [torch.empty_like(tensor) for tensor in ctx.saved_tensors]
+        results = [uninitialized(tensor, tensor.shape) for tensor in ctx.saved_tensors]
         ctx.edges._core.dynamic_score_gradients(*ctx.saved_tensors, ctx.slope, gradient.contiguous(), *results,
                                                 **_threads())
         return (*results, None, None)
@@ -297,7 +298,7 @@ class _Dots(torch.autograd.Function):
         source, destination = _dense(source), _dense(destination)
         ctx.edges = edges
         ctx.save_for_backward(source, destination)
-        dots = source.new_empty((edges.num_edges, heads))
+        dots = uninitialized(source, (edges.num_edges, heads))
         edges._core.dots(heads, source, destination, dots, **_threads())
         return dots
 
@@ -306,7 +307,7 @@ class _Dots(torch.autograd.Function):
     def backward(ctx, gradient):
         source, destination = ctx.saved_tensors
         gradient = gradient.contiguous()
-        of_source, of_destination = torch.empty_like(source), torch.empty_like(destination)
+        of_source, of_destination = uninitialized(source, source.shape), uninitialized(destination, destination.shape)
         ctx.edges._core.weighted_sum(gradient, source, of_destination, **_threads())
         ctx.edges._core.weighted_sum(gradient, destination, of_source, by_source=True, **_threads())
         return of_source, of_destination, None, None
@@ -323,7 +324,7 @@ class _Softmax(torch.autograd.Function):
     @staticmethod
     def forward(ctx, scores, edges):
         scores = _dense(scores)
-        weights = torch.empty_like(scores)
+        weights = uninitialized(scores, scores.shape)
         edges._core.softmax(scores, weights, **_threads())
         ctx.edges = edges
         ctx.save_for_backward(weights)
@@ -333,7 +334,7 @@ class _Softmax(torch.autograd.Function):
     @once_differentiable
     def backward(ctx, gradient):
         weights, = ctx.saved_tensors
-        of_scores = torch.empty_like(weights)
+        of_scores = uninitialized(weights, weights.shape)
         ctx.edges._core.softmax_gradient(weights, gradient.contiguous(), of_scores, **_threads())
         return of_scores, None
 
@@ -350,7 +351,7 @@ class _WeightedSum(torch.autograd.Function):
         weights, x = _dense(weights), _dense(x)
         ctx.edges = edges
         ctx.save_for_backward(weights, x)
-        out = x.new_empty((edges.num_dst, x.shape[1]))
+        out = uninitialized(x, (edges.num_dst, x.shape[1]))
         edges._core.weighted_sum(weights, x, out, **_threads())
         return out
 
@@ -360,10 +361,10 @@ class _WeightedSum(torch.autograd.Function):
         weights, x = ctx.saved_tensors
         gradient, of_weights, of_x = gradient.contiguous(), None, None
         if ctx.needs_input_grad[0]:
-            of_weights = torch.empty_like(weights)
+            of_weights = uninitialized(weights, weights.shape)
             ctx.edges._core.dots(weights.shape[1], x, gradient, of_weights, **_threads())
         if ctx.needs_input_grad[1]:
-            of_x = torch.empty_like(x)
+            of_x = uninitialized(x, x.shape)
             ctx.edges._core.weighted_sum(weights, gradient, of_x, by_source=True, **_threads())
         return of_weights, of_x, None
 
@@ -382,7 +383,7 @@ def drop_edges(edges: Edges, weights: torch.Tensor, probability: float, key: int
     if probability == 0:
         return weights
     edges.check_device(weights)
-    factors = weights.new_empty(weights.shape)
+    factors = uninitialized(weights, weights.shape)
     edges._core.dropout_factors(probability, key, source_ids, destination_ids, factors, **_threads())
     return weights * factors
 
@@ -391,7 +392,7 @@ class _BiasReluDropout(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x, bias, probability, masks):
         ctx.mark_dirty(x)
-        passes = x.new_empty(x.shape, dtype=torch.uint8)
+        passes = uninitialized(x, x.shape, torch.uint8)
         _kernels(x.device).bias_relu_dropout(x.detach(), None if bias is None else _dense(bias), probability, masks,
                                              passes, **_threads())
         ctx.passes, ctx.probability = passes, probability
@@ -401,7 +402,7 @@ class _BiasReluDropout(torch.autograd.Function):
     @once_differentiable
     def backward(ctx, gradient):
         gradient = gradient.contiguous()
-        of_x = torch.empty_like(gradient)
+        of_x = uninitialized(gradient, gradient.shape)
         of_bias = gradient.new_empty(gradient.shape[1]) if ctx.needs_input_grad[1] else None
         _kernels(gradient.device).bias_relu_dropout_gradient(gradient, ctx.passes, ctx.probability, of_x, of_bias,
                                                              **_threads())
@@ -421,6 +422,6 @@ def drop_elements(x: torch.Tensor, probability: float,
     """Returns x [rows, F] with elements dropped and the others scaled, by masks as of bias_relu_dropout_."""
     if probability == 0:
         return x
-    factors = x.new_empty(x.shape)
+    factors = uninitialized(x, x.shape)
     _kernels(x.device).dropout_factors(probability, list(masks), factors, **_threads())
     return x * factors

@@ -1,0 +1,28 @@
+"""Memory for the activations and gradients of a step, which the next step uses again."""
+
+import math
+from collections.abc import Sequence
+
+import torch
+
+from espalier import _core
+from espalier.types import to_int
+
+_LEAST_BYTES = 1 << 20  # of a tensor that is worth a buffer: the C library uses its own memory again for smaller ones
+_NAMES = {torch.float32: "float32", torch.int32: "int32", torch.uint8: "uint8"}
+
+
+def uninitialized(like: torch.Tensor, shape: Sequence[int], dtype: torch.dtype | None = None) -> torch.Tensor:
+    """Returns a tensor with uninitialized values on the device of `like`, of its dtype unless one is given. On
+    processors a large tensor lies in memory that an earlier one has released, if there is any; nothing else refers to
+    it."""
+    dtype = like.dtype if dtype is None else dtype
+    if like.device.type == "cpu" and dtype in _NAMES and math.prod(shape) * dtype.itemsize >= _LEAST_BYTES:
+        return torch.from_numpy(_core.uninitialized(list(shape), _NAMES[dtype]))
+    return torch.empty(shape, dtype=dtype, device=like.device)
+
+
+def set_buffer_limit(num_bytes: int) -> None:
+    """Sets how many bytes of released activations and gradients this process keeps for the next step: 1 GiB by default.
+    Memory beyond the limit returns to the system at once; 0 keeps none. No result depends on it."""
+    _core.set_buffer_limit(to_int(num_bytes, "num_bytes", most=2**63 - 1))

@@ -1,0 +1,102 @@
+"""Tensors in reused memory: no two of them share it, and results have the bits of those in torch's own memory."""
+
+import gc
+import unittest
+
+import torch
+
+import espalier as ep
+import espalier.nn
+import references as ref
+from espalier import _core
+from espalier.nn.buffers import uninitialized
+from espalier.nn.linear import linear
+
+MIB = 1 << 20
+LIMIT = 1024 * MIB  # unless it is set
+
+
+class Buffers(unittest.TestCase):
+    def setUp(self):
+        self.addCleanup(ep.nn.set_buffer_limit, LIMIT)
+        gc.collect()
+        ep.nn.set_buffer_limit(0)
+        ep.nn.set_buffer_limit(LIMIT)
+
+    def test_large_tensors_use_memory_again(self):
+        like = torch.zeros(1)
+        first = uninitialized(like, (1024, 1024))
+        address, rows = first.data_ptr(), first[1000:]
+        del first
+        self.assertNotEqual(uninitialized(like, (1024, 1024)).data_ptr(), address)  # rows has it
+        del rows
+        found = {uninitialized(like, (1024, 1024), torch.int32).data_ptr() for _ in range(3)}
+        self.assertLessEqual(len(found), 2)
+        self.assertEqual(_core.idle_buffer_bytes(), 2 * 4 * MIB)
+
+    def test_small_tensors_and_other_dtypes_are_torch_s(self):
+        for like, shape in ((torch.zeros(1), (10, 10)), (torch.zeros(1, dtype=torch.float64), (1024, 1024)),
+                            (torch.zeros(1, device="meta"), (1024, 1024))):
+            made = uninitialized(like, shape)
+            self.assertEqual((made.shape, made.dtype, made.device), (shape, like.dtype, like.device))
+            del made
+        self.assertEqual(_core.idle_buffer_bytes(), 0)
+
+    def test_the_limit_is_checked(self):
+        for limit in (-1, 0.5):
+            with self.subTest(limit), self.assertRaisesRegex(ep.InvalidArgument, "num_bytes must be"):
+                ep.nn.set_buffer_limit(limit)
+
+    def test_linear_has_the_bits_of_torch_s(self):
+        for rows, inputs, outputs in ((3000, 200, 256), (700, 512, 16), (1, 7, 3), (7, 1, 3), (7, 3, 1), (0, 3, 4)):
+            for with_bias in (False, True):
+                found = []
+                for function in (linear, torch.nn.functional.linear):
+                    torch.manual_seed(1)
+                    tensors = [torch.randn(shape, requires_grad=True) for shape in ((rows, inputs), (outputs, inputs))]
+                    if with_bias:
+                        tensors.append(torch.randn(outputs, requires_grad=True))
+                    y = function(*tensors)
+                    y.backward(torch.randn(rows, outputs))
+                    found.append([y, *(tensor.grad for tensor in tensors)])
+                with self.subTest(rows=rows, inputs=inputs, outputs=outputs, with_bias=with_bias):
+                    for one, other in zip(*found):
+                        self.assertTrue(torch.equal(one, other))
+
+    def test_linear_leaves_other_dtypes_and_autocast_to_torch(self):
+        x, weight = torch.randn(5, 4), torch.randn(3, 4)
+        self.assertEqual(linear(x.double(), weight.double()).dtype, torch.float64)
+        with torch.autocast("cpu", torch.bfloat16):
+            self.assertEqual(linear(x, weight).dtype, torch.bfloat16)
+
+    def test_only_what_is_asked_for_gets_a_gradient(self):
+        x, weight = torch.randn(5, 4), torch.randn(3, 4, requires_grad=True)
+        linear(x, weight).sum().backward()
+        self.assertIsNone(x.grad)
+        self.assertEqual(weight.grad.shape, (3, 4))
+
+    def test_steps_have_the_same_bits_with_and_without_reuse(self):
+        block = ref.random_block(20000, 8000, 60000)
+
+        def trained():
+            torch.manual_seed(2)
+            layer, x = ep.nn.SAGEConv(64, 64, "mean", activation=torch.relu), torch.randn(20000, 64, requires_grad=True)
+            optimizer = torch.optim.SGD([*layer.parameters(), x], lr=0.1)
+            for _ in range(4):
+                optimizer.zero_grad()
+                layer(block, x).square().mean().backward()
+                optimizer.step()
+            return [x.detach(), *(parameter.detach() for parameter in layer.parameters())]
+
+        ep.nn.set_buffer_limit(0)
+        fresh = trained()
+        self.assertEqual(_core.idle_buffer_bytes(), 0)
+        ep.nn.set_buffer_limit(LIMIT)
+        again = trained()
+        self.assertGreater(_core.idle_buffer_bytes(), 4 * MIB)
+        for one, other in zip(fresh, again):
+            self.assertTrue(torch.equal(one, other))
+
+
+if __name__ == "__main__":
+    unittest.main()
