@@ -11,6 +11,7 @@ import references as ref
 from espalier import _core
 from espalier.nn.buffers import uninitialized
 from espalier.nn.linear import linear
+from espalier.nn.model_layers import WrittenRows
 
 MIB = 1 << 20
 LIMIT = 1024 * MIB  # unless it is set
@@ -74,6 +75,10 @@ class Buffers(unittest.TestCase):
         linear(x, weight).sum().backward()
         self.assertIsNone(x.grad)
         self.assertEqual(weight.grad.shape, (3, 4))
+
+    def test_rows_of_one_type_are_not_copied(self):
+        written, x = WrittenRows(ref.random_block(), [0]), torch.randn(5, 3)
+        self.assertIs(written.split(x)["node"], x)
 
     def test_steps_have_the_same_bits_with_and_without_reuse(self):
         block = ref.random_block(20000, 8000, 60000)
