@@ -9,7 +9,7 @@ from espalier import _core
 from espalier.types import to_int
 
 _LEAST_BYTES = 1 << 20  # of a tensor that is worth a buffer: the C library uses its own memory again for smaller ones
-_NAMES = {torch.float32: "float32", torch.int32: "int32", torch.uint8: "uint8"}
+_DTYPES = {torch.float32: ("float32", 4), torch.int32: ("int32", 4), torch.uint8: ("uint8", 1)}  # with bytes of a value
 
 
 def uninitialized(like: torch.Tensor, shape: Sequence[int], dtype: torch.dtype | None = None) -> torch.Tensor:
@@ -17,8 +17,10 @@ def uninitialized(like: torch.Tensor, shape: Sequence[int], dtype: torch.dtype |
     processors a large tensor lies in memory that an earlier one has released, if there is any; nothing else refers to
     it."""
     dtype = like.dtype if dtype is None else dtype
-    if like.device.type == "cpu" and dtype in _NAMES and math.prod(shape) * dtype.itemsize >= _LEAST_BYTES:
-        return torch.from_numpy(_core.uninitialized(list(shape), _NAMES[dtype]))
+    if like.device.type == "cpu" and dtype in _DTYPES:
+        name, num_bytes = _DTYPES[dtype]
+        if math.prod(shape) * num_bytes >= _LEAST_BYTES:
+            return torch.from_numpy(_core.uninitialized(list(shape), name))
     return torch.empty(shape, dtype=dtype, device=like.device)
 
 

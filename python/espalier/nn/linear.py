@@ -30,11 +30,19 @@ class _Linear(torch.autograd.Function):
         return of_x, of_weight, of_bias
 
 
+def _autocasts():
+    """Returns whether torch.autocast is on for processors."""
+    try:
+        return torch.is_autocast_enabled("cpu")
+    except TypeError:  # before torch 2.4
+        return torch.is_autocast_cpu_enabled()
+
+
 def linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
     """Returns x @ weight.t() + bias, as torch.nn.functional.linear does, bit for bit: x [rows, in], weight [out, in],
     bias [out] or None, to [rows, out]. It has first gradients only."""
     tensors = (x, weight) if bias is None else (x, weight, bias)
-    if torch.is_autocast_enabled("cpu") or any(
+    if _autocasts() or any(
             tensor.device.type != "cpu" or tensor.dtype != torch.float32 for tensor in tensors):
         return torch.nn.functional.linear(x, weight, bias)
     return _Linear.apply(x, weight, bias)
