@@ -1,4 +1,4 @@
-"""The chart's dashboards and alerts, as what is to be asked of a Prometheus."""
+"""Reads the queries of the chart's dashboards and alerts."""
 
 import dataclasses
 import json
@@ -8,15 +8,15 @@ import re
 REPOSITORY = pathlib.Path(__file__).resolve().parent.parent.parent
 DASHBOARDS = REPOSITORY / "helm" / "espalier" / "files" / "dashboards"
 ALERTS = REPOSITORY / "helm" / "espalier" / "files" / "alerts" / "espalier.yaml"
-# Names of metrics; what the scrape calls espalier_io_... are labels.
+# Names of metrics. Names with espalier_io_ are labels of the scrape.
 METRIC = re.compile(r"\b(?:espalier_(?!io_)|controller_runtime_|workqueue_|rest_client_|leader_election_)[a-z0-9_]+")
-# What fills a variable: of which series, of which label.
+# The query of a variable: series and label.
 LABEL_VALUES = re.compile(r"label_values\((.+), (\w+)\)")
 
 
 @dataclasses.dataclass(frozen=True)
 class Variable:
-    """What the viewer chooses, from a label's values."""
+    """A variable of a dashboard; its choices are the values of a label."""
     name: str
     expression: str  # one series for each value, with Grafana's variables
     label: str
@@ -36,7 +36,7 @@ class Panel:
     unit: str
     place: tuple  # x, y, width, height on Grafana's grid of 24 columns
     stacked: bool
-    decimals: int | None  # None: as many as are of use
+    decimals: int | None  # None: as many as needed
     queries: tuple
 
 
@@ -44,7 +44,7 @@ class Panel:
 class Dashboard:
     name: str
     title: str
-    variables: tuple  # the data source is none of them
+    variables: tuple  # without the data source
     rows: tuple  # (title, y)
     panels: tuple
 
@@ -76,7 +76,7 @@ def variables_of(document):
 
 
 def filled_in(expression, variables, rate_interval):
-    """As Grafana sends it: $name by its value, $__rate_interval by a duration."""
+    """Returns the expression as Grafana sends it, with values for $name and $__rate_interval."""
     values = dict(variables, __rate_interval=rate_interval)
 
     def value(match):
@@ -87,7 +87,7 @@ def filled_in(expression, variables, rate_interval):
 
 
 def alerts():
-    """{name: expression}. The file is YAML, of which this reads no more than the file needs."""
+    """Returns {name: expression}. Parses only the subset of YAML that the file uses."""
     found, name, lines = {}, None, ALERTS.read_text().splitlines()
     for number, line in enumerate(lines):
         if match := re.match(r"  - alert: (\w+)$", line):

@@ -1,4 +1,4 @@
-"""What processes expose, against docs/metrics.md."""
+"""Compares the metrics that processes expose with docs/metrics.md."""
 
 import re
 
@@ -7,13 +7,13 @@ from .dashboards import METRIC, REPOSITORY
 PAGE = REPOSITORY / "docs" / "metrics.md"
 ROW = re.compile(r"^\| `([a-z0-9_]+)` \| (counter|gauge|histogram) \|([^|]*)\|", flags=re.MULTILINE)
 PARTS = ("_bucket", "_sum", "_count")  # of a histogram
-# Of the scrape, of Prometheus, and of every histogram.
+# Labels of the scrape, of Prometheus, and of every histogram.
 FOREIGN = {"__name__", "namespace", "pod", "espalier_io_job", "espalier_io_incarnation", "app_kubernetes_io_component",
            "job", "instance", "endpoint", "container", "service", "le"}
 
 
 def documented():
-    """{name: (type, labels)} of the page."""
+    """Returns {name: (type, labels)} of the page."""
     found = {}
     for name, kind, labels in ROW.findall(PAGE.read_text()):
         if name in found:
@@ -23,7 +23,7 @@ def documented():
 
 
 def metric_of(series, known):
-    """The metric whose series it is: of a histogram's, the histogram."""
+    """Returns the metric of a series: the histogram for its _bucket, _sum and _count."""
     for part in PARTS:
         if series.endswith(part) and known.get(series.removesuffix(part), ("",))[0] == "histogram":
             return series.removesuffix(part)
@@ -35,13 +35,13 @@ def metrics_in(expression, known):
 
 
 def differences(prometheus, selector='job="espalier"'):
-    """Lines: series that are not on the page, or have other labels or another type than it says."""
+    """Returns a line for each series that is not on the page, or has other labels or another type there."""
     known, found = documented(), []
     for labels, _ in prometheus.now(f'count by (__name__) ({{{selector}, __name__!~"up|scrape_.*"}})'):
         series = labels["__name__"]
         name = metric_of(series, known)
         if name not in known:
-            found.append(f"{series} is exposed and not in docs/metrics.md")
+            found.append(f"{series} is exposed but not in docs/metrics.md")
             continue
         wanted = known[name][1]
         seen = {label for one, _ in prometheus.now(f"{series}{{{selector}}}") for label in one} - FOREIGN

@@ -1,5 +1,5 @@
-"""`espalier run` of Cora over an S3 service, with TLS, for as long as it is wanted; and a partitioner that goes on as
-long, for it waits for another that never comes."""
+"""Starts `espalier run` of Cora with an S3 service and TLS, and a partitioner that waits for a second one that never
+starts. Both run until the test ends."""
 
 import json
 import os
@@ -14,11 +14,11 @@ from control_plane.processes import Program, free_port, wait_until
 ROLES = ("server", "sampler", "trainer")
 DOCUMENT = str(REPOSITORY / "services" / "examples" / "cora.yaml")
 KEY, SECRET = "espalier", "espalier-observability"
-STARTS = 3  # somebody may take a port before we do
+STARTS = 3  # another process may take the free port first
 
 
 class LocalRun:
-    """Ends all that it has started on leaving."""
+    """A context manager that ends all started processes on exit."""
 
     def __init__(self, folder, name):
         self.folder = pathlib.Path(folder)
@@ -39,12 +39,12 @@ class LocalRun:
         return self
 
     def __exit__(self, *_):
-        # The run first: it ends its own processes, and needs the bucket for that.
+        # The run is ended first: it ends its own processes, and needs the bucket for that.
         for one in reversed(self.programs):
             one.stop(seconds=60)
 
     def targets(self, namespace):
-        """[(address, labels)] of its processes, labeled as pods of a DistTraining are."""
+        """Returns [(address, labels)] of its processes, with the labels of a DistTraining's pods."""
         found = []
         for path in sorted((self.folder / "out" / "run").glob("*.json")):
             role, _, rank = path.stem.rpartition("-")
@@ -85,7 +85,7 @@ class LocalRun:
         try:
             urllib.request.urlopen(self.endpoint, timeout=5).close()
         except urllib.error.HTTPError:
-            return True  # it refuses who does not say who he is
+            return True  # it rejects requests without credentials
         except OSError:
             return False
         return True
@@ -102,7 +102,7 @@ class LocalRun:
     def _start_run(self):
         sets = self._settings({
             "spec.graph.partitions.uri": "s3://bucket/partitions", "spec.output.uri": "s3://bucket/out",
-            # As long as somebody looks.
+            # Enough for any duration of the test.
             "spec.training.epochs": 1000000, "spec.training.batchSize": 35, "spec.checkpoint.every.seconds": 5,
             "spec.samplers.replicas": 1})
         self.run = Program(
@@ -111,7 +111,7 @@ class LocalRun:
         self.programs.append(self.run)
 
     def _start_partitioner(self):
-        """The first of two."""
+        """Starts rank 0 of a group of two."""
         sets = self._settings({"spec.graph.partitions.algorithm": "Streaming"})
         self.partitioner = Program(
             [self._beside_operator("espalier-partitioner"), "--job", DOCUMENT, "--output", "s3://bucket/of-two",

@@ -1,4 +1,4 @@
-"""A dashboard as SVG: panels at their places, lines over time, bars and numbers for what there is now."""
+"""Draws a dashboard as SVG: panels at their positions, lines over time, bars and numbers for current values."""
 
 import html
 import re
@@ -15,7 +15,7 @@ def text(x, y, words, size=11, color="#222", anchor="start", weight="normal"):
 
 
 def number(value, unit, decimals=None):
-    """As Grafana writes it, about."""
+    """Returns the value with its unit, similar to Grafana."""
     if decimals is not None:
         return f"{value:.{decimals}f}"
     if unit == "percentunit":
@@ -40,7 +40,7 @@ def legend(template, labels):
 
 
 def picture_of(dashboard, series_of, seconds):
-    """`series_of(query)`: [(labels, [(time, value)])]."""
+    """Returns the SVG. `series_of(query)` returns [(labels, [(time, value)])]."""
     height = max(y + h for _, y, _, h in (panel.place for panel in dashboard.panels)) * ROW + 40
     parts = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{24 * COLUMN}" height="{height}" '
              f'font-family="DejaVu Sans, sans-serif"><rect width="100%" height="100%" fill="#eef0f3"/>',
@@ -101,7 +101,7 @@ def lines(panel, series, box, seconds):
 
 
 def stacked(series):
-    """Each on top of those before it."""
+    """Returns the series, each stacked on the ones before it."""
     below, piled = {}, []
     for name, points in series:
         points = [(at, value + below.get(at, 0)) for at, value in points]

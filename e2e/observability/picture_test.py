@@ -1,4 +1,4 @@
-"""The chart's dashboards as pictures: every panel is there, with what was found and where nothing was."""
+"""Tests that each panel of the chart's dashboards is drawn, with data and without."""
 
 import time
 import unittest
@@ -12,13 +12,13 @@ SECONDS = 600
 
 
 def drawn(what, series_of):
-    """The picture, and the words in it."""
+    """Returns the picture and its texts."""
     svg = xml.etree.ElementTree.fromstring(picture_of(what, series_of, SECONDS))
     return svg, [element.text for element in svg.iter(f"{SVG}text")]
 
 
 def two_series(query):
-    """Of a name that needs to be escaped, rising; a single value where the panel shows one moment."""
+    """Returns two rising series with names that need escaping; one value each for an instant query."""
     now = time.time()
     moments = [now] if query.instant else [now - 60, now - 30, now]
     return [({label: f"<{label}&{i}>" for label in ("stage", "pod", "phase", "method")},

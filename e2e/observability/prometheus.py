@@ -1,4 +1,4 @@
-"""Questions to a Prometheus, by its HTTP API."""
+"""Queries a Prometheus through its HTTP API."""
 
 import json
 import math
@@ -9,7 +9,7 @@ import urllib.request
 
 
 class QueryError(Exception):
-    """Prometheus refuses a question; the message is its own."""
+    """Prometheus rejected a query; has its message."""
 
 
 class Prometheus:
@@ -18,7 +18,7 @@ class Prometheus:
         self.timeout_seconds = timeout_seconds
 
     def now(self, expression):
-        """[(labels, value)] at this moment, without values that are no numbers."""
+        """Returns [(labels, value)] for the current time, without NaN."""
         found = self._ask("query", query=expression)
         if found["resultType"] == "scalar":
             found = {"result": [{"metric": {}, "value": found["result"]}]}
@@ -26,7 +26,7 @@ class Prometheus:
                 if not math.isnan(float(one["value"][1]))]
 
     def over(self, expression, seconds, points=120):
-        """[(labels, [(time, value)])] of the last so many seconds; series without any number are left out."""
+        """Returns [(labels, [(time, value)])] for the last `seconds`, without series that have no finite value."""
         end = time.time()
         found = self._ask("query_range", query=expression, start=end - seconds, end=end, step=max(1, seconds / points))
         series = [(one["metric"], [(float(at), float(value)) for at, value in one["values"]
@@ -34,16 +34,16 @@ class Prometheus:
         return [(labels, values) for labels, values in series if values]
 
     def types_of(self, metric):
-        """As the processes that were scraped declare it: {"counter"}."""
+        """Returns the types that the scraped processes declare, such as {"counter"}."""
         return {one["type"] for one in self._ask("metadata", metric=metric).get(metric, [])}
 
     def alerting_rules(self):
-        """{name, labels, duration, ...} of each rule of all its files, as its API writes them."""
+        """Returns each alerting rule as in the API: {name, labels, duration, ...}."""
         return [rule for group in self._ask("rules", type="alert")["groups"] for rule in group["rules"]]
 
     def _ask(self, path, **parameters):
         parameters = urllib.parse.urlencode(parameters)
-        # Expressions may be longer than an address, and go by POST, which nothing else takes.
+        # Expressions may be too long for a URL, so they are sent with POST. Other endpoints accept only GET.
         if path.startswith("query"):
             request = urllib.request.Request(f"{self.url}/api/v1/{path}", data=parameters.encode())
         else:

@@ -1,4 +1,4 @@
-"""What dashboards' queries make of an operator that leads and one that stands by, by promtool (ESPALIER_PROMETHEUS)."""
+"""Tests the dashboards' queries with a leading and a standby operator, by promtool (ESPALIER_PROMETHEUS)."""
 
 import json
 import os
@@ -10,7 +10,7 @@ import unittest
 from observability.dashboards import dashboard
 
 PROMTOOL = pathlib.Path(os.environ["ESPALIER_PROMETHEUS"]) / "promtool"
-# The replica "a" leads for ten minutes with two keys in its queue, then "b", whose queue has filled up unused until then.
+# Replica "a" leads for ten minutes with two keys in its queue. Then "b" leads, whose queue was not processed before.
 LEADER_AND_STANDBY = {
     'workqueue_depth{name="disttraining", instance="a"}': "2x9 30x10",
     'workqueue_depth{name="disttraining", instance="b"}': "10+1x9 3x10",
@@ -24,7 +24,7 @@ ALONE = {'workqueue_depth{name="disttraining", instance="a"}': "4x20"}
 
 class QueriesTest(unittest.TestCase):
     def expect(self, expression, series, samples):
-        """`samples`: the value of the one series that the expression yields, by the time."""
+        """`samples`: {time: value} of the only series that the expression returns."""
         tests = [{"expr": expression, "eval_time": time, "exp_samples": [{"labels": "{}", "value": value}]}
                  for time, value in samples.items()]
         with tempfile.TemporaryDirectory() as folder:

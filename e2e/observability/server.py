@@ -1,4 +1,4 @@
-"""A Prometheus of our own: on a free port of loopback, with the chart's alerts, its data in a folder of the run."""
+"""Starts a Prometheus on a free loopback port, with the chart's alerts and its data in a folder of the test."""
 
 import json
 import os
@@ -16,8 +16,8 @@ SCRAPE_SECONDS = 1
 
 
 def tool(name):
-    """prometheus or promtool: of ESPALIER_PROMETHEUS, the folder that e2e/tools/build.sh prometheus prints, or the
-    machine's own."""
+    """Returns the path of prometheus or promtool: in ESPALIER_PROMETHEUS, the folder that e2e/tools/build.sh prometheus
+    prints, or else in PATH."""
     folder = os.environ.get("ESPALIER_PROMETHEUS")
     found = shutil.which(name, path=folder) if folder else shutil.which(name)
     if not found:
@@ -26,7 +26,7 @@ def tool(name):
 
 
 class Server:
-    """Ends what it has started on leaving."""
+    """A context manager that ends Prometheus on exit."""
 
     def __init__(self, folder):
         self.folder = pathlib.Path(folder)
@@ -58,8 +58,8 @@ class Server:
         self.program.stop(seconds=20)
 
     def scrape(self, targets):
-        """[(address, labels)], from now on."""
-        # In one step: Prometheus may read at any moment.
+        """Sets the targets, [(address, labels)]."""
+        # Replaced atomically, because Prometheus may read the file at any time.
         staged = self.folder / "targets.staged"
         staged.write_text(json.dumps([{"targets": [address], "labels": labels} for address, labels in targets]))
         staged.replace(self.folder / "targets.json")
@@ -71,7 +71,7 @@ class Server:
         return found and found.group(1)
 
     def _is_ready(self):
-        """It listens before it answers, and says 503 meanwhile."""
+        """Prometheus listens before it is ready, and responds with 503 until then."""
         try:
             urllib.request.urlopen(f"{self.url}/-/ready", timeout=10).close()
             return True

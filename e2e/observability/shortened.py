@@ -1,29 +1,29 @@
-"""The chart's alerts with all times made short, for tests that cannot wait for an hour, which lasts two minutes.
+"""The chart's alerts with durations divided by 30, for tests that cannot wait for an hour: it lasts two minutes.
 
-In the text of the rule file every duration becomes a thirtieth of it, and the rules get a label that tells them apart:
+Each duration in the text of the rule file is divided, and each rule gets a label that distinguishes it:
 
   for: 5m                                for: 10s
   rate(x[5m]), x offset 1h, x[1h:1m]     rate(x[10s]), x offset 120s, x[120s:2s]
-  > 3600                                 > 120         in expressions, whole numbers of 60 and more: they are seconds
+  > 3600                                 > 120         whole numbers of 60 and more in expressions are seconds
   labels: {severity: warning}            labels: {severity: warning, hour: 2m}
 
-All else stays letter by letter: names, metrics, other thresholds, annotations."""
+Names, metrics, other thresholds and annotations are not changed."""
 
 import re
 
 FACTOR = 30
 LABEL, VALUE = "hour", "2m"
-# From here on a number that stands for itself is taken for seconds.
+# A number without a unit is in seconds if it is at least this large.
 LEAST_SECONDS = 60
 UNIT_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
-# 5m, 1h30m, 3600; no part of a name, and no part of 0.05.
+# 5m, 1h30m, 3600; not a part of a name, nor of 0.05.
 NUMBER = re.compile(r"(?<![\w.])\d+(?:[a-z]+(?:\d+[a-z]+)*)?(?![\w.])")
 STRING = re.compile(r'("[^"]*")')
-HEAD = "    "  # of a rule's fields
+HEAD = "    "  # indentation of a rule's fields
 
 
 def seconds_of(duration):
-    """Of "1h30m"."""
+    """Returns the seconds of a duration such as "1h30m"."""
     parts = re.findall(r"(\d+)([a-z]+)", duration)
     unknown = {unit for _, unit in parts} - set(UNIT_SECONDS)
     if not parts or unknown:
@@ -33,7 +33,7 @@ def seconds_of(duration):
 
 def _divided(seconds, text):
     if seconds % FACTOR:
-        raise ValueError(f"{text}: {seconds} s are no multiple of {FACTOR} s, and rules know whole seconds only")
+        raise ValueError(f"{text}: {seconds} s are not a multiple of {FACTOR} s, and rules have whole seconds")
     return seconds // FACTOR
 
 
@@ -45,15 +45,15 @@ def _number(match):
 
 
 def expression(text):
-    """PromQL with shortened durations; what stands in quotation marks is left alone."""
+    """Returns the PromQL expression with shortened durations. Strings are not changed."""
     return "".join(part if STRING.fullmatch(part) else NUMBER.sub(_number, part) for part in STRING.split(text))
 
 
 def shortened(text):
-    """A rule file, of the form that the chart's has."""
+    """Returns the text of a rule file, in the layout of the chart's, with shortened durations."""
     lines, is_expression = [], False
     for line in text.splitlines():
-        # A folded expression goes on in lines that are further in.
+        # A folded expression continues in lines with deeper indentation.
         is_expression = line.startswith(f"{HEAD}expr: ") or (is_expression and line.startswith(f"{HEAD}  "))
         if is_expression:
             line = expression(line)

@@ -1,4 +1,4 @@
-"""Of the shortened alerts nothing but durations and a label differs from the chart's."""
+"""Tests that the shortened alerts differ from the chart's only in durations and one label."""
 
 import os
 import pathlib
@@ -15,7 +15,7 @@ MARK = f", {LABEL}: {VALUE}}}"
 
 
 def differing_lines():
-    """[(rule, line of the chart, shortened line)]."""
+    """Returns [(rule, line of the chart, shortened line)]."""
     full = ALERTS.read_text()
     rule, found = None, []
     for before, after in zip(full.splitlines(), shortened(full).splitlines(), strict=True):
@@ -45,7 +45,7 @@ class ChartsAlertsTest(unittest.TestCase):
                 else:
                     self.assertEqual(seconds_of(old), FACTOR * seconds_of(new), rule)
         self.assertEqual(labels, list(alerts()))
-        # Numbers without a unit, each seen to be one of seconds. Who adds one here has looked.
+        # Numbers without a unit. Before you add one, check that it is in seconds.
         self.assertEqual(constants, {("EspalierReconcileStuck", "300"), ("EspalierCheckpointTooOld", "3600"),
                                      ("EspalierCertificateExpiring", "86400")})
 
@@ -78,7 +78,7 @@ class ExpressionTest(unittest.TestCase):
             self.assertEqual(expression(text), text.replace("[30s]", "[1s]"))
 
     def test_what_cannot_be_divided_is_refused(self):
-        for text, why in (("x[45s]", "45 s are no multiple of 30 s"), ("x > 1000", "1000 s are no multiple"),
+        for text, why in (("x[45s]", "45 s are not a multiple of 30 s"), ("x > 1000", "1000 s are not a multiple"),
                           ("x[5y]", "expected a duration in s, m, h, d, w")):
             with self.assertRaisesRegex(ValueError, why):
                 expression(text)
