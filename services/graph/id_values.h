@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <type_traits>
 
 #include "services/base/tensor.h"
@@ -24,11 +25,17 @@ auto VisitIds(const Tensor& ids, Visitor&& visit) {
   }
 }
 
-// Converts a stored ID for comparison with unsigned bounds. A negative number becomes a very large one, so that a
-// single `< count` rejects both.
+// Converts a stored ID for comparison with unsigned bounds. A negative ID becomes a very large number, so that a single
+// `< count` rejects negative IDs as well as IDs that are too large.
 template <class T>
 constexpr uint64_t ToId(T stored) {
   return static_cast<uint64_t>(static_cast<std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>>(stored));
+}
+
+// Returns the part of an error message that says which ids are valid: "expected 0 to 2" for `count` 3.
+inline std::string DescribeIdRange(uint64_t count) {
+  return count == 0 ? "no id is valid, because there are none of this type"
+                    : "expected 0 to " + std::to_string(count - 1);
 }
 
 }  // namespace espalier::graph

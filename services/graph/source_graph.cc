@@ -8,6 +8,7 @@
 
 #include "services/base/parallel.h"
 #include "services/graph/first_violation.h"
+#include "services/graph/id_values.h"
 
 namespace espalier::graph {
 namespace {
@@ -30,9 +31,8 @@ Status CheckEdgeEnds(const Tensor& ids, uint64_t num_nodes, const std::string& w
     default: return InvalidArgument(where + " are " + ids.ToString() + ": expected U32, I32, I64 or U64");
   }
   if (!bad) return {};
-  return OutOfRange(where + "[" + std::to_string(*bad) + "] is " + std::to_string(ids.ValueAsInt(*bad)) +
-                    ": expected 0 to " +
-                    (num_nodes == 0 ? "nothing (the type has no nodes)" : std::to_string(num_nodes - 1)));
+  return OutOfRange(where + "[" + std::to_string(*bad) + "] is " + std::to_string(ids.ValueAsInt(*bad)) + ": " +
+                    DescribeIdRange(num_nodes));
 }
 
 enum class MissingValues { kRefused, kAllowed };

@@ -51,6 +51,12 @@ TEST(ValidateSourceGraphTest, NamesTheFirstEdgeOutOfRange) {
   EXPECT_THAT(Violation(graph), HasSubstr("destinations[1] is -1: expected 0 to 2"));
 }
 
+TEST(ValidateSourceGraphTest, RefusesAnEdgeOfATypeWithoutNodes) {
+  SourceGraph graph = testing::TypedExample();
+  graph.nodes[graph.schema.FindNodeType("author")->value] = NodeSet();
+  EXPECT_THAT(Violation(graph), HasSubstr("sources[0] is 0: no id is valid, because there are none of this type"));
+}
+
 TEST(ValidateSourceGraphTest, FindsTheLowestViolationForAnyNumberOfThreads) {
   testing::EdgeList edges(300'000, {0, 1});
   edges[70'001] = edges[200'000] = {0, 7};

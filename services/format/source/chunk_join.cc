@@ -95,7 +95,7 @@ Result<Tensor> Join(std::vector<Tensor> chunks, uint64_t num_rows) {
 Status CheckWidth(const std::string& file, const Tensor& chunk, const Tensor& before) {
   if (RowShape(before) == RowShape(chunk)) return {};
   return InvalidArgument(file + " is " + chunk.ToString() + ", the chunks before are " + before.ToString() +
-                         ": expected as many numbers per line");
+                         ": expected the same number of values per line");
 }
 
 enum class MissingValues { kRefused, kAllowed };
@@ -170,8 +170,7 @@ Result<Tensor> ReadCsvColumn(const ChunkedArray& array, const ChunkedRows& rows,
 Status CheckEnd(uint64_t id, uint64_t limit, const char* what, const std::string& file, size_t row) {
   if (id < limit) return {};
   return OutOfRange(file + ", row " + std::to_string(row) + ": the " + what + " is " +
-                    std::to_string(static_cast<int64_t>(id)) + ": expected 0 to " +
-                    (limit == 0 ? "nothing (there are none)" : std::to_string(limit - 1)));
+                    std::to_string(static_cast<int64_t>(id)) + ": " + graph::DescribeIdRange(limit));
 }
 
 // Splits pairs into an array of sources and an array of destinations.

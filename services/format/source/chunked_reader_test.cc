@@ -325,7 +325,8 @@ TEST(ChunkedReaderTest, NamesTheChunkThatDoesNotFit) {
               AllOf(HasSubstr("node_data['paper']['feat']"), HasSubstr("feat-1.npy has 2 rows: expected 1")));
   EXPECT_THAT(ErrorWithChunk(features, ChunkOf<double>("<f8", "(1, 2)", {2, 2.5})),
               HasSubstr("feat-1.npy is F64 [1, 2], but node_data/paper/feat-0.npy is F32 [2, 2]"));
-  EXPECT_THAT(ErrorWithChunk("node_data/paper/year-1.csv", "1,2\n"), HasSubstr("expected as many numbers per line"));
+  EXPECT_THAT(ErrorWithChunk("node_data/paper/year-1.csv", "1,2\n"),
+              HasSubstr("expected the same number of values per line"));
   EXPECT_THAT(ErrorWithChunk("edge_data/author:writes:paper/val_mask.npy", ChunkOf<uint8_t>("|u1", "(3,)", {0, 0, 1})),
               HasSubstr("the chunks (1 files) have 3 rows: expected 4"));
 }

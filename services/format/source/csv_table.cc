@@ -14,6 +14,7 @@
 #include "services/format/source/csv_rows.h"
 #include "services/format/source/growing_column.h"
 #include "services/format/source/line_reader.h"
+#include "services/graph/id_values.h"
 #include "services/graph/label_columns.h"
 
 namespace espalier::format {
@@ -234,8 +235,8 @@ Result<uint64_t> ParseId(std::string_view field, uint64_t limit, const char* wha
                            ": expected an integer" + RemedyFor(field, line, delimiter, line_number));
   }
   if (id < 0 || static_cast<uint64_t>(id) >= limit) {
-    return OutOfRange(Where(path, line_number) + ": the " + what + " is " + std::to_string(id) + ": expected 0 to " +
-                      (limit == 0 ? "nothing (there are none)" : std::to_string(limit - 1)));
+    return OutOfRange(Where(path, line_number) + ": the " + what + " is " + std::to_string(id) + ": " +
+                      graph::DescribeIdRange(limit));
   }
   return static_cast<uint64_t>(id);
 }
