@@ -36,8 +36,8 @@ pod of it runs.)";
 constexpr const char* kDescribeFooter = R"(Example:
   kubectl espalier describe cora
 
-Why a job has failed or does not go on: condition, attempts, the pod that failed, what its exit code means, its last
-words and log lines, warnings about it, and what to do.)";
+Explains why a job has failed or makes no progress: condition, attempts, the pod that failed, the meaning of its exit
+code, its termination message and last log lines, warnings, and the remedy.)";
 constexpr const char* kFetchFooter = R"(Examples:
   kubectl espalier fetch cora                          # everything, to ./cora
   kubectl espalier fetch cora --to results --what model,metrics

@@ -18,10 +18,10 @@ constexpr const char* kLaunchFooter = R"(Examples:
   espalier launch --hosts hosts.txt -f job.yaml --output out --copy --workspace /srv/job --trainers-per-host 2
   espalier launch --hosts hosts.txt -f job.yaml --output /shared/out --folder mine -- mine/my-program --rate 0.1
 
-A program behind -- runs in the place of trainers, in the hosts' workspace (docs/programs.md). Outputs and checkpoints
+A program after -- runs in the place of trainers, in the hosts' workspace (docs/programs.md). Outputs and checkpoints
 go to --output, which the first host must see, or to a bucket (spec.output.uri). Connections between hosts are encrypted
-unless --plaintext says otherwise. Ctrl-C saves a checkpoint and ends every process on every host. What each option of
-DGL's launch.py and copy_files.py is called here: docs/launch.md.)";
+unless --plaintext says otherwise. Ctrl-C saves a checkpoint and ends every process on every host. docs/launch.md
+lists the flags that replace the options of DGL's launch.py and copy_files.py.)";
 
 struct LaunchFlags {
   RunFlags run;
@@ -57,7 +57,7 @@ void Declare(CLI::App* command, LaunchFlags* flags) {
       ->take_all()
       ->allow_extra_args(false);
   command->add_flag("--copy", launch.fleet.copy_partitions,
-                    "Copy its partitions to each host; existing files are kept");
+                    "Copy to each host the partitions that it serves; existing files are kept");
   command->add_option("--folder", launch.folders, "A folder that is copied to every host's workspace; repeatable")
       ->take_all()
       ->allow_extra_args(false);

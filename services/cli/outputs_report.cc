@@ -108,9 +108,9 @@ Outcome VerifyOutputs(const OutputsPlace& place, const OutputFlags& out) {
   if (out.json) {
     outcome.output = VerdictAsJson(place, *report);
   } else if (!out.quiet) {
-    outcome.output = place.uri + ": " + (report->ok() ? "every file is as committed" : "NOT as committed") +
-                     "\n  looked at " + std::to_string(report->files) + " files, " +
-                     terminal::BytesText(report->bytes) + "\n";
+    outcome.output =
+        place.uri + ": " + (report->ok() ? "all files match the manifest" : "files do NOT match the manifest") +
+        "\n  checked " + std::to_string(report->files) + " files, " + terminal::BytesText(report->bytes) + "\n";
   }
   if (report->ok()) return outcome;
   outcome.code = ExitCode::kBadInput;

@@ -12,7 +12,7 @@ constexpr const char* kRunFooter = R"(Examples:
   espalier run -f job.yaml --output out -- ./my-program --rate 0.1
   espalier run --set graph.source.uri=my-graph --set graph.source.format=NPY --output out -- ./my-program
 
-A program behind -- runs in the place of trainers (docs/programs.md). Processes that die are replaced (docs/recovery.md).
+A program after -- runs in the place of trainers (docs/programs.md). Processes that die are replaced (docs/recovery.md).
 Ctrl-C saves a checkpoint and ends every process of the run; --resume resumes from it. Exit codes:
 docs/exit-codes.md; the document: docs/disttraining.md.)";
 

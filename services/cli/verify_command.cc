@@ -54,8 +54,9 @@ std::string AsJson(const format::VerifyReport& report, const std::string& uri) {
 }
 
 std::string AsText(const format::VerifyReport& report, const std::string& uri) {
-  std::string text = uri + ": " + (report.ok() ? "everything holds" : "NOT as promised") + "\n  looked at " +
-                     std::to_string(report.partitions) + " partitions, " + std::to_string(report.files) + " files, " +
+  std::string text = uri + ": " + (report.ok() ? "the partitions are valid" : "the partitions are INVALID") +
+                     "\n  checked " + std::to_string(report.partitions) + " partitions, " +
+                     std::to_string(report.files) + " files, " +
                      terminal::CountText(static_cast<double>(report.bytes)) + "B, " + std::to_string(report.nodes) +
                      " nodes, " + std::to_string(report.edges) + " edges, " + std::to_string(report.columns) +
                      " columns" + (report.compared_with_source ? "; compared with the source" : "") + "\n";

@@ -40,9 +40,10 @@ void AddPartitionerFlags(CLI::App* app, PartitionerFlags* flags) {
       ->capture_default_str();
   app->add_flag_callback(
       "--trained-by-program", [flags] { flags->trained_by = TrainedBy::kProgram; },
-      "A program of the user's trains: whether the graph has what spec.training names is not looked at");
-  app->add_flag("--skip-start-files", flags->skip_start_files,
-                "Do not check that the model, checkpoint and nodes in object storage exist from which trainers start");
+      "A user's program trains: do not check that the graph has the names of spec.training");
+  app->add_flag(
+      "--skip-start-files", flags->skip_start_files,
+      "Do not check that the files in object storage from which trainers start exist: model, checkpoint, nodes");
   app->add_option("--admin-listen", flags->admin_listen, "host:port of /metrics, /livez, /readyz and /status")
       ->envname("ESPALIER_ADMIN_LISTEN")
       ->capture_default_str();
