@@ -33,7 +33,7 @@ void AddGpus(const Context& context, RolePod* pod) {
   const job::DistTraining& job = context.training.spec->job;
   if (job.trainer_gpus == 0) return;
   pod->Gpus(job.trainer_gpus);
-  // Workers of torch's DataLoader, and NCCL between several processes of a pod, exchange data there.
+  // Workers of torch's DataLoader, and NCCL between several processes of a pod, exchange data in shared memory.
   if (job.program) pod->SharedMemory();
 }
 

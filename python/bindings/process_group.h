@@ -1,4 +1,4 @@
-// The process group of a job's ranks as Python's classes hold it.
+// One rank's handle of a process group, for the Python classes.
 #pragma once
 
 #include <chrono>
@@ -12,8 +12,8 @@
 
 namespace espalier::python {
 
-// A rank of the group. A collective operation waits for other ranks: an
-// interrupted one leaves the group, whose operations fail from then on, here and on the other ranks.
+// Collective operations wait for other ranks. If a signal handler of Python interrupts one (KeyboardInterrupt), this
+// rank leaves the group, and all later operations of the group fail, on this rank and on the others.
 class ProcessGroup {
  public:
   ProcessGroup(std::unique_ptr<collective::Collective> group, std::chrono::milliseconds timeout)
@@ -21,8 +21,8 @@ class ProcessGroup {
 
   collective::Collective& group() const { return *group_; }
 
-  // `call`: a collective operation that returns a Status. Its deadline has the stop of an interruption, which is for
-  // the graph's queries.
+  // Runs `call(group, deadline)`, which returns a Status, and throws its error. An interruption calls Abandon, which
+  // ends collective operations, and requests the stop of `deadline`, which ends queries of the graph.
   template <class Call>
   void Run(std::optional<double> timeout, Call call) {
     CallInterruptibly(timeout, Deadline::After(timeout_), [&](Deadline deadline) {

@@ -30,7 +30,7 @@ Status CheckFile(const storage::ObjectStore& store, const std::string& prefix, c
                   "; delete " + storage::JoinKey(prefix, "manifest.json") + " to partition the graph again");
 }
 
-// Deletes every object whose key starts with `start`, except those whose key starts with `spared` unless it is empty.
+// Deletes every object whose key starts with `start`. If `spared` is not empty, keeps objects whose key starts with it.
 // Errors are only logged, because no process reads files that no manifest names.
 void DeleteBelow(storage::ObjectStore& store, const std::string& start, const std::string& spared) {
   const Result<std::vector<storage::ObjectInfo>> objects = store.List(start);
@@ -53,7 +53,7 @@ void DeleteBelow(storage::ObjectStore& store, const std::string& start, const st
 }  // namespace
 
 Result<std::optional<format::Manifest>> FindPartitioning(storage::ObjectStore& store, const std::string& prefix) {
-  // Looked up first, so that NotFound means that the manifest does not exist, not one of its files.
+  // Only NotFound from this lookup means that there is no partitioning. All later errors are returned.
   const Result<storage::ObjectInfo> head = store.Head(storage::JoinKey(prefix, "manifest.json"));
   if (!head.ok() && head.status().code() == StatusCode::kNotFound) return std::optional<format::Manifest>();
   if (!head.ok()) return head.status();

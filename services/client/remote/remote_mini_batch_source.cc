@@ -1,8 +1,9 @@
-// StartEpoch opens one stream for each lane, the steps with the same remainder modulo the number of samplers. Next
-// takes the message of the next step from its lane, so batches are in step order. If a stream ends with an error that
-// another sampler may not have, TakeOver moves the lane to the next sampler, and AwaitMessage opens a stream there from
-// the missing step. After a round through all samplers without a batch, AwaitMessage waits with increasing, jittered
-// delays. If the deadline of the caller passes, the stream stays open for the next call.
+// With S samplers, the steps of an epoch form S lanes: lane i has the steps with step mod S = i. StartEpoch opens one
+// stream for each lane. Next takes the message of the next step from its lane, so batches are in step order. If a
+// stream ends with an error that another sampler may not have, TakeOver moves the lane to the next sampler, and
+// AwaitMessage opens a stream there from the missing step. After a round through all samplers without a batch,
+// AwaitMessage waits with increasing, jittered delays. If the deadline of the caller passes, the stream stays open for
+// the next call.
 #include "services/client/remote/remote_mini_batch_source.h"
 
 #include <algorithm>

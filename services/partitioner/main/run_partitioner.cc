@@ -79,7 +79,7 @@ Status Export(const PartitionerFlags& flags, const format::SourceAccess& access,
       .While("exporting mappings");
 }
 
-telemetry::TerminationMessage LastWords(const format::Manifest& manifest) {
+telemetry::TerminationMessage MakeTerminationMessage(const format::Manifest& manifest) {
   telemetry::TerminationMessage::Partition partition{
       .hash = manifest.partition_key, .bytes = 0, .cut = manifest.quality.cut_ratio};
   for (const format::PartitionEntry& entry : manifest.partitions) partition.bytes += entry.size_bytes();
@@ -116,7 +116,7 @@ Status PublishReadiness(const PartitionerFlags& flags, telemetry::AdminServer& a
 }
 
 int WriteReport(const PartitionerFlags& flags, const PartitionOutcome& outcome) {
-  telemetry::WriteTermination(LastWords(outcome.manifest));
+  telemetry::WriteTermination(MakeTerminationMessage(outcome.manifest));
   const bool for_people = !flags.json && isatty(STDOUT_FILENO) == 1;
   std::cout << (for_people ? ReportAsText(outcome) : ReportAsJson(outcome) + "\n") << std::flush;
   if (!std::cout) return Fail(Unavailable("writing the report to standard output"), ExitCode::kUnavailable);
@@ -168,13 +168,13 @@ int RunPartitioner(const PartitionerFlags& flags, const CLI::App& app, const job
     return Fail(answers, ToExitCodeOfPlace(answers.code()));
   }
 
-  // Trainers may have their own volumes and credentials, so checks that need the trainers' are skipped.
+  // Trainers may have their own volumes and credentials. Checks that need these are skipped.
   if (!flags.skip_start_files && IsTrainedByEspalier(training, flags.trained_by)) {
     const auto error = start_files::FindStartFileError(training, start_files::SharedWithTrainers{}, access->open_store);
     if (error.has_value()) return Fail(error->status, error->exit_code);
   }
 
-  Status names;  // kept: unknown names are an error of the document, not of the graph
+  Status document_status;  // set by check_names: an unknown name is an error of the document (64), not of the graph
   access->stop_requested = [&] { return stop.requested(); };
   access->progress = DownloadLog();
   using Names = std::vector<std::string>;
@@ -192,8 +192,8 @@ int RunPartitioner(const PartitionerFlags& flags, const CLI::App& app, const job
       .group = group,
       .check_names =
           [&](const GraphNames& of_graph) {
-            names = CheckDocument(parsed, flags.trained_by, of_graph);
-            return names;
+            document_status = CheckDocument(parsed, flags.trained_by, of_graph);
+            return document_status;
           },
       .check_values =
           [&](const GraphNames& of_graph) { return CheckRecordedValues(training, flags.trained_by, of_graph); },
@@ -206,7 +206,7 @@ int RunPartitioner(const PartitionerFlags& flags, const CLI::App& app, const job
   const Result<PartitionOutcome> outcome =
       PartitionGraph(training.graph, training.training.seed, output_uri, progress, options);
   if (!outcome.ok()) {
-    if (!names.ok()) return Fail(outcome.status(), ExitCode::kBadDocument);
+    if (!document_status.ok()) return Fail(outcome.status(), ExitCode::kBadDocument);
     return Fail(outcome.status(), ExitCodeOfFailure(outcome.status(), training.graph.source.uri, access->open_store));
   }
   Log(Level::kInfo, outcome->reused ? "partitions reused" : "partitions written",

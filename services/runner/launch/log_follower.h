@@ -6,7 +6,8 @@
 
 namespace espalier::launch {
 
-// Follows one file, from its end at construction on. The file may not exist yet. Not thread-safe.
+// Reads what is appended to one file after the construction of this object. The file may not exist yet. Not
+// thread-safe.
 class LogFollower {
  public:
   explicit LogFollower(std::string path);

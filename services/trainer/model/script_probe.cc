@@ -14,8 +14,8 @@ namespace espalier::trainer {
 namespace {
 
 constexpr uint64_t kProbeKey = 0x70726F6265;  // arbitrary, but the same on all ranks
-constexpr uint32_t kInEdges = 4;              // of a node under a relation, unless the node has none
-constexpr uint32_t kNodesPerOneWithoutEdges = 4;
+constexpr uint32_t kEdgelessStride = 4;       // rows 0, 4, 8, ... have no in-edges
+constexpr uint32_t kInEdges = 4;              // of every other row, per relation
 
 // A graph with `num_nodes` nodes of every type; row i is node i in every layer.
 class ProbeGraph {
@@ -38,7 +38,7 @@ class ProbeGraph {
       PhiloxStream random(kProbeKey, relation.value);
       const uint32_t num_rows = edges.num_outputs[options_.schema.DestinationOf(relation).value];
       for (uint32_t row = 0; row < num_rows; ++row) {
-        const uint32_t num_edges = row % kNodesPerOneWithoutEdges == 0 ? 0 : kInEdges;
+        const uint32_t num_edges = row % kEdgelessStride == 0 ? 0 : kInEdges;
         for (uint32_t k = 0; k < num_edges; ++k) block.indices.push_back(random.NextBelow(num_nodes_));
         block.indptr.push_back(static_cast<uint32_t>(block.indices.size()));
       }
@@ -66,7 +66,7 @@ class ProbeGraph {
   const LayerTypes types_;
 };
 
-// Returns the rows that a layer with these edges reads: one that writes fewer types may read fewer types.
+// Returns the rows that a layer with these edges reads. A layer that writes fewer types may read fewer types.
 TypedRows RowsRead(const TypedRows& rows, const sampler::BatchLayer& edges) {
   TypedRows read(rows.size());
   for (size_t type = 0; type < rows.size(); ++type) {
