@@ -126,7 +126,7 @@ Result<Beginning> DecideBeginning(const RunOptions& options, const RunJob& job, 
   beginning.reason = options.resume ? "resumed" : "started";
   if (options.resume) {
     const std::string named = earlier.num_complete() > 0 ? "" : NamedStartText(job, stores.open_for_words);
-    progress.Note("going on from " + (named.empty() ? PositionText(earlier) : named));
+    progress.Note("resuming from " + (named.empty() ? PositionText(earlier) : named));
     return beginning;
   }
   const bool unfinished = earlier.num_complete() > 0 && !earlier.outputs_committed;
@@ -173,7 +173,7 @@ Status RemoveEarlierRun(const RunOptions& options, const RunJob& job, const RunF
   };
   RETURN_IF_ERROR(RunWhileWatching(fleet, remove));
   const std::string named = NamedStartText(job, stores.open_for_words);
-  if (!named.empty()) progress.Note("going on from " + named);
+  if (!named.empty()) progress.Note("resuming from " + named);
   return Status();
 }
 

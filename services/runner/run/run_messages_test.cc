@@ -120,11 +120,11 @@ TEST_F(RunMessagesTest, ARunThatGoesOnFromAnothersCheckpointSaysFromWhich) {
   const std::string other = (root_ / "other").string();
   const Said said = Run({"checkpoint.resumeFrom=" + other});
   ASSERT_EQ(said.outcome.code, ExitCode::kDone) << said.outcome.error;
-  EXPECT_THAT(said.lines, HasSubstr("going on from epoch 4, step 2 of " + other + " (checkpoint.resumeFrom)\n"));
+  EXPECT_THAT(said.lines, HasSubstr("resuming from epoch 4, step 2 of " + other + " (checkpoint.resumeFrom)\n"));
 
   const std::string one = other + "/checkpoints/000001-000000000042";
   EXPECT_THAT(Run({"checkpoint.resumeFrom=" + one}).lines,
-              HasSubstr("going on from epoch 4, step 2 of " + one + " (checkpoint.resumeFrom)\n"));
+              HasSubstr("resuming from epoch 4, step 2 of " + one + " (checkpoint.resumeFrom)\n"));
 }
 
 TEST_F(RunMessagesTest, WithoutATrainerADocumentThatTrainsIsRefusedAtOnce) {

@@ -215,7 +215,7 @@ class Recovery(RecoveryScenario):
         process.send_signal(signal.SIGTERM)
         output, _ = process.communicate(timeout=60)
         self.assertEqual(process.returncode, 75, output)
-        self.assertIn("going on from epoch ", output)
+        self.assertIn("resuming from epoch ", output)
 
         result = self.run_job(cora(), "killed", "--access", "rpc", "--restart")
         self.assertEqual(result["parametersDigest"], self.digest())
