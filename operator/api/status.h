@@ -110,7 +110,7 @@ struct Status {
   std::vector<Condition> conditions;  // at most one per type, in the order of the constants above
   int64_t incarnation = 0;            // of the trainer group; 0: none yet
   int64_t partition_attempt = 0;      // of the partition Job; 0: none yet
-  int64_t attempts_total = 0;         // trainer Jobs begun, whether counted or not
+  int64_t attempts_total = 0;         // trainer Jobs created, whether counted or not
   int64_t attempts_counted = 0;       // failures of partition and trainer Jobs that count towards backoffLimit
   std::string restart_reason;         // why the current incarnation or attempt was begun; empty: it is the first
   std::optional<PartitionStatus> partition;

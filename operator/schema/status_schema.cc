@@ -42,7 +42,7 @@ OrderedJson Conditions() {
          {"minLength", 1},
          {"maxLength", 1024},
          {"pattern", "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$"}}},
-       {"message", Text("why, for people", api::kMaxMessageBytes)},
+       {"message", Text("human-readable reason", api::kMaxMessageBytes)},
        {"observedGeneration", Count("generation of the document that the condition describes")},
        {"lastTransitionTime", Time("time of the last change of the status")}});
   condition["required"] = {"type", "status", "reason", "message", "lastTransitionTime"};
@@ -79,7 +79,7 @@ OrderedJson LastError() {
   return Object("the newest failure that was handled",
                 {{"role", Text("role that failed: partitioner, server, sampler or trainer; absent: the job", 63)},
                  {"reason", Text("in one word", 1024)},
-                 {"message", Text("for people", api::kMaxMessageBytes)},
+                 {"message", Text("human-readable", api::kMaxMessageBytes)},
                  {"exitCode", {{"description", "of the process"}, {"type", "integer"}, {"format", "int32"}}},
                  {"pod", Text("that failed", 253)}});
 }
@@ -103,8 +103,8 @@ OrderedJson StatusSchema() {
        {"conditions", Conditions()},
        {"incarnation", Count("of the group of trainers; 0: none yet")},
        {"attempts", Object("numbers of attempts and failures",
-                           {{"partition", Count("partition Jobs begun")},
-                            {"total", Count("trainer Jobs begun")},
+                           {{"partition", Count("partition Jobs created")},
+                            {"total", Count("trainer Jobs created")},
                             {"counted", Count("failures that count towards runPolicy.backoffLimit")}})},
        {"restartReason", Text("why the newest attempt was started; absent: it is the first", api::kMaxMessageBytes)},
        {"partition", Object("the graph's partitions",
@@ -123,7 +123,7 @@ OrderedJson StatusSchema() {
                                                               {"failed", Count("for good")}}))},
        {"trainerReplicas", Count("of the current incarnation")},
        {"selector", Text("labels of the trainers' pods", 1024)},
-       {"startTime", Time("begun or resumed")},
+       {"startTime", Time("started or resumed")},
        {"completionTime", Time("succeeded or failed")},
        {"lastError", LastError()},
        {"childRefs", Children()},

@@ -18,7 +18,7 @@ NEXT_VERSION = "99.0.0"
 # An optional field that the resource has since NEXT_VERSION.
 FIELD = "note"
 NOTED = "noted"  # a job with that field
-NEW_FIELD = {"description": "for people", "type": "string", "maxLength": 64}
+NEW_FIELD = {"description": "human-readable", "type": "string", "maxLength": 64}
 RUN_POLICY = "  runPolicy:\n"  # a line of the document
 FIELDS_OF_SPEC = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties"
 

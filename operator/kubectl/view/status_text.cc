@@ -80,7 +80,7 @@ Result<std::string> OutputsUri(const api::DistTraining& training) {
 
 std::string AttemptsText(const api::DistTraining& training) {
   const api::Status& status = training.status;
-  std::string text = std::to_string(status.attempts_total) + " begun, " + std::to_string(status.attempts_counted) +
+  std::string text = std::to_string(status.attempts_total) + " started, " + std::to_string(status.attempts_counted) +
                      " failures counted";
   if (training.spec) text += ", " + std::to_string(training.spec->run_policy.backoff_limit) + " allowed";
   if (!status.restart_reason.empty()) text += "; the last restart: " + status.restart_reason;

@@ -24,7 +24,7 @@ Result<std::string> OutputsUri(const api::DistTraining& training);
 // Returns a table with the header "   LAST SEEN   TYPE   REASON   OBJECT   MESSAGE" and one line per event.
 std::string EventTable(const std::vector<JobEvent>& events, size_t indent, kube::WallTime now);
 
-// Returns "4 begun, 2 failures counted, 3 allowed; the last restart: OOMKilled".
+// Returns "4 started, 2 failures counted, 3 allowed; the last restart: OOMKilled".
 std::string AttemptsText(const api::DistTraining& training);
 
 // Returns "trainer cora-trainer-1-0-x: OOMKilled: the container used more memory than its limit (exit code 137)".
