@@ -16,7 +16,7 @@ using telemetry::Level;
 using telemetry::Log;
 
 int Fail(const Status& status, ExitCode code) {
-  Log(Level::kError, "cannot go on", {{"error", status}, {"exit_code", static_cast<int>(code)}});
+  Log(Level::kError, "cannot continue", {{"error", status}, {"exit_code", static_cast<int>(code)}});
   telemetry::WriteTermination(status, code);
   return static_cast<int>(code);
 }

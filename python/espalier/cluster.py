@@ -98,9 +98,9 @@ class Job:
     def wait(self, timeout: float | None = None, progress: bool | None = None) -> "Job":
         """Returns this job once it has succeeded.
 
-        timeout: seconds, after which DeadlineExceeded is raised and the job goes on; None: no limit. progress: whether
-        progress is shown, by tqdm's bar in a notebook where tqdm is installed, else as a line; None: in notebooks and
-        where standard error is a terminal.
+        timeout: seconds, after which DeadlineExceeded is raised and the job continues; None: no limit. progress:
+        whether progress is shown, by tqdm's bar in a notebook where tqdm is installed, else as a line; None: in
+        notebooks and where standard error is a terminal.
 
         A job that fails raises the error of its trainers' exit code (docs/exit-codes.md), with the message of its
         condition; a document that the operator does not accept, InvalidArgument. Connections that break are made anew;

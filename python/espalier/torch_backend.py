@@ -38,7 +38,7 @@ class _Done(dist.Work):
 
 
 class _TorchGroup(dist.ProcessGroup):
-    """Operations block: the gradients of a bucket are summed before the backward pass goes on."""
+    """Operations block: the gradients of a bucket are summed before the backward pass continues."""
 
     def __init__(self, group):
         super().__init__(group.rank, group.size)

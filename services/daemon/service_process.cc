@@ -145,7 +145,7 @@ int ParseAndRun(CLI::App& app, int argc, char** argv, const ProcessOptions& opti
 int Fail(const Status& status) { return Fail(status, ToExitCode(status.code())); }
 
 int Fail(const Status& status, ExitCode code) {
-  Log(Level::kError, "cannot go on", {{"error", status}, {"exit_code", static_cast<int>(code)}});
+  Log(Level::kError, "cannot continue", {{"error", status}, {"exit_code", static_cast<int>(code)}});
   telemetry::WriteTermination(status, code);
   return static_cast<int>(code);
 }

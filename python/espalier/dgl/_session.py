@@ -60,7 +60,7 @@ def initialize(ip_config: Path | None = None, max_queue_size: int | None = None,
 
 def exit_client() -> None:
     """Leaves the process group, if one was used, and forgets the graph. Counterpart of DGL's exit_client; ranks need
-    not end together, and servers go on."""
+    not end together, and servers continue."""
     if _session.group is not None:
         _session.group.leave()
     _session.graph = _session.group = None

@@ -42,13 +42,13 @@ TEST(LogTailTest, LongLinesLoseTheirMiddleBetweenCharacters) {
   std::ofstream(path) << std::string(400, 'a') << "\n"
                       << std::string(401, 'b') << "\n"
                       << "x" << arrows(200) << "\n"
-                      << R"({"level":"error","message":"cannot go on","error":"the module fails:\n)"
+                      << R"({"level":"error","message":"cannot continue","error":"the module fails:\n)"
                       << std::string(5000, 'n') << R"(\nRuntimeError: sizes differ"})"
                       << "\n";
   EXPECT_THAT(LastLines(path, 4),
               ElementsAre(std::string(400, 'a'), std::string(197, 'b') + " ... " + std::string(198, 'b'),
                           "x" + arrows(65) + " ... " + arrows(66),
-                          AllOf(StartsWith("ERROR cannot go on error=the module fails:"),
+                          AllOf(StartsWith("ERROR cannot continue error=the module fails:"),
                                 EndsWith("n?RuntimeError: sizes differ"))));
   unlink(path.c_str());
 }

@@ -19,7 +19,8 @@ namespace espalier::trainer {
 namespace {
 
 int Fail(const Status& status, ExitCode code) {
-  telemetry::Log(telemetry::Level::kError, "cannot go on", {{"error", status}, {"exit_code", static_cast<int>(code)}});
+  telemetry::Log(telemetry::Level::kError, "cannot continue",
+                 {{"error", status}, {"exit_code", static_cast<int>(code)}});
   telemetry::WriteTermination(status, code);
   return static_cast<int>(code);
 }
