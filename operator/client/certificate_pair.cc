@@ -46,7 +46,7 @@ Status CheckCertificatePair(const std::string& certificate_pem, const std::strin
   const Owned<BIO> reader = Reader(key_pem);
   const Owned<EVP_PKEY> key(reader == nullptr ? nullptr
                                               : PEM_read_bio_PrivateKey(reader.get(), nullptr, NoPassword, nullptr));
-  if (key == nullptr) return InvalidArgument("not a PEM private key without a password");
+  if (key == nullptr) return InvalidArgument("expected a PEM private key that is not encrypted");
   if (X509_check_private_key(certificate.get(), key.get()) != 1) {
     return InvalidArgument("the private key is not that of the certificate");
   }

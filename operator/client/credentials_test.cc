@@ -136,10 +136,11 @@ TEST(CertificatePairTest, ChecksThatTheyBelongTogether) {
   EXPECT_EQ(CheckCertificatePair(certificate, TestFile("other.key")).message(),
             "the private key is not that of the certificate");
   EXPECT_EQ(CheckCertificatePair(certificate, TestFile("locked.key")).message(),
-            "not a PEM private key without a password");
+            "expected a PEM private key that is not encrypted");
   EXPECT_EQ(CheckCertificatePair("", TestFile("client.key")).message(), "no PEM certificate");
   EXPECT_EQ(CheckCertificatePair(TestFile("client.key"), TestFile("client.key")).message(), "no PEM certificate");
-  EXPECT_EQ(CheckCertificatePair(certificate, certificate).message(), "not a PEM private key without a password");
+  EXPECT_EQ(CheckCertificatePair(certificate, certificate).message(),
+            "expected a PEM private key that is not encrypted");
 }
 
 }  // namespace
