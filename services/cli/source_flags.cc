@@ -44,8 +44,9 @@ CLI::Option* AddSourceFlags(CLI::App* command, SourceFlags* flags) {
   command
       ->add_option(
           "--label", flags->labels,
-          "Further columns with labels, besides label, labels, y and *-label: they may have missing values (NaN), and "
-          "--normalize-features and --feature-dtype do not change them, nor node-label: NAME or NAME,NAME")
+          "Further columns with labels, as NAME or NAME,NAME, besides label, labels, y and *-label: their values may "
+          "be "
+          "missing (NaN); --normalize-features and --feature-dtype change neither these columns nor node-label")
       ->delimiter(',')
       ->allow_extra_args(false);
   command->add_option(

@@ -10,8 +10,8 @@ std::vector<FieldSpec> RunFields() {
   return {
       {.path = "spec.checkpoint", .member = &DistTraining::checkpoint, .meaning = "checkpoints and resuming"},
       {.path = "spec.checkpoint.every",
-       .meaning = "triggers of a checkpoint, joined by \"or\"; by default every 600 seconds; with only zeros, a "
-                  "checkpoint is written at SIGTERM alone"},
+       .meaning = "triggers of a checkpoint, joined by \"or\"; by default every 600 seconds; if all are 0, a "
+                  "checkpoint is written only at SIGTERM"},
       {.path = "spec.checkpoint.every.epochs",
        .member = &Checkpoint::every_epochs,
        .stays_missing = true,
@@ -51,8 +51,8 @@ std::vector<FieldSpec> RunFields() {
        .member = &DistTraining::output_save,
        .maximum_items = 4,
        .default_json = R"(["Model","Embeddings","Predictions"])",
-       .meaning = "outputs to save in addition to result.json; TorchScript: the best model as a TorchScript program, "
-                  "which Model includes only of a model of type TorchScript"},
+       .meaning = "outputs to save in addition to result.json; TorchScript: the best model as a TorchScript program "
+                  "(Model includes it only if the type of the model is TorchScript)"},
       {.path = "spec.output.nodesUri",
        .member = &DistTraining::output_nodes_uri,
        .type = kUri,

@@ -83,7 +83,7 @@ bool IsJsonNumber(std::string_view text) {
 }
 
 std::optional<uint64_t> ReadMemorySize(std::string_view text) {
-  constexpr uint64_t kMostBytes = (uint64_t{1} << 60) - 1;
+  constexpr uint64_t kMaxBytes = (uint64_t{1} << 60) - 1;
   const size_t num_digits = SkipDigits(text, 0);
   uint64_t number = 0;
   if (std::from_chars(text.data(), text.data() + num_digits, number).ec != std::errc()) return std::nullopt;
@@ -95,7 +95,7 @@ std::optional<uint64_t> ReadMemorySize(std::string_view text) {
     if ((unit.size() > 1 && !is_binary) || power == std::string_view::npos) return std::nullopt;
     for (size_t i = 0; i <= power; ++i) unit_bytes *= is_binary ? 1024 : 1000;
   }
-  if (number == 0 || text[0] == '0' || number > kMostBytes / unit_bytes) return std::nullopt;
+  if (number == 0 || text[0] == '0' || number > kMaxBytes / unit_bytes) return std::nullopt;
   return number * unit_bytes;
 }
 
