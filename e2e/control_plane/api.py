@@ -62,11 +62,11 @@ class Api:
         return http.client.HTTPSConnection("127.0.0.1", self.port, context=self.context, timeout=timeout)
 
     def request(self, method, path, body=None, content_type="application/json"):
-        """The answer's object. ApiError: the server refuses; OSError: it could not be asked."""
+        """Returns the object of the response. ApiError: the server refused the request; OSError: the connection failed."""
         text = None if body is None else json.dumps(body)
         headers = dict(self.headers, **({"Content-Type": content_type} if body is not None else {}))
         connection = getattr(self.of_thread, "connection", None) or self.connect()
-        self.of_thread.connection = None  # not used again unless this goes well
+        self.of_thread.connection = None  # reused only after a complete response
         try:
             connection.request(method, path, text, headers)
             response = connection.getresponse()
@@ -82,7 +82,7 @@ class Api:
         return document
 
     def get(self, kind, namespace, name):
-        """None: it is not there."""
+        """Returns the object, or None if it does not exist."""
         try:
             return self.request("GET", path_of(kind, namespace, name))
         except ApiError as error:
@@ -105,7 +105,7 @@ class Api:
         return self.request("PATCH", path, {"status": changes}, "application/merge-patch+json")
 
     def delete(self, kind, namespace, name):
-        """True: it was there."""
+        """Returns whether the object existed."""
         try:
             self.request("DELETE", path_of(kind, namespace, name), {"propagationPolicy": "Background"})
             return True
@@ -115,7 +115,8 @@ class Api:
             raise
 
     def watch(self, kind, resource_version, selector="", seconds=300):
-        """Events as they come, until the server ends it. An event every `seconds` at least, or OSError."""
+        """Yields events as they arrive, until the server ends the watch after `seconds`. OSError if the server is silent for
+        longer than that."""
         query = {"watch": "1", "resourceVersion": resource_version, "timeoutSeconds": str(seconds),
                  "allowWatchBookmarks": "true"}
         if selector:

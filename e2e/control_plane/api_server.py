@@ -15,13 +15,13 @@ from .api import Api, ApiError
 from .processes import Program, free_port, wait_until
 
 REPOSITORY = pathlib.Path(__file__).resolve().parent.parent.parent
-START_SECONDS = 90  # on a machine that does much else
-STARTS = 3  # somebody may take a port before we do
+START_SECONDS = 90  # on a machine with other work
+STARTS = 3  # another process may take a free port before the server binds it
 ADMIN = "admin"
 # Users for operators, named as accounts of pods: the API server queues and counts their requests as those of a cluster's
 # operator. ControlPlane.take_user hands each of them out once.
 OPERATORS = tuple(f"system:serviceaccount:espalier-system:operator-{name}" for name in "abcdefghij")
-# The operators alone: others' requests are many and of no interest.
+# The operators alone: the requests of other users are many, and no test reads them.
 AUDIT_POLICY = {
     "apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"],
     "rules": [{"level": "Metadata", "users": list(OPERATORS)}, {"level": "None"}]}
@@ -35,8 +35,8 @@ def tools_folder(variable="ESPALIER_KUBE_TOOLS", tools="kube"):
 
 
 class ApiServer:
-    """Owned by the main thread; `api` may be used by all. Ends all it has started on leaving. `tools`: the folder of
-    another Kubernetes; a program that it lacks is that of ESPALIER_KUBE_TOOLS. `gates`: the feature gates that are on.
+    """Owned by the main thread; `api` may be used by all. On exit it ends all programs that it started. `tools`: the folder of
+    another Kubernetes; programs that it lacks are those of ESPALIER_KUBE_TOOLS. `gates`: the feature gates that are on.
     `apis`: the groups and versions that are served besides the default ones."""
 
     def __init__(self, folder, tools=None, gates=(), apis=()):
@@ -69,7 +69,7 @@ class ApiServer:
         return self.folder / "audit.log"
 
     def kubeconfig(self, user, port=None, namespace="default"):
-        """A file that lets `user` in, by way of `port` where one is given. Threads may ask for the same one."""
+        """Returns the kubeconfig file of `user`; `port`: a proxy's port instead of the server's. Thread-safe."""
         path = self.folder / f"{user.rsplit(':', 1)[-1]}-{port or self.port}-{namespace}.kubeconfig"
         config = {
             "apiVersion": "v1", "kind": "Config", "current-context": "e2e",
@@ -77,13 +77,13 @@ class ApiServer:
             "clusters": [{"name": "e2e", "cluster": {"server": f"https://127.0.0.1:{port or self.port}",
                                                      "certificate-authority": "ca.crt"}}],
             "users": [{"name": user, "user": {"token": self.tokens[user]}}]}
-        # Never half-written: another thread's kubectl may be reading it.
+        # Replaced atomically: the kubectl of another thread may be reading it.
         new = path.with_suffix(f".{threading.get_ident()}")
         new.write_text(json.dumps(config))
         return new.replace(path)
 
     def restart_api_server(self):
-        """Killed as by a dying machine, and started again on the same port. When it was not ready: from, to."""
+        """Kills the server and starts it on the same port. Returns (from, to), the time in which it was not ready."""
         began = time.time()
         self.programs.remove(self.api_server)
         self.api_server.kill()
@@ -95,26 +95,26 @@ class ApiServer:
         self._await_api_server()
 
     def compact_storage(self):
-        """Makes etcd forget all but the newest versions. The revision it has kept."""
+        """Compacts etcd: only the newest versions remain. Returns the revision."""
         revision = self._ask_etcd("range", {"key": "AA=="})["header"]["revision"]
         self._ask_etcd("compaction", {"revision": revision, "physical": True})
         return int(revision)
 
     def apply(self, file, *arguments):
-        """kubectl's server-side apply of a file."""
+        """Applies a file with kubectl's server-side apply."""
         done = self.kubectl("apply", "--server-side", "-f", file, *arguments)
         if done.returncode != 0:
             raise RuntimeError(f"applying {file}: {done.stderr}")
 
     def kubectl(self, *arguments, stdin=None):
-        """A command of an administrator's; the process that has ended, with its output as text."""
+        """Runs kubectl as the administrator. Returns the completed process, with its output as text."""
         feed = {"stdin": subprocess.DEVNULL} if stdin is None else {"input": stdin}
         return subprocess.run([self.tools / "kubectl", f"--kubeconfig={self.kubeconfig(ADMIN)}", *arguments], text=True,
                               capture_output=True, timeout=60, **feed,
                               env={"HOME": str(self.folder), "PATH": "/usr/bin:/bin"})
 
     def _complete(self):
-        """What else is there once the API server answers."""
+        """Starts what needs the API server; called once it is ready."""
 
     def _run(self, program, *flags):
         path = self.tools / program

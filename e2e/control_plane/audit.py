@@ -1,4 +1,4 @@
-"""What operators asked of the API server, by its own audit log."""
+"""Requests of operators, read from the API server's audit log."""
 
 import collections
 import datetime
@@ -23,7 +23,7 @@ class Request:
 
     @property
     def is_write(self):
-        """One that changed something."""
+        """Whether the request changed an object."""
         return self.verb in WRITES and "dryRun" not in self.uri and 200 <= self.code < 300
 
     def __str__(self):
@@ -31,7 +31,7 @@ class Request:
 
 
 class AuditLog:
-    """The requests of `users`, from the end of the log at the time this was made."""
+    """The requests of `users`, without those that were in the log before this object was created."""
 
     def __init__(self, path, users):
         self.path = path
@@ -39,21 +39,21 @@ class AuditLog:
         self.offset = path.stat().st_size if path.exists() else 0
 
     def requests(self):
-        """All since, in the order in which they arrived; watches once, when they begin."""
+        """Returns the requests in the order of their arrival; a watch appears once, at its beginning."""
         found = []
         with open(self.path, "rb") as log:
             log.seek(self.offset)
             for line in log:
                 if not line.endswith(b"\n"):
-                    break  # being written
+                    break  # incomplete: the API server is still writing it
                 request = Request(json.loads(line))
                 if request.user in self.users and (request.verb != "watch" or request.stage == "ResponseStarted"):
                     found.append(request)
         return sorted(found, key=lambda request: request.time)
 
     def forbidden(self, unready=()):
-        """What RBAC refused. (A quota's 403 is another thing: there the request was allowed.) Not in the times
-        `unready`: a server that starts refuses everything until it has read the roles."""
+        """Returns the requests that RBAC refused. A 403 of a quota is not one of them, because RBAC allowed it. Ignores the
+        intervals `unready`, in which a starting server refuses all requests because it has not read the roles."""
         return [request for request in self.requests() if request.decision == "forbid"
                 and not any(began <= request.time <= ended for began, ended in unready)]
 

@@ -1,4 +1,4 @@
-"""Documents that the schema lets through and that cannot run: a condition says so, and the job goes on when it can."""
+"""Documents that the schema accepts and that cannot run: a condition reports it; the job continues without the cause."""
 
 import dataclasses
 import time
@@ -11,7 +11,7 @@ from .permissions import allow_everywhere
 from .report import Report
 
 SAID_SECONDS = 10
-RECOVERY_SECONDS = 90  # the Job controller tries pods again after longer and longer pauses
+RECOVERY_SECONDS = 90  # the Job controller creates pods again after increasing delays
 NAME = "job"
 KEYS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
 ENFORCE = "pod-security.kubernetes.io/enforce"
@@ -35,11 +35,11 @@ class Case:
     namespace: str
     document: dict
     reason: str  # of a condition that is False
-    words: str  # in its message
-    mend: typing.Callable  # (api, namespace)
+    words: str  # a part of its message
+    mend: typing.Callable  # (api, namespace): removes the cause
     labels: dict = dataclasses.field(default_factory=dict)
-    before: dict = None  # an object that is there before the job
-    began: float = 0  # of the step under way
+    before: dict = None  # an object that is created before the job
+    began: float = 0  # start time of the current step
     said_after: float = None
     said: dict = None
     recovered_after: float = None
@@ -67,7 +67,7 @@ CASES = (
                  before=_secret(KEYS[0])),
     lambda: Case("path", training(NAME, source="/data/cora"), "InvalidSpec", "spec.graph.source.uri",
                  _spec({"graph": {"source": {"uri": "s3://graphs/cora"}}})),
-    # Its characters are few enough for the schema, its bytes are not.
+    # The schema limits characters, which are few enough; the bytes exceed the limit.
     lambda: Case("long-uri", training(NAME, output="s3://results/" + 300 * "é"), "InvalidSpec", "spec.output.uri",
                  _spec({"output": {"uri": "s3://results/e2e"}})),
     lambda: Case("pod-quota", training(NAME), "FailedCreate", "exceeded quota", _without_quota,
@@ -86,7 +86,7 @@ CASES = (
 
 
 def _follow(api, cases, look, seconds):
-    """Shows each case its job until `look` is done with all, or the time is over."""
+    """Calls `look` with each case and its job until it has returned true for all, or the time is over."""
     began = time.monotonic()
     waiting = list(cases)
     while waiting and time.monotonic() - began < seconds:

@@ -1,4 +1,4 @@
-"""Are the children of jobs that have ended the right ones, and do they go with their jobs?"""
+"""Checks the child objects of completed jobs, and that they are deleted with their jobs."""
 
 import collections
 import concurrent.futures
@@ -40,7 +40,7 @@ def _wrong_pods(job, pods, owners):
 
 
 def wrong_children(plane, namespace):
-    """What is missing, too much, or badly labeled or owned of the namespace's jobs, which have ended; sentences."""
+    """Returns messages about missing and surplus children, wrong labels and wrong owners. All jobs must have ended."""
     jobs = plane.api.list("DistTraining", namespace)
     there = {kind: _by_job(things) for kind, things in _list_all(plane, namespace, (*OWNED, "Pod")).items()}
     wrong = []
@@ -63,7 +63,7 @@ def wrong_children(plane, namespace):
 
 
 def await_right_children(plane, namespace, seconds):
-    """What is still wrong when the time is over: what is to go goes a little after its job has ended."""
+    """Returns the messages that remain when the time is over: children are deleted shortly after their job has ended."""
     wrong = []
     def all_right():
         wrong[:] = wrong_children(plane, namespace)
@@ -76,13 +76,13 @@ def await_right_children(plane, namespace, seconds):
 
 
 def create_all(plane, namespace, documents):
-    """At once, as far as one client can."""
+    """Creates the jobs as fast as one client can."""
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda document: plane.api.create(document, namespace), documents))
 
 
 def delete_all(plane, namespace):
-    """Deletes the namespace's jobs; what is left of them after a while, by kind."""
+    """Deletes the namespace's jobs. Returns the objects that remain after a timeout, by kind."""
     names = [job["metadata"]["name"] for job in plane.api.list("DistTraining", namespace)]
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda name: plane.api.delete("DistTraining", namespace, name), names))

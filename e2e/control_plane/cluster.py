@@ -1,4 +1,4 @@
-"""A control plane without machines: an API server with its controllers and scheduler, and nodes that kwok pretends."""
+"""A control plane without machines: an API server with its controllers and scheduler, and nodes that kwok simulates."""
 
 import threading
 
@@ -17,8 +17,8 @@ class ControlPlane(ApiServer):
         self._unused_users = list(OPERATORS)
 
     def take_user(self):
-        """Returns a user for one operator that no other operator on this control plane has: its rights, its log and its
-        requests are its own. Thread-safe."""
+        """Returns a user for one operator that no other operator on this control plane has, so that permissions, logs and
+        requests are separate. Thread-safe."""
         with self._lock:
             return self._unused_users.pop(0)
 
@@ -30,7 +30,7 @@ class ControlPlane(ApiServer):
 
     def make_namespace(self, name, labels=None):
         self.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels or {}}})
-        # Pods are refused until there is one.
+        # Pods are refused until there is a service account.
         wait_until(lambda: self.api.get("ServiceAccount", name, "default"), 30, f"namespace {name} has an account")
 
     def _start_controllers(self):
@@ -38,7 +38,7 @@ class ControlPlane(ApiServer):
         self._run("kube-controller-manager", f"--kubeconfig={self.kubeconfig('controller-manager')}", *common,
                   f"--service-account-private-key-file={self.folder}/accounts.key",
                   f"--root-ca-file={self.folder}/ca.crt",
-                  # Pretended nodes say once that they are well, and nothing more.
+                  # Simulated nodes report once that they are ready, and send no heartbeats.
                   "--node-monitor-grace-period=24h")
         self._run("kube-scheduler", f"--kubeconfig={self.kubeconfig('scheduler')}", *common)
         self._run("kwok", f"--kubeconfig={self.kubeconfig('kwok')}", f"--config={STAGES}")

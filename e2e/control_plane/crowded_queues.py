@@ -14,9 +14,9 @@ from .queued_jobs import QuotaUsage, make_queues, queued
 from .report import Report
 
 NAMESPACE = "crowded-queues"
-# About five and three jobs at a time.
+# Millicores: about five jobs and three jobs at a time.
 QUOTA_MILLICORES = {"spot": 2500, "small": 1500}
-LONGEST_LIFE = 8.0  # seconds of an operator between two kills
+LONGEST_LIFE = 8.0  # maximum seconds between two kills of the operator
 KILLS_FOR_EACH_OF_KUEUE = 4
 SECONDS = 1200  # until all jobs have ended
 
@@ -38,7 +38,7 @@ def _documents(count):
 
 
 def _run_jobs(plane, documents, kills, seed, operator, kueue):
-    """Creates the jobs little by little, kills the operator `kills` times and Kueue now and then. Returns the jobs."""
+    """Creates the jobs one after the other while it kills the operator `kills` times and sometimes Kueue. Returns the jobs."""
     moments = random.Random(seed)
     created, killed = 0, 0
     dies_at = time.monotonic() + moments.uniform(0.5, LONGEST_LIFE)
@@ -58,7 +58,7 @@ def _run_jobs(plane, documents, kills, seed, operator, kueue):
         have_ended = len(jobs) == len(documents) and all(phase(job) in TERMINAL for job in jobs)
         if have_ended or time.monotonic() > deadline:
             return jobs, killed
-        time.sleep(0.1)  # a kill may come at any moment
+        time.sleep(0.1)  # so that kills happen at all stages of the jobs
 
 
 def run(plane, options):

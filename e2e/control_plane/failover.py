@@ -1,4 +1,4 @@
-"""Two operators with a lease: one leads, the other takes over, and never do both write."""
+"""Operators with a lease: one leads, another takes over, and two never write at the same time."""
 
 import collections
 import signal
@@ -17,7 +17,7 @@ LEASE_LOST = 74  # docs/exit-codes.md
 
 
 class Work:
-    """New jobs all the time, so that whoever leads always has something to write."""
+    """Creates jobs continuously, so that the leader always has something to write."""
 
     def __init__(self, plane):
         self.plane = plane
@@ -33,12 +33,12 @@ class Work:
 
 
 def _writes(audit):
-    """Of jobs and what belongs to them: not of the lease, which all try for."""
+    """Returns the writes to jobs and their children, without those to the lease, which all operators write."""
     return [request for request in audit.requests() if request.is_write and request.resource != "leases"]
 
 
 def _take_over(report, work, audit, successor, what, act):
-    """`act` silences the leader in the middle of its work; seconds until the successor writes."""
+    """`act` stops the leader while it has work. Reports the seconds until the successor writes."""
     work.make(6)
     before = len(_writes(audit))
     wait_until(lambda: len(_writes(audit)) > before + 10, 30, "the leader is at work")
@@ -53,7 +53,7 @@ def _take_over(report, work, audit, successor, what, act):
 
 
 def _finish(report, plane, work, leader):
-    """The last one leads on; where the machine is too slow for its lease, it is started again, as a Deployment would."""
+    """The last operator leads until all jobs end. If it loses its lease on a slow machine, it is started again."""
     starts = 1
     deadline = time.monotonic() + 120
     while not work.all_have_ended() and time.monotonic() < deadline:
@@ -68,7 +68,7 @@ def _finish(report, plane, work, leader):
 
 
 def _interleaved(writes):
-    """Writes by somebody after whom another had already begun."""
+    """Returns the writes of operators after a later operator had already written."""
     over, last, found = set(), None, []
     for write in writes:
         if write.user in over:
@@ -105,6 +105,6 @@ def run(plane, _):
                 _finish(report, plane, work, three)
     writes = _writes(audit)
     report.row("writes of the three", ", ".join(str(sum(write.user == user for write in writes)) for user in users))
-    report.expect_none(_interleaved(writes), "never two writers: nobody wrote after another had begun")
+    report.expect_none(_interleaved(writes), "never two writers: no operator wrote after its successor had begun")
     report.expect_none(audit.forbidden(), "nothing was asked for that the Role does not allow")
     return report.end()

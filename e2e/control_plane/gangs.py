@@ -1,5 +1,5 @@
-"""Gangs of the real kube-scheduler: of two jobs that each need more than half of the nodes one starts as a whole, and the
-other holds no node until it can start as a whole. And where the API is missing, jobs run as without gangs."""
+"""Gangs of the real kube-scheduler: two jobs each need more than half of the nodes; one starts as a whole, and the
+other holds no node until it can start as a whole. Without the API, jobs run without gangs."""
 
 import time
 
@@ -33,7 +33,7 @@ def gang(name, role, **options):
 
 
 class Placements(Sampler):
-    """Looks, until stop, at which jobs' large pods have nodes."""
+    """Samples several times a second, until stop, the jobs whose large pods have nodes."""
 
     def __init__(self, api, role):
         self.api = api
@@ -138,7 +138,7 @@ def _follow_groups(gangs):
 
 
 def _run_without(gangs):
-    """A job that wants no gang has none."""
+    """A job with `gang: Never` has no PodGroup."""
     document = gang("single", "trainer")
     document["spec"]["scheduling"] = {"gang": "Never"}
     gangs.api.create(document, NAMESPACE)

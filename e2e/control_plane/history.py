@@ -1,4 +1,4 @@
-"""Everything of the operator's that has come and gone, by watches that began before the first of it."""
+"""Records all objects that the operator has created and deleted, with watches that began before the first one."""
 
 import collections
 import threading
@@ -12,13 +12,13 @@ INDEX = "batch.kubernetes.io/job-completion-index"
 
 
 class History:
-    """Follows the objects of `namespaces` until stop. What it finds is to be read after that."""
+    """Watches the objects of `namespaces` until stop. Read the results after stop."""
 
     def __init__(self, plane, namespaces):
         self.api = plane.api
         self.namespaces = frozenset(namespaces)
         self.lock = threading.Lock()
-        self.uids = collections.defaultdict(set)  # (kind, namespace, name) -> all that ever had the name
+        self.uids = collections.defaultdict(set)  # (kind, namespace, name) -> uids of all objects with that name
         self.pods_of = collections.defaultdict(set)  # (Job's uid, index) -> uids
         self.living_trainers = collections.defaultdict(dict)  # (namespace, job) -> {uid: incarnation}
         self.overlaps = []
@@ -30,13 +30,13 @@ class History:
             thread.start()
 
     def stop(self):
-        """Waits for what is on its way: watches are short, so that they end soon."""
+        """Ends the watches, after the events that are under way: each watch has a short timeout."""
         self.stopping = True
         for thread in self.threads:
             thread.join(timeout=30)
 
     def made_twice(self):
-        """Names that two objects have had, and indices of a Job with two pods. Names are never used again."""
+        """Returns messages about names that several objects have had and about indices of a Job with several pods."""
         twice = [f"{kind} {namespace}/{name} was made {len(uids)} times"
                  for (kind, namespace, name), uids in self.uids.items() if len(uids) > 1]
         return twice + [f"{len(uids)} pods of one index: {sorted(uids)}"
@@ -65,7 +65,7 @@ class History:
                 self.gaps.append(f"watching {kind}: {error}")
                 return
             except OSError:
-                pass  # from the last version again
+                pass  # the watch begins again at the last version
 
     def _take(self, kind, what, thing):
         meta = thing["metadata"]

@@ -1,4 +1,4 @@
-"""DistTrainings whose pods end as we say, and what must be there of each in the end."""
+"""DistTrainings whose pods end as specified, and the objects that must exist for each at its end."""
 
 LABEL = "espalier.io/job"
 INCARNATION = "espalier.io/incarnation"
@@ -9,7 +9,7 @@ TERMINAL = ("Succeeded", "Failed")
 
 
 def _template(ends, lasts, spec):
-    """Ends of the first, second, ... incarnation or attempt; later ones end well. (stages.yaml)"""
+    """Returns the annotation with the ends of the first, second, ... incarnation or attempt; later ones succeed (stages.yaml)."""
     annotations = {f"{END}{i}": str(end) for i, end in enumerate(ends, 1)}
     if lasts:
         annotations[LASTS] = lasts
@@ -39,7 +39,7 @@ def training(name, *, trainers=2, partitions=2, samplers=0, ends=(), lasts="", p
 
 
 def condition(job, kind):
-    """Of the job's, by type; {} where it has none."""
+    """Returns the job's condition of the type, or {}."""
     return next((one for one in job.get("status", {}).get("conditions", []) if one["type"] == kind), {})
 
 
@@ -52,11 +52,11 @@ def label(thing, name):
 
 
 def expected_children(job):
-    """{kind: names} of a job that has ended, without its pods."""
+    """Returns {kind: names} of the children of a job that has ended, without pods."""
     name, spec, status = job["metadata"]["name"], job["spec"], job["status"]
     policy = spec["runPolicy"]["cleanPodPolicy"]
     samplers = spec["samplers"]["replicas"] > 0
-    served = status["incarnation"] > 0  # otherwise it ended before there were servers
+    served = status["incarnation"] > 0  # otherwise it ended before servers were created
     roles = ["server", "trainer"] + (["sampler"] if samplers else [])
     children = {
         "Service": {name}, "ServiceAccount": {f"{name}-job"}, "NetworkPolicy": {f"{name}-job"},
@@ -74,7 +74,7 @@ def expected_children(job):
 
 
 def was_suspended(job):
-    """Then its Jobs went, the partitioner's too."""
+    """Returns whether the job was suspended: its Jobs were then deleted, the partitioner's too."""
     return condition(job, "Suspended").get("reason") == "Resumed"
 
 
@@ -87,7 +87,7 @@ def name_of_partition_job(job):
 
 
 def expected_pods(job):
-    """{role: number} of a job that has succeeded."""
+    """Returns {role: number of pods} of a job that has succeeded."""
     spec, policy = job["spec"], job["spec"]["runPolicy"]["cleanPodPolicy"]
     if policy == "All":
         return {}

@@ -1,4 +1,4 @@
-"""The operator killed at random moments: every job ends as it would have, and nothing is made twice."""
+"""The operator killed at random moments: every job ends as without kills, and no object is created twice."""
 
 import collections
 import random
@@ -14,12 +14,12 @@ from .permissions import allow_in
 from .report import Report
 from .together import run_together
 
-LONGEST_LIFE = 2.5  # seconds of an operator between two kills: enough to fill its caches and write
+LONGEST_LIFE = 2.5  # maximum seconds between two kills: enough to fill its caches and write
 
 
 class Killer:
-    """An operator of one namespace that is killed after a random time, whereupon the next one starts, `count` times. Ends
-    the last one on leaving."""
+    """An operator of one namespace that is killed after a random time and started again, `count` times. On exit the last
+    one is ended."""
 
     def __init__(self, plane, user, namespace, count, seed):
         self.plane = plane
@@ -44,13 +44,13 @@ class Killer:
             self._start()
 
     def _start(self):
-        # No election: a lease of the dead would have its successor wait, and be killed while it does nothing.
+        # Without leader election: the successor would wait for the lease of the killed operator and be killed while idle.
         self.operator = Operator(self.plane, self.user, namespace=self.namespace)
         self.dies_at = time.monotonic() + self.random.uniform(0.1, LONGEST_LIFE)
 
 
 def _run_jobs(plane, namespace, all_documents, killer):
-    """Runs them to their ends. Created little by little where there are kills: each meets jobs in all states."""
+    """Runs the jobs to their ends. With kills, jobs are created over time, so that kills meet jobs in all states."""
     outside = Outside(plane.api, namespace)
     created = 0
     deadline = time.monotonic() + 180 + LONGEST_LIFE * killer.count
@@ -64,7 +64,7 @@ def _run_jobs(plane, namespace, all_documents, killer):
         have_ended = len(jobs) == len(all_documents) and all(phase(job) in TERMINAL for job in jobs)
         if (have_ended and killer.kills == killer.count) or time.monotonic() > deadline:
             return {job["metadata"]["name"]: job for job in jobs}
-        # What may happen at any moment is looked for at any moment.
+        # A violation may last only a moment, so every poll checks for it.
         time.sleep(0.1)
 
 

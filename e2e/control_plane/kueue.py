@@ -27,7 +27,7 @@ def tools_folder():
 
 
 class Kueue:
-    """Starts the manager, and ends it on leaving. `frameworks`: the integrations that it enables."""
+    """Starts the manager, and ends it on exit. `frameworks`: the integrations that it enables."""
 
     def __init__(self, plane, frameworks=("batch/job", "pod", "statefulset", "deployment")):
         self.plane = plane
@@ -59,7 +59,7 @@ class Kueue:
         self._start()
 
     def create(self, document, namespace=None):
-        """Creates an object of Kueue's. The API server calls the webhooks a moment after it has read their certificate."""
+        """Creates an object of Kueue's kinds. The API server calls the webhooks a moment after it has read their certificate."""
         def created():
             try:
                 return self.plane.api.create(document, namespace)

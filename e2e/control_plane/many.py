@@ -1,4 +1,4 @@
-"""Many jobs at once: all of them run, their children are right, and what it costs."""
+"""Many jobs at once: all run, their children are right; reports memory and requests per job."""
 
 import collections
 import time
@@ -16,7 +16,7 @@ POLICIES = ("Running", "All", "None")
 
 
 def documents(count):
-    """Each cleanPodPolicy in turn; every fourth with a sampler."""
+    """Returns the jobs: the cleanPodPolicies in turn, every fourth job with a sampler."""
     return [training(f"job-{i:03d}", samplers=1 if i % 4 == 3 else 0, lasts="2s",
                      run_policy={"cleanPodPolicy": POLICIES[i % len(POLICIES)]}) for i in range(count)]
 
@@ -25,7 +25,7 @@ def run(plane, options):
     count = options.jobs or (10 if options.short else 200)
     report = Report("many", f"{count} DistTrainings at once on {plane.num_nodes} nodes")
     user = plane.take_user()
-    # Nothing the operator makes may need more than the strictest standard allows.
+    # All pods of the operator must conform to the strictest Pod Security standard.
     plane.make_namespace(NAMESPACE, {"pod-security.kubernetes.io/enforce": "restricted"})
     allow_in(plane, user, NAMESPACE)
     with Operator(plane, user, namespace=NAMESPACE) as operator:

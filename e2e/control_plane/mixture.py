@@ -1,8 +1,8 @@
-"""Jobs of every kind of life, and what somebody outside does to some of them on the way."""
+"""Jobs with different histories, and the changes that a user makes to some of them while they run."""
 
 from .jobs import condition, expected_children, phase, training
 
-NEVER = "never"  # the first incarnation runs until somebody stops it
+NEVER = "never"  # the first incarnation runs until it is stopped
 
 
 def _suspend_and_resume(api, namespace, job, done):
@@ -26,7 +26,7 @@ def _patch(api, namespace, job, spec):
     api.patch("DistTraining", namespace, job["metadata"]["name"], {"spec": spec})
 
 
-# name: (arguments of training(), what is done to it: (api, namespace, job, steps done) -> steps done)
+# name: (arguments of training(), function that changes the job: (api, namespace, job, steps done) -> steps done)
 LIVES = {
     "plain": ({}, None),
     "bug": ({"ends": (70,)}, None),
@@ -44,14 +44,14 @@ LIVES = {
 
 
 def documents(count):
-    """`count` jobs, each life in turn, named after it."""
+    """Returns `count` jobs with the histories in turn, each named after its history."""
     lives = list(LIVES)
     return [training(f"{lives[i % len(lives)]}-{i // len(lives)}", **LIVES[lives[i % len(lives)]][0])
             for i in range(count)]
 
 
 class Outside:
-    """Does to jobs what their lives hold, one step at a time."""
+    """Applies the changes of the histories to the jobs, one step at a time."""
 
     def __init__(self, api, namespace):
         self.api = api
@@ -67,7 +67,7 @@ class Outside:
 
 
 def outcome_of(job):
-    """What must be the same however often the operator died on the way."""
+    """Returns the final state of the job, which must not depend on kills of the operator."""
     status = job["status"]
     return {
         "phase": phase(job), "incarnation": status["incarnation"], "attempts": status["attempts"],

@@ -1,4 +1,4 @@
-"""An operator that may do what the Role says in one namespace, and nothing elsewhere."""
+"""An operator with the permissions of the Role in one namespace, and none in others."""
 
 import time
 
@@ -41,7 +41,7 @@ def run(plane, _):
         phases = {job["metadata"]["name"]: phase(job) for job in plane.api.list("DistTraining", NAMESPACE)}
         report.expect(set(phases.values()) == {"Succeeded"}, f"all {len(mine)} jobs have succeeded", phases)
         report.expect_none(await_right_children(plane, NAMESPACE, 30), "children as they should be, no orphans")
-        # What expires is deleted by the operator itself, which the Role names on purpose.
+        # The operator itself deletes expired jobs; the Role has a permission for it.
         one = mine[0]["metadata"]["name"]
         plane.api.patch("DistTraining", NAMESPACE, one, {"spec": {"runPolicy": {"ttlSecondsAfterFinished": 1}}})
         began = time.monotonic()
@@ -52,7 +52,7 @@ def run(plane, _):
         report.row("seconds until an expired job was deleted", time.monotonic() - began)
     strangers = [job["metadata"]["name"] for job in plane.api.list("DistTraining", ELSEWHERE) if job.get("status")]
     report.expect_none(strangers, "jobs of another namespace are left alone")
-    # They would begin to run as soon as another run starts an operator for all namespaces.
+    # These jobs would start as soon as another run starts an operator for all namespaces.
     delete_all(plane, ELSEWHERE)
     report.expect_none(audit.forbidden(), "nothing was asked for that the Role does not allow")
     return report.end()

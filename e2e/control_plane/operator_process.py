@@ -1,4 +1,4 @@
-"""espalier-operator, as a process."""
+"""espalier-operator as a child process."""
 
 import json
 import os
@@ -18,7 +18,7 @@ def program():
 
 
 class Operator:
-    """`user` is who the API server takes it for; `port` another way to that server."""
+    """`user`: the operator's user at the API server; `port`: a proxy's port instead of the server's."""
 
     def __init__(self, plane, user, *, namespace=None, elects=False, port=None, flags=()):
         self.user = user
@@ -31,7 +31,7 @@ class Operator:
         self.start()
 
     def start(self):
-        """Also again, after it has ended."""
+        """Starts the process, also again after it has ended."""
         self.process = Program(self.command, str(self.log))
 
     def __enter__(self):
@@ -43,7 +43,7 @@ class Operator:
             self.process.stop()
 
     def lines(self):
-        """What it has logged, as objects."""
+        """Returns the lines of its log as objects."""
         with open(self.log, "rb") as log:
             log.seek(self.log_offset)
             return [json.loads(line) for line in log if line.startswith(b"{") and line.endswith(b"}\n")]
@@ -60,7 +60,7 @@ class Operator:
         return self
 
     def memory_mib(self):
-        """Resident now and at the most."""
+        """Returns the current and the peak resident memory."""
         with open(f"/proc/{self.process.pid}/status") as status:
             fields = dict(line.split(":", 1) for line in status)
         return tuple(int(fields[name].split()[0]) / 1024 for name in ("VmRSS", "VmHWM"))

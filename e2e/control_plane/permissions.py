@@ -1,4 +1,4 @@
-"""What an operator may do: operator/rbac/role.yaml, nothing more, in the two ways in which the chart grants it."""
+"""Grants an operator exactly the permissions of operator/rbac/role.yaml, in the two ways in which the chart does."""
 
 from .api_server import OPERATORS, REPOSITORY
 from .processes import wait_until
@@ -26,7 +26,7 @@ def _binding(kind, user, role_kind, role):
 
 
 def install_roles(plane):
-    """The file's Roles in the operators' namespace; the first as a ClusterRole too, which nobody has yet."""
+    """Creates the file's Roles in the operators' namespace, and the first also as a ClusterRole that is not bound yet."""
     plane.make_namespace(SYSTEM_NAMESPACE)
     plane.apply(REPOSITORY / "operator" / "rbac" / "role.yaml", f"--namespace={SYSTEM_NAMESPACE}")
     rules = plane.api.get("Role", SYSTEM_NAMESPACE, ROLE)["rules"]
@@ -41,14 +41,14 @@ def allow_everywhere(plane, user):
 
 
 def allow_in(plane, user, namespace):
-    """As the chart does for one namespace: the Role itself, there."""
+    """Binds the user to the Role in one namespace, as the chart does."""
     plane.apply(REPOSITORY / "operator" / "rbac" / "role.yaml", f"--namespace={namespace}")
     plane.api.create(_binding("RoleBinding", user, "Role", ROLE), namespace)
     _wait_until_allowed(plane, user, {**LIST_JOBS, "namespace": namespace})
 
 
 def allow_queues_in(plane, user, namespace):
-    """As the chart does for one namespace with kueue.enabled: Workloads there, and Kueue's kinds outside of namespaces."""
+    """Grants Workloads in one namespace, and Kueue's cluster-scoped kinds, as the chart does with kueue.enabled."""
     plane.apply(REPOSITORY / "operator" / "rbac" / "kueue_role.yaml", f"--namespace={namespace}")
     plane.apply(REPOSITORY / "operator" / "rbac" / "kueue_cluster_role.yaml")
     plane.api.create(_binding("RoleBinding", user, "Role", QUEUE_ROLE), namespace)
@@ -58,20 +58,20 @@ def allow_queues_in(plane, user, namespace):
 
 
 def allow_gangs_in(plane, user, namespace):
-    """As the chart does for one namespace with gangScheduling.enabled."""
+    """Grants PodGroups in one namespace, as the chart does with gangScheduling.enabled."""
     plane.apply(REPOSITORY / "operator" / "rbac" / "gang_role.yaml", f"--namespace={namespace}")
     plane.api.create(_binding("RoleBinding", user, "Role", GANG_ROLE), namespace)
     _wait_until_allowed(plane, user, {**LIST_POD_GROUPS, "namespace": namespace})
 
 
 def allow_lease_in(plane, user, namespace):
-    """Lets the user take the Lease there. The namespace has the Roles already."""
+    """Lets the user take the Lease in the namespace, which already has the Roles."""
     plane.api.create(_binding("RoleBinding", user, "Role", LEASE_ROLE), namespace)
     _wait_until_allowed(plane, user, {**CREATE_LEASES, "namespace": namespace})
 
 
 def _wait_until_allowed(plane, user, what):
-    """The API server reads roles and bindings a moment after they were written, and refuses until then."""
+    """Waits until the API server has read the roles and bindings; until then it refuses requests."""
     def is_allowed():
         review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
                   "spec": {"user": user, "resourceAttributes": what}}

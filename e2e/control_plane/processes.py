@@ -1,4 +1,4 @@
-"""Programs that end with us, however we end."""
+"""Child processes that end with this process, also if it is killed."""
 
 import contextlib
 import os
@@ -10,14 +10,14 @@ import time
 
 
 def free_port():
-    """A port of 127.0.0.1 that nobody listens on right now."""
+    """Returns a free port of 127.0.0.1."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         return listener.getsockname()[1]
 
 
 def wait_until(question, seconds, what, every=0.1):
-    """The first answer that is true; TimeoutError, naming `what`, where none comes in time."""
+    """Polls until the result is true and returns it. TimeoutError, with `what`, if that takes too long."""
     deadline = time.monotonic() + seconds
     while True:
         answer = question()
@@ -36,7 +36,7 @@ class Program:
         self.log = log
         output = open(log, "ab")
         try:
-            # A session of its own: Ctrl-C reaches this process alone, which then ends the programs in order.
+            # A session of its own: Ctrl-C reaches only this Python process, which then ends the programs in order.
             self.process = subprocess.Popen(
                 ["setpriv", "--pdeathsig", "KILL", *command], stdin=subprocess.DEVNULL, stdout=output, stderr=output,
                 env=environment or {"PATH": "/usr/bin:/bin", "HOME": os.path.dirname(log)}, start_new_session=True)
@@ -70,7 +70,7 @@ class Program:
         self.process.wait()
 
     def stop(self, seconds=10):
-        """Asks it to end, and insists after a while."""
+        """Sends SIGTERM, and SIGKILL after a timeout."""
         if not self.is_running():
             return
         self.signal(signal.SIGTERM)

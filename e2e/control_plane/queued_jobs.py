@@ -48,7 +48,8 @@ def _millicores(quantity):
 
 
 class QuotaUsage(Sampler):
-    """Adds up, until stop, what the pods of each queue's jobs request. The jobs `uncounted` may run without a quota."""
+    """Sums the requests of the pods of each queue's jobs, several times a second until stop. Excludes the jobs
+    `uncounted`, which may run without a quota."""
 
     def __init__(self, api, namespace, quota, uncounted=()):
         self.api = api
@@ -56,7 +57,7 @@ class QuotaUsage(Sampler):
         self.quota = quota
         self.uncounted = uncounted
         self.most = {}  # queue -> millicores
-        self.pods = {}  # name -> the pod, as it was seen last
+        self.pods = {}  # name -> the pod as last observed
         self.exceeded = []
         super().__init__()
 

@@ -24,7 +24,7 @@ RACK_POOL = {"e2e.espalier.io/pool": "racks"}
 NODES_IN_RACKS = 4
 RACKED = "racked"
 ENTRANT = "entrant"  # runs without a queue at first, so that its pods have no quota until it is suspended
-SECONDS = 60  # until the next state of a job is there
+SECONDS = 60  # timeout of a job's next state
 
 
 class Queues:
@@ -55,7 +55,7 @@ class Queues:
                 if component in ("", label(pod, COMPONENT))]
 
     def expect_soon(self, question, sentence, name, seconds=SECONDS):
-        """An expectation about the job `name` that is met in time; otherwise the report has its state."""
+        """Waits for an expectation about the job `name`. If it is not met in time, the report has the job's state."""
         began = time.monotonic()
         try:
             wait_until(question, seconds, sentence)
@@ -69,7 +69,7 @@ class Queues:
         return self.expect_soon(lambda: phase(self.job(name)) == wanted, sentence or f"{name}: {wanted}", name)
 
     def await_waiting(self, name):
-        """The job has no quota, and its condition has Kueue's words."""
+        """Expects that the job has no quota, and that its condition has Kueue's message."""
         def is_waiting():
             quota = condition(self.job(name), "QuotaReserved")
             return phase(self.job(name)) == "Suspended" and quota.get("status") == "False" and \
@@ -207,7 +207,7 @@ def _lose_the_workload(queues):
 
 
 def _scale(queues):
-    """A job that runs, and one that waits, get another number of trainers."""
+    """Changes the number of trainers of a running job and of a waiting one."""
     queues.create("grown", trainers=3, ends=(NEVER,))
     queues.await_phase("grown", "Training")
     queues.create("behind", ends=(NEVER,))
@@ -260,7 +260,7 @@ def _give_trainers_back(queues):
 
 
 def _leave_and_enter(queues):
-    """The label of the queue is removed from a job that waits, and given to one that runs."""
+    """Removes the label of the queue from a waiting job, and adds it to a running one."""
     queues.create("holder", trainers=4, ends=(NEVER,))
     queues.await_phase("holder", "Training")
     queues.create("leaver")

@@ -1,4 +1,4 @@
-"""What a run saw, as a plain table, and whether it was what it should have been."""
+"""The measurements of a run as a plain table, and whether its expectations were met."""
 
 import sys
 import time
@@ -22,7 +22,7 @@ class Report:
         self._print(f"{what:<58} {value}")
 
     def expect(self, good, sentence, details=""):
-        """One expectation, said in either case."""
+        """Prints an expectation as ok or FAIL."""
         self._print(f"{'ok  ' if good else 'FAIL'} {sentence}")
         if not good:
             self.failures.append(sentence)
@@ -34,10 +34,10 @@ class Report:
         self.expect(not found, sentence, "\n".join(str(one) for one in found))
 
     def end(self):
-        """True where all was as expected."""
+        """Returns whether all expectations were met."""
         self.row("seconds", time.monotonic() - self.began)
         return not self.failures
 
     def _print(self, line):
-        sys.stdout.write(f"{self.name}: {line}\n")  # in one piece
+        sys.stdout.write(f"{self.name}: {line}\n")  # one write, so that lines of runs do not mix
         sys.stdout.flush()

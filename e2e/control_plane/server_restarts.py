@@ -1,5 +1,5 @@
-"""The API server dies, forgets its history, or falls silent: the operator, one and the same process, sees what happened
-meanwhile."""
+"""The API server is killed, etcd is compacted, or connections stop carrying data: the same operator process detects the
+changes made meanwhile."""
 
 import time
 
@@ -18,14 +18,14 @@ NEVER = "never"
 
 
 class Scene:
-    """Jobs in the middle of their lives, and one that is created while the operator sees nothing."""
+    """Running jobs, and one that is created while the operator has no connection."""
 
     def __init__(self, plane, report, operator, name):
         self.plane = plane
         self.report = report
         self.operator = operator
         self.name = name
-        # Two that train until somebody says otherwise, two that have just begun.
+        # Two that train until they are stopped, two that have just started.
         self.training = [f"{name}-training-{i}" for i in range(2)]
         self.young = [f"{name}-young-{i}" for i in range(2)]
         for one in self.training:
@@ -35,13 +35,13 @@ class Scene:
             self._create(one, lasts="1s")
 
     def act(self):
-        """What the operator must learn of: a new job, a changed one, a child that is gone."""
+        """Makes the changes that the operator must detect: a new job, a changed one, a deleted child."""
         self._create(f"{self.name}-new", lasts="1s")
         self.plane.api.patch("DistTraining", NAMESPACE, self.training[0], {"spec": {"trainers": {"replicas": 3}}})
         self.plane.api.delete("Job", NAMESPACE, f"{self.training[1]}-trainer-1")
 
     def check(self, since, what):
-        """All seen in time, and then all done. `since`: when the operator could have seen it, had it looked."""
+        """Expects that all changes are detected in time and then handled. `since`: the time from which they were visible."""
         api = self.plane.api
         def seen():
             return (self._phase(f"{self.name}-new") not in ("", "Pending") and
@@ -54,12 +54,12 @@ class Scene:
             return
         self.report.row(f"{what}: seconds until all events were seen", seconds)
         self.report.expect(seconds <= SEEN_AGAIN_SECONDS, f"{what}: events are seen within {SEEN_AGAIN_SECONDS} s")
-        everybody = [*self.training, *self.young, f"{self.name}-new"]
+        all_jobs = [*self.training, *self.young, f"{self.name}-new"]
         try:
-            wait_until(lambda: all(self._phase(one) == "Succeeded" for one in everybody), 120, "all have succeeded")
+            wait_until(lambda: all(self._phase(one) == "Succeeded" for one in all_jobs), 120, "all have succeeded")
         except TimeoutError:
             pass
-        phases = {one: self._phase(one) for one in everybody}
+        phases = {one: self._phase(one) for one in all_jobs}
         self.report.expect(set(phases.values()) == {"Succeeded"}, f"{what}: all jobs have succeeded", phases)
         self.report.expect(self.operator.process.is_running(), f"{what}: the operator is the same process")
 
@@ -84,7 +84,7 @@ def _forget(plane, report, operator, proxy):
     proxy.block()
     scene.act()
     revision = plane.compact_storage()
-    # Its cache of recent events goes with it; what the operator's watches want to go on from is nowhere any more.
+    # The server loses its cache of recent events with it, so the version at which the operator's watches continue is gone.
     unready = plane.restart_api_server()
     since = time.monotonic()
     proxy.unblock()
@@ -103,7 +103,7 @@ def _fall_silent(plane, report, operator, proxy):
     report.row("connections that fell silent", silent)
     scene.act()
     scene.check(since, "connections silent")
-    # Each watch has a connection of its own. Were they not silent, all would be seen at once.
+    # Each watch has a connection of its own. If they carried data, the operator would detect all changes at once.
     report.expect(silent >= 3, "connections silent: the operator's watches among them")
     report.expect(proxy.swallowed() >= 1, "connections silent: what was sent over them was lost")
     return []
@@ -115,8 +115,8 @@ def run(plane, options):
     allow_everywhere(plane, user)
     plane.make_namespace(NAMESPACE)
     audit = AuditLog(plane.audit_log, [user])
-    # Silence is noticed when a watch should have ended, 50 to 80 s after its beginning: too long for the tests. First,
-    # because watches are young then.
+    # The operator detects silent connections when a watch should have ended, 50 to 80 s after its beginning, which is
+    # too long for the short form. This case comes first, because watches are new then.
     parts = (_restart, _forget) if options.short else (_fall_silent, _restart, _forget)
     with SilentProxy(plane.port) as proxy, Operator(plane, user, port=proxy.port) as operator:
         operator.await_words("reconciling")

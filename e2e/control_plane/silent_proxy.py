@@ -1,5 +1,5 @@
-"""A way to the API server that can fail as networks do: connections that stay open and carry nothing any more, and
-addresses at which nobody answers."""
+"""A proxy to the API server that simulates failures of networks: open connections that stop carrying data, and
+addresses that do not respond."""
 
 import select
 import socket
@@ -10,13 +10,13 @@ LOOK_SECONDS = 0.2
 
 
 class _Pair:
-    """One connection and its other half; owned by a thread of its own."""
+    """A client's connection and the proxy's connection to the server; owned by one thread."""
 
     def __init__(self, client, server):
         self.client = client
         self.server = server
-        self.is_silent = False  # set by others, read by the thread: bytes are swallowed, ends of streams too
-        self.has_swallowed = False  # set by the thread, read by others
+        self.is_silent = False  # set by other threads, read by this one: drop bytes and ends of streams
+        self.has_swallowed = False  # set by this thread, read by other threads
         self.is_over = False
 
     def run(self):
@@ -29,12 +29,12 @@ class _Pair:
                         if data:
                             self.has_swallowed = True
                         else:
-                            del ends[source]  # the other side does not learn of it
+                            del ends[source]  # not forwarded to the other side
                     elif data:
                         ends[source].sendall(data)
                     else:
                         return
-        except (OSError, ValueError):  # broken, or closed by `cut` under our hands
+        except (OSError, ValueError):  # broken, or closed by `cut` in another thread
             pass
         finally:
             if not self.is_silent:
@@ -47,7 +47,7 @@ class _Pair:
 
 
 class SilentProxy:
-    """From a port of its own to `target_port`, both on loopback, until it is left. Thread-safe."""
+    """Forwards a port of its own to `target_port`, both on loopback, until exit. Thread-safe."""
 
     def __init__(self, target_port):
         self.target_port = target_port
@@ -71,7 +71,7 @@ class SilentProxy:
         self.cut()
 
     def silence(self):
-        """Connections that are open now stay so, and carry nothing any more. How many there are. New ones are fine."""
+        """Stops the data of all open connections, which stay open. New ones work. Returns the number of silent connections."""
         with self.lock:
             open_pairs = [pair for pair in self.pairs if not pair.is_over]
             for pair in open_pairs:
@@ -79,12 +79,12 @@ class SilentProxy:
             return len(open_pairs)
 
     def swallowed(self):
-        """Silent connections over which one side has sent what the other did not get."""
+        """Returns the number of silent connections that have dropped bytes."""
         with self.lock:
             return sum(pair.has_swallowed for pair in self.pairs)
 
     def block(self):
-        """Cuts all connections, and every new one at once, until `unblock`."""
+        """Closes all connections, and every new one immediately, until `unblock`."""
         self.is_blocked = True
         self.cut()
 
@@ -112,7 +112,7 @@ class SilentProxy:
                 client.close()
                 continue
             for end in (client, server):
-                end.settimeout(30)  # of a send to somebody who does not read
+                end.settimeout(30)  # limits a send to a peer that does not read
             pair = _Pair(client, server)
             with self.lock:
                 self.pairs.append(pair)

@@ -1,4 +1,4 @@
-"""run_together, and how runs on one control plane are told apart."""
+"""run_together, and how reports distinguish runs on one control plane."""
 
 import contextlib
 import io
@@ -18,7 +18,7 @@ class RunTogether(unittest.TestCase):
         meeting = threading.Barrier(3, timeout=30)
 
         def meet(number):
-            meeting.wait()  # is never over where one runs after the other
+            meeting.wait()  # blocks forever if the functions run one after the other
             return number
         self.assertEqual(run_together([lambda number=number: meet(number) for number in range(3)]), [0, 1, 2])
 
