@@ -51,7 +51,7 @@ class AloneTest(ClusterTest):
             with command_line._alone(self.cluster):
                 self.fail("two at once")
 
-    def test_a_lock_on_a_file_that_is_gone_keeps_nobody_out(self):
+    def test_a_lock_on_a_removed_file_does_not_block(self):
         """One command removes the cluster and the lock file, a second one has opened the file, a third creates it again."""
         path = self.folder.with_name(self.folder.name + ".lock")
         real = os.fstat

@@ -1,4 +1,4 @@
-"""An alert belongs to a cause that comes after it was quiet."""
+"""An alert counts for a cause only if it was inactive before the cause."""
 
 import types
 import unittest
@@ -13,7 +13,7 @@ def states(*names):
 
 
 class FakePrometheus:
-    """Answers one look after the other; the last answer stays."""
+    """Returns one prepared response per query; repeats the last one."""
 
     def __init__(self, *answers):
         self.answers = list(answers)

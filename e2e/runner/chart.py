@@ -163,7 +163,7 @@ def without_operator():
 def lease_of_another():
     """A block in which another identity holds the operator's lease. Begin it while no operator runs, because an operator
     that loses its lease ends."""
-    another = "somebody-else"
+    another = "another-operator"
     _write_lease(another, seconds=3600)
     try:
         yield

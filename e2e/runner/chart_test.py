@@ -1,4 +1,4 @@
-"""Whether a cluster of somebody else's is left alone, with a kubectl that answers what it is told to."""
+"""e2e/run does not change the cluster of another user. kubectl is a fake with prepared responses."""
 
 import json
 import unittest
@@ -36,12 +36,12 @@ class OthersTest(unittest.TestCase):
             return json.dumps({"items": self.jobs})
         return ""
 
-    def test_a_cluster_without_espalier_and_one_that_stories_have_left_are_free(self):
+    def test_a_cluster_without_espalier_and_one_that_scenarios_have_left_are_free(self):
         self.assertIsNone(chart.used_by_others())
         self.definition = OURS
         self.assertIsNone(chart.used_by_others())
 
-    def test_one_that_somebody_uses_is_not(self):
+    def test_a_cluster_in_use_is_not_free(self):
         self.definition = OURS
         self.jobs = [job("ml", "theirs")]
         self.assertIn("ml theirs", chart.used_by_others())
@@ -51,7 +51,7 @@ class OthersTest(unittest.TestCase):
         self.namespace = "namespace/espalier-system"
         self.assertIn("namespace espalier-system", chart.used_by_others())
 
-    def test_the_definition_stays_while_somebody_has_a_job(self):
+    def test_the_definition_stays_while_another_namespace_has_a_job(self):
         self.jobs = [job("e2e-1", "ours"), job("ml", "theirs")]
         with self.assertRaisesRegex(Failure, "theirs in the namespace ml"):
             chart.remove()

@@ -1,4 +1,4 @@
-"""Logs outlive their pods while a story is told, and are in its report."""
+"""Logs outlive their pods while a scenario runs, and are in its report."""
 
 import pathlib
 import shutil

@@ -1,4 +1,4 @@
-"""What e2e/run asks for before anything is told."""
+"""Checks of e2e/run before the first scenario."""
 
 import contextlib
 import io
@@ -38,7 +38,7 @@ class CommandLineTest(unittest.TestCase):
             (self.programs / name).touch(mode=0o755)
 
     def main(self, *words):
-        """(exit status, standard error)"""
+        """Returns (exit status, standard error)."""
         said = io.StringIO()
         with contextlib.redirect_stderr(said):
             return command_line.main(["--reports", str(self.reports), *words], ""), said.getvalue()
@@ -70,7 +70,7 @@ class CommandLineTest(unittest.TestCase):
         told = self.tell.call_args.args[0]
         for name in ("happy_path", "deletion", "first_job", "suspend_and_resume"):
             self.assertIn(name, told)
-        # Nobody kills a process or drains a node there, and bits are the same on the same kind of processor.
+        # No process is killed and no node drained there; numbers are the same on the same kind of processor.
         for name in ("killed_pods", "drained_node", "same_numbers"):
             self.assertNotIn(name, told)
 

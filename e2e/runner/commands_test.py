@@ -1,4 +1,4 @@
-"""Polling ends at its own deadline, and at that of the story."""
+"""Polling ends at its own deadline, and at that of the scenario."""
 
 import math
 import types
@@ -25,7 +25,7 @@ class WaitForTest(unittest.TestCase):
         self.assertEqual(wait_for("a minute", 90, lambda: "it" if self.now >= 60 else None), "it")
         self.assertLess(self.now, 62)
 
-    def test_who_has_waited_for_long_looks_less_often(self):
+    def test_a_long_wait_polls_less_often(self):
         looks = []
         wait_for("a minute", 90, lambda: looks.append(self.now) or self.now >= 60)
         pauses = [round(later - sooner, 6) for sooner, later in zip(looks, looks[1:])]

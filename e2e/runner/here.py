@@ -24,7 +24,7 @@ def beside(name):
 
 
 def test_data(name):
-    """A folder of data that is not in the repository; None where it is not on this machine."""
+    """Returns a folder of data outside the repository, or None if this machine does not have it."""
     folder = os.environ.get("ESPALIER_TEST_DATA")
     return pathlib.Path(folder) / name if folder and (pathlib.Path(folder) / name).is_dir() else None
 

@@ -29,7 +29,7 @@ def kueue_manager():
 
 
 class _Cluster:
-    """What Kueue asks of the cluster, with kubectl and this environment's kubeconfig."""
+    """Requests of Kueue to the cluster, with kubectl and this environment's kubeconfig."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -57,7 +57,7 @@ class _Cluster:
 
     @staticmethod
     def _drop_finalizers(kind):
-        """The manager would remove them once nothing uses the object."""
+        """Removes the finalizers, which the manager removes from an object that is no longer used."""
         listed = json.loads(run(["kubectl", "get", kind, "--all-namespaces", "--output=json"]))["items"]
         for metadata in (one["metadata"] for one in listed if one["metadata"].get("finalizers")):
             where = ["--namespace", metadata["namespace"]] if "namespace" in metadata else []

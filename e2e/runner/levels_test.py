@@ -1,4 +1,4 @@
-"""Stories that are told one by one take no longer together than their level may."""
+"""Scenarios that run one by one must not take longer in total than their level may."""
 
 import contextlib
 import io
@@ -17,7 +17,7 @@ class LevelsTest(unittest.TestCase):
         self.reports = pathlib.Path(folder.name) / "reports"
 
     def main(self):
-        """(exit status, what was said)"""
+        """Returns (exit status, output)."""
         said = io.StringIO()
         with contextlib.redirect_stdout(said):
             return levels.main(self.reports), said.getvalue()

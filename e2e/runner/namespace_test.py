@@ -1,5 +1,5 @@
-"""Checkpoints that were on their way before something happened to a job are no sign that it goes on. Warning events of a
-job without faults."""
+"""A checkpoint whose upload began before a fault does not prove that the job continues. Warning events of a job without
+faults."""
 
 import json
 import types
@@ -12,7 +12,7 @@ from runner.namespace import Namespace
 
 
 class FakeBucket:
-    """Has what it had a moment ago, and what is next."""
+    """Returns the prepared checkpoints, one state per query."""
 
     def __init__(self, *looks):
         self._looks = [[f"run/checkpoints/{number}/manifest.json" for number in look] for look in looks]

@@ -44,5 +44,5 @@ def make(program, reference, machines):
                 env=images.BUILDAH)
             run([*buildah, "push", reference, f"oci-archive:{archive}:{reference}"], timeout=300, env=images.BUILDAH)
         finally:
-            attempt([*buildah, "rmi", "--all", "--force"], env=images.BUILDAH)  # what has failed before is what matters
+            attempt([*buildah, "rmi", "--all", "--force"], env=images.BUILDAH)  # keep the first error
         machines.load_image(archive)

@@ -1,4 +1,4 @@
-"""What the story of a user's image reads on the page, without a cluster."""
+"""The scenario `own_program` finds its Dockerfile on the page; without a cluster."""
 
 import unittest
 

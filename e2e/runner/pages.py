@@ -12,7 +12,7 @@ BLOCK = re.compile(r"^```sh cluster\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def commands(page, heading=None):
-    """The blocks of commands for a cluster on a page of the sources, or of its part below a heading, as "### Install"."""
+    """Returns the blocks of commands for a cluster on a page, or in its part below a heading such as "### Install"."""
     text = (here.SOURCE / page).read_text()
     if heading is not None:
         _, found, text = text.partition(f"\n{heading}\n")

@@ -1,4 +1,4 @@
-"""Commands as they stand on pages, and somebody who types them."""
+"""Extraction of commands from pages, and running them as a user would."""
 
 import os
 import pathlib
@@ -64,7 +64,7 @@ class ReaderTest(unittest.TestCase):
                 mock.patch.dict("os.environ", {"ESPALIER_E2E_CLI": "/nowhere/espalier"}):
             self.reader = pages.Reader(self.folder, "of-a-story", {"example": "here"})
 
-    def test_examples_are_replaced_and_the_folder_is_his(self):
+    def test_examples_are_replaced_and_commands_run_in_the_folder(self):
         self.reader.write("job.yaml", "place: example\n")
         self.assertEqual(self.reader.do("word=example\necho $word; cat job.yaml; ls -d helm/espalier"),
                          "here\nplace: here\nhelm/espalier\n")

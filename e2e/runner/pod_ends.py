@@ -1,4 +1,4 @@
-"""How the programs of pods have ended, also of pods that are gone: a Job deletes those that run when another fails."""
+"""Results of the programs of pods, also of deleted ones: a Job deletes its running pods when one fails."""
 
 import contextlib
 import dataclasses
@@ -8,7 +8,7 @@ import threading
 
 from runner.commands import wait_for
 
-# One event a line.
+# One event per line.
 EVERY_POD = ["kubectl", "get", "pods", "--watch", "--output=jsonpath={@}{\"\\n\"}"]
 
 
@@ -25,7 +25,7 @@ class PodEnds:
         self._thread.start()
 
     def ended(self, job, rank, incarnation):
-        """The end of the program of a rank, of this incarnation of a job; None: it has not ended."""
+        """Returns how the program of a rank ended in this incarnation of a job; None if it has not ended."""
         return self._ends.get((job, incarnation, rank))
 
     def wait_for(self, job, rank, incarnation, seconds):
@@ -52,7 +52,7 @@ class PodEnds:
 
 @contextlib.contextmanager
 def followed(namespace, role):
-    """The ends of a namespace's pods of this role, from now on."""
+    """Records how the namespace's pods of this role end, from now on."""
     watch = subprocess.Popen([*EVERY_POD, "--namespace", namespace.name,
                               "--selector", f"app.kubernetes.io/component={role}"],
                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)

@@ -1,4 +1,4 @@
-"""How pods have ended, by what kubectl prints of them."""
+"""Results of pods, parsed from the output of kubectl."""
 
 import json
 import unittest
@@ -7,7 +7,7 @@ from runner.pod_ends import End, PodEnds
 
 
 def pod(rank, state, containers=("trainer",)):
-    """The line of a pod of the second incarnation of `cora`."""
+    """Returns kubectl's line for a pod of the second incarnation of `cora`."""
     return json.dumps({
         "metadata": {"name": f"cora-trainer-2-{rank}-abcde",
                      "labels": {"espalier.io/job": "cora", "espalier.io/incarnation": "2"},

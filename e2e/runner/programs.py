@@ -1,4 +1,4 @@
-"""What programs of users, in the trainers' place, say at their end."""
+"""The output of users' programs that run in place of the trainer."""
 
 import json
 
@@ -6,7 +6,7 @@ from runner.commands import Failure
 
 
 def said_by_rank_zero(namespace, job, incarnation, first_field):
-    """The last line of JSON that begins with this field."""
+    """Returns the last line of JSON that begins with this field."""
     for name, pod in namespace.pods(job, "trainer").items():
         if not name.startswith(f"{job}-trainer-{incarnation}-0-") or pod["status"]["phase"] != "Succeeded":
             continue

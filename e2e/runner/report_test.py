@@ -1,4 +1,4 @@
-"""What a scenario that failed leaves behind."""
+"""The report of a failed scenario."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from runner.commands import Failure
 
 
 class FakeCluster:
-    """A pod in each namespace, whose container runs for the first time."""
+    """Returns a pod in each namespace, whose container has not been restarted."""
 
     def __init__(self):
         self.asked = []
@@ -42,9 +42,9 @@ class ReportTest(unittest.TestCase):
             f"{place}.{what}" for place in ("e2e-story", NAMESPACE)
             for what in ("objects.yaml", "events.txt", "describe.txt", "a-pod.log"))})
         self.assertEqual(found[f"{NAMESPACE}.objects.yaml"], "seen")
-        # What cannot be had is said in its place, and takes nothing else with it.
+        # A part that cannot be read is replaced by the error; the other parts are complete.
         self.assertEqual(found["e2e-story.a-pod.log"], "took longer than 30 s\n")
-        # A pod that is refused leaves its reason with what would have made it.
+        # The reason of a refused pod is an event of its controller.
         kinds = next(command[2] for command in cluster.asked if command[1] == "get").split(",")
         self.assertLessEqual({"disttrainings", "pods", "deployments", "replicasets", "statefulsets", "jobs"}, set(kinds))
 

@@ -1,29 +1,29 @@
 #!/usr/bin/env bash
-# Builds what tests run against and Debian does not have, once per machine, and prints the folder it lies in:
+# Builds the programs that tests run against and Debian does not have, once per machine, and prints their folder:
 #   build.sh kube     kube-apiserver, kube-controller-manager, kube-scheduler, kubectl, etcd, kwok
 #   build.sh s3       versitygw
 #   build.sh s3proxy  s3proxy.jar of Maven Central, by mvn; running it takes a Java of version 17 or later
-#   build.sh node     kubelet, kube-proxy, coredns: what makes real nodes of a control plane
+#   build.sh node     kubelet, kube-proxy, coredns: real nodes for the control plane of kube
 #   build.sh helm     helm, helm-unittest
 #   build.sh kueue    kueue, and config/, its CustomResourceDefinitions, roles and webhooks
 #   build.sh packaging  validate-krew-manifest, krew, operator-verify: what checks packages for catalogs
 #   build.sh sigstore  verify: what checks signatures as cosign does
 #   build.sh kube-newest  kube-apiserver, kube-controller-manager, kube-scheduler, kubectl, etcd of a newer Kubernetes
 #   build.sh prometheus  prometheus, promtool: Debian's package, unpacked and not installed, which would start a server.
-#                        Where apt's lists are missing or old: the newest that was unpacked before, or apt-get update
+#                        If apt's lists are missing or old: the newest unpacked version, or apt-get update
 #   build.sh torch-python  bin/python of a virtual environment with PyTorch, PyTorch Geometric, mypy and more
 #                        (python/tests/pinned/requirements.txt; 2.3 GB to download, 3.9 GB on disk)
-# Progress goes to standard error. Exit status 1: it could not be built, and why was said.
+# Progress goes to standard error. Exit status 1: the build failed, with the reason.
 #
-# Each folder beside this file is a Go module that pins projects (go.mod) and all that they are made of (go.sum): those
-# that share libraries are one module, so that each library is compiled once. What is built lies in $ESPALIER_TOOLS
-# (default ~/.cache/espalier/tools), in a folder named after the pins: a new pin is a new folder, and a folder is there
-# complete or not at all. Cold, kube takes some minutes on two cores; node and helm after it, and s3, one each.
+# Each folder beside this file is a Go module that pins projects (go.mod) and all their dependencies (go.sum). Projects
+# that share libraries are one module, so that each library is compiled once. The programs are in $ESPALIER_TOOLS
+# (default ~/.cache/espalier/tools), in a folder named after a digest of the pins: changed pins have a new folder. A
+# folder is created only when it is complete. With cold caches, kube takes some minutes on two cores; node and helm after it, and s3, one each.
 set -euo pipefail
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 cache="${ESPALIER_TOOLS:-$HOME/.cache/espalier/tools}"
 
-# The packages that a set is made of, each behind the module that pins it.
+# The Go packages of a set, as MODULE:PACKAGE; the module pins the package.
 case "${1:-}" in
   kube) programs=(kubernetes:k8s.io/kubernetes/cmd/{kube-apiserver,kube-controller-manager,kube-scheduler,kubectl}
     kubernetes:go.etcd.io/etcd/server/v3 kubernetes:espalier.io/e2e/tools/kubernetes/kwok) ;;

@@ -17,7 +17,7 @@ ASK = 'apt_install() { status=0; "$policy" ssh start || status=$?; echo "$status
 
 
 def heed_signals():
-    """Whoever runs the tests in the background, or with nohup, ignores some, and so do the processes below."""
+    """Restores the default signal handlers: a shell that runs the tests in the background ignores some signals."""
     for name in SIGNALS:
         signal.signal(getattr(signal, "SIG" + name), signal.SIG_DFL)
 

@@ -58,7 +58,7 @@ def environment():
 
 
 def _files(path):
-    """The path itself, or everything below it that is no folder, in the order of the names."""
+    """Returns the path itself, or all files below it, sorted by name."""
     if not path.is_dir():
         return [path]
     return sorted(file for file in path.rglob("*") if LEFT_OUT not in file.parts and (file.is_symlink() or not file.is_dir()))

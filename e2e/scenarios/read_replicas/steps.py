@@ -1,4 +1,4 @@
-"""Two servers a partition: all second ones are killed and nobody waits, then a first one: the parameters are as ever."""
+"""Two servers per partition: all second ones are killed and no trainer waits, then a first one: the same parameters."""
 
 import re
 
