@@ -22,7 +22,7 @@ NAMESPACE, OF_GRAFANA, OF_A_TEAM = "espalier-system", "monitoring", "of-a-team"
 RELEASE, OF_RELEASE = "upgraded", "of-upgraded"  # one that is installed
 DEFINITION = "customresourcedefinition/disttrainings.espalier.io"
 OPERATORS_ACCOUNT = f"system:serviceaccount:{OF_A_TEAM}:espalier-operator"
-# What Kubernetes' own `admin` comes to; a control plane without controllers has nobody who adds it up.
+# The rules of Kubernetes' own `admin`; without controllers, no process aggregates them.
 ROLES_OF_ADMIN = [f"system:aggregate-to-{role}" for role in ("admin", "edit", "view")]
 DIGEST = "sha256:" + "0123456789abcdef" * 4
 EVERYTHING_OF_METRICS = {
@@ -181,7 +181,7 @@ class AppliedTest(unittest.TestCase):
         return answer.stdout.strip() == "yes"
 
     def shell(self, commands, user):
-        """Commands as somebody types them in the repository."""
+        """Runs commands in the repository, as a user does."""
         config = json.loads(pathlib.Path(self.server.kubeconfig(ADMIN)).read_text())
         if user != ADMIN:
             config["users"][0]["user"]["as"] = user
@@ -193,7 +193,7 @@ class AppliedTest(unittest.TestCase):
                                    "PATH": f"{HELM.parent}:{self.server.tools}:/usr/bin:/bin"})
 
     def identities(self):
-        """Of the definition and of a job: uid, and when somebody deleted it."""
+        """Returns uid and deletion time of the definition and of a job."""
         return [self.kubectl("get", name, "--namespace", OF_RELEASE,
                              "--output=jsonpath={.metadata.uid} deleted: {.metadata.deletionTimestamp}")
                 for name in (DEFINITION, "disttraining/cora")]

@@ -1,5 +1,5 @@
-# Sets `variable` to the tool of Clang 14.0.6 beside ESPALIER_PYTHON, or to an empty value and says that `test` is left out.
-# Other versions format otherwise and find other things.
+# Sets `variable` to the tool of Clang 14.0.6 beside ESPALIER_PYTHON, or to an empty value with a message that `test` is
+# skipped. Other versions format differently and report other findings.
 function(espalier_find_clang_tool variable name test)
   get_filename_component(python_folder ${ESPALIER_PYTHON} DIRECTORY)
   find_program(${variable} ${name} HINTS ${python_folder} NO_DEFAULT_PATH)

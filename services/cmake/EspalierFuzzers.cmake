@@ -33,7 +33,8 @@ function(espalier_fuzzer)
   endif()
 endfunction()
 
-# What -fsanitize=fuzzer-no-link adds, without that name: Clang refuses precompiled headers that were made without it.
+# Sets the options that -fsanitize=fuzzer-no-link implies. With that option itself, Clang would refuse precompiled headers
+# that were compiled without it.
 function(espalier_count_branches)
   foreach(library IN LISTS ARGN)
     get_target_property(counts espalier_${library} ESPALIER_COUNTS_BRANCHES)

@@ -47,23 +47,24 @@ function(espalier_library)
   endif()
 endfunction()
 
-# Words that mean nothing here, which cmake_parse_arguments leaves over.
+# Fails for arguments that cmake_parse_arguments did not recognize.
 function(espalier_refuse_words name)
   if(ARGN)
     message(FATAL_ERROR "${name}: '${ARGN}' means nothing here")
   endif()
 endfunction()
 
-# Half of a build goes into tests, and half of that into optimising what runs once. What is tested keeps its own level,
-# but for the templates and inline functions of headers, of which the linker may keep the test's copy.
+# Compiles tests without optimization: half of a build's time is spent on tests, and half of that on optimizing code that
+# runs once. The tested code keeps its level, except templates and inline functions, of which the linker may keep the
+# test's copy.
 function(espalier_compile_as_test target)
   if(CMAKE_BUILD_TYPE STREQUAL "Release" OR ESPALIER_SANITIZER)
     target_compile_options(${target} PRIVATE -O0)
   endif()
 endfunction()
 
-# The precompiled header of `library` for targets that include the same. GCC takes one of optimized code for optimized
-# code alone, and refuses it elsewhere: tests that share that of code which is no test are optimized, a little.
+# Reuses the precompiled header of `library` for targets with the same includes. GCC accepts the header of optimized code
+# only for optimized code, so tests that share the header of a library are compiled with -O1.
 function(espalier_share_header library)
   foreach(target IN LISTS ARGN)
     if(TARGET ${target})
@@ -88,12 +89,12 @@ function(espalier_testing_library)
   set_target_properties(${target} PROPERTIES ESPALIER_LAYER ${ARG_LAYER} EXCLUDE_FROM_ALL TRUE)  # built for its users
 endfunction()
 
-# The executables of all unit tests, which are all that sanitizers' presets build.
+# Builds the executables of all unit tests; the sanitizers' presets build nothing else.
 add_custom_target(espalier-unit-tests)
 
 # espalier_test(NAME x LABEL unit SOURCES x_test.cc DEPS ...): the executable espalier_x_test and its ctest entries, one
-# a test; with a sanitizer, several. IN_RELEASE: also where a release build has not ALL of ESPALIER_UNIT_TESTS.
-# WITH_TORCH: they are IN_RELEASE, for no other build has libtorch; it loads in a second, so several share an entry here too.
+# per test; with a sanitizer, one per shard. IN_RELEASE: a release build has the tests even if ESPALIER_UNIT_TESTS is not ALL.
+# WITH_TORCH: implies IN_RELEASE, because only the release build has libtorch, and shards, because libtorch loads in a second.
 function(espalier_test)
   cmake_parse_arguments(ARG "IN_RELEASE;WITH_TORCH" "NAME;LABEL" "SOURCES;DEPS" ${ARGN})
   espalier_refuse_words(${ARG_NAME} ${ARG_UNPARSED_ARGUMENTS})
@@ -106,7 +107,7 @@ function(espalier_test)
   espalier_may_share_common_headers(${target})
   target_link_libraries(${target} PRIVATE ${ARG_DEPS} espalier_test_main GTest::gmock GTest::gtest espalier_warnings)
   if(ESPALIER_SANITIZER STREQUAL "address")
-    # Checks of every pointer double the time that EXPECT_... takes to compile; what is tested has them.
+    # Checks of every pointer double the compile time of EXPECT_...; the tested libraries have them.
     target_compile_options(${target} PRIVATE -fno-sanitize=null,alignment,object-size,vptr)
   elseif(ESPALIER_SANITIZER STREQUAL "thread")
     target_link_libraries(${target} PRIVATE espalier_tsan_edges)  # rpc/testing/tsan
@@ -127,8 +128,8 @@ function(espalier_test)
     PROPERTIES LABELS ${ARG_LABEL} TIMEOUT 120)
 endfunction()
 
-# A program with a sanitizer, or with libtorch, takes longer to start than most tests to run: its tests share four
-# processes. Those of programs with many sources take longer, and begin first: what begins last has the machine for itself.
+# A program with a sanitizer, or with libtorch, takes longer to start than most tests to run: its tests run as
+# four shards, each in one process. Shards of programs with many sources take longer and start first.
 function(espalier_add_shards name label cost)
   set(shards 4)
   foreach(shard RANGE 1 ${shards})

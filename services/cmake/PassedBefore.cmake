@@ -1,6 +1,6 @@
 # espalier_skip_if_passed_before(NAME helm TESTS helm.lint INPUTS ${CMAKE_CURRENT_SOURCE_DIR} $<TARGET_FILE:espalier>)
 #
-# Lets test.sh leave TESTS out where they passed before with the same INPUTS (e2e/tools/passed_before.py). INPUTS are files
+# Lets test.sh skip TESTS that passed before with the same INPUTS (e2e/tools/passed_before.py). INPUTS are files
 # and folders; generator expressions are allowed. They must cover everything that the tests read and run, but for Debian's
 # packages, Python and the machine: those are inputs of every group. The CMakeLists.txt that calls this is an input too.
 file(GLOB former_groups ${CMAKE_BINARY_DIR}/passed-before/*.group)

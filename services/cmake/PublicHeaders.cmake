@@ -13,7 +13,7 @@ function(espalier_declare_public_headers public_folder)
   endforeach()
 endfunction()
 
-# The same names in this build, for what is written as users write it: the targets of this folder.
+# Makes the public names of the headers available to the targets of this folder, which include them as users do.
 function(espalier_use_public_headers)
   get_property(headers GLOBAL PROPERTY ESPALIER_PUBLIC_HEADERS)
   get_property(names GLOBAL PROPERTY ESPALIER_PUBLIC_NAMES)

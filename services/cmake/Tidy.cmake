@@ -1,12 +1,12 @@
 # services.tidy: clang-tidy on the sources of libraries and of programs that are shipped (services/tests/tidy_test.py), with
 # the commands of the address sanitizer's build. That build is Clang's, and compiles files several at a time.
 
-# What espalier_add_tidy_test is for.
+# Marks a target for espalier_add_tidy_test.
 function(espalier_tidy target)
   set_property(GLOBAL APPEND PROPERTY ESPALIER_TIDY_TARGETS ${target})
 endfunction()
 
-# Called once all targets are there.
+# Call it after all targets are defined.
 function(espalier_add_tidy_test)
   if(NOT ESPALIER_TESTS OR NOT ESPALIER_SANITIZER STREQUAL "address" OR NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
     return()

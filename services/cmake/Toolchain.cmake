@@ -18,7 +18,7 @@ if(ESPALIER_MOLD)
 endif()
 
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # GCC looks for memory that it could free from 128 MiB on, for an eighth of its time; a source takes at most 1.5 GB.
+  # By default GCC collects garbage from 128 MiB on, which takes an eighth of its time. A source needs at most 1.5 GB.
   add_compile_options("SHELL:--param ggc-min-heapsize=1048576")
 endif()
 
@@ -29,7 +29,7 @@ endif()
 # Results must not depend on which expressions the compiler fuses into multiply-adds.
 add_compile_options(-ffp-contract=off)
 
-# As some libraries require, and then everywhere: a precompiled header is for code that was compiled the same way.
+# Some libraries require -pthread. All targets get it, because a precompiled header needs equal options.
 add_compile_options(-pthread)
 # One build of each library for programs and for shared libraries (docs/programs.md). Functions are not replaced at load
 # time, so they may be inlined as in a program.
@@ -48,12 +48,12 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     $<$<CONFIG:Release,RelWithDebInfo>:-Wno-maybe-uninitialized>)
 endif()
 if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # To GCC every source is an included file then, whose anonymous namespaces should hide nothing.
+  # In a unity build every source is an included file, and GCC warns about anonymous namespaces in included files.
   target_compile_options(espalier_warnings INTERFACE -Wno-subobject-linkage)
 endif()
 
 if(ESPALIER_SANITIZER STREQUAL "address")
-  # Of the undefined behavior, what the address sanitizer sees too is left to it.
+  # Omits the checks of undefined behavior that the address sanitizer makes too.
   add_compile_options(-fsanitize=address,undefined -fno-sanitize=null,object-size,vptr -fno-sanitize-recover=all
     -fno-omit-frame-pointer)
   add_link_options(-fsanitize=address,undefined)
