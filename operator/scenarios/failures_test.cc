@@ -265,7 +265,7 @@ TEST(FailuresTest, AVolumeThatCannotBeMountedShowsAndItsArrivalIsNoticed) {
   EXPECT_EQ(world.StatusOf("cora").attempts_counted, 0);
 }
 
-// Nobody but the partitioner meets the bucket before the servers do, and what it says is what people read.
+// The partitioner is the first process that opens the bucket, so users see its message.
 TEST(FailuresTest, ABucketThatCannotBeReachedShowsInThePartitionersWordsAndIsTriedAgain) {
   OperatorWorld world;
   bool reachable = false;

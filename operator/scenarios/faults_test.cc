@@ -237,7 +237,7 @@ TEST(FaultsTest, AQuotaInTheWayOfTheDryRunIsNotBlamedOnTheTemplate) {
   EXPECT_TRUE(world.RunUntilPhase("cora", "Training", std::chrono::seconds(60)));
 }
 
-// Nobody's fault but the webhook's: said in conditions, and noticed when it answers again.
+// Conditions report a webhook that does not respond, and the operator continues when it responds again.
 TEST(FaultsTest, AWebhookThatDoesNotAnswerShowsAndItsReturnIsNoticed) {
   OperatorWorld world;
   enum class Stage { kDryRuns, kWrites, kNothing } is_down_for = Stage::kDryRuns;
@@ -263,7 +263,7 @@ TEST(FaultsTest, AWebhookThatDoesNotAnswerShowsAndItsReturnIsNoticed) {
   is_down_for = Stage::kNothing;
   ASSERT_TRUE(world.RunUntilPhase("cora", "Training", std::chrono::seconds(60)));
 
-  // Nobody ends a group for one that could not be made.
+  // A running group is not ended while its replacement cannot be created.
   is_down_for = Stage::kDryRuns;
   world.Edit("cora", {{"trainers", {{"replicas", 3}}}});
   world.RunFor(std::chrono::seconds(60));

@@ -94,7 +94,7 @@ TEST(AppliedWritesTest, NoClientIsForgottenThatMayRepeatAChange) {
   Fill(applied, clock);
   EXPECT_EQ(Try(applied, {kClients, 1, 1}, clock), Claim::kFull);
   EXPECT_EQ(Try(applied, {0, 1, 1}, clock), Claim::kApplied);
-  Apply(applied, {1, 2, 2}, clock);  // who is known goes on
+  Apply(applied, {1, 2, 2}, clock);  // a known client continues
   clock.Advance(kCall + AppliedWrites::kLateness - std::chrono::nanoseconds(1));
   EXPECT_EQ(Try(applied, {kClients, 1, 1}, clock), Claim::kFull);
 }

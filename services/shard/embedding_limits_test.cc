@@ -92,7 +92,7 @@ TEST(EmbeddingLimitsTest, OlderRowsAreGoneBeforeNewerOnesAreMade) {
   EXPECT_EQ(bytes_when_forgotten, 0u);
 }
 
-// Their memory is free whoever drops the tensor: nothing holds it beside the tensors.
+// Dropping the tensors frees their memory: no other object holds it.
 TEST(EmbeddingLimitsTest, RowsWhoseTensorsAreDroppedAreNotFound) {
   graph::PartitionBook book;
   const std::vector<graph::Partition> partitions = testing::MakeTestPartitions(FiftyNodes(), 1, 1, &book);
@@ -157,7 +157,7 @@ TEST(EmbeddingLimitsTest, GradientsThatWaitHaveOneLimitAndRepetitionsNeedNone) {
   EXPECT_EQ(push(other, 0, 0).ToString(), "OK");
 }
 
-// Who is ahead in some rows takes no room from those who still send the step before to others.
+// Gradients of a step do not take the space of gradients of the step before, which other rows still receive.
 TEST(EmbeddingLimitsTest, StepsDoNotTakeEachOthersRoom) {
   graph::PartitionBook book;
   std::vector<graph::Partition> partitions = testing::MakeTestPartitions(FiftyNodes(), 1, 1, &book);
@@ -188,7 +188,7 @@ TEST(EmbeddingLimitsTest, StepsDoNotTakeEachOthersRoom) {
   }
 }
 
-// Cosines of other machines: the last bit may differ, and rank 0's rate is taken whoever comes first.
+// Cosines of two machines may differ in the last bit: the rate of rank 0 applies, in any order of arrival.
 TEST(EmbeddingLimitsTest, RatesThatDifferInTheLastBitAreRankZeros) {
   const double rate = 0.1, other = std::nextafter(rate, 1.0);
   for (const uint32_t first : {0u, 1u}) {

@@ -154,7 +154,7 @@ TEST(ExcludedSamplingTest, ExclusionsThatCannotBeAreRefused) {
               HasSubstr("200 -> 1: expected nodes that exist"));
   EXPECT_THAT(refusal({{GlobalNodeId(2), GlobalNodeId(0)}, {GlobalNodeId(1), GlobalNodeId(0)}}),
               HasSubstr("ascending by destination"));
-  // A shard does not trust who asks.
+  // A shard checks requests, because clients are not trusted.
   sampler::PartitionHopQuery query{.relations = {{.edge_type = EdgeTypeId(0), .fanout = 1, .destinations = {}}}};
   query.relations[0].excluded_destinations = {LocalNodeId(3), LocalNodeId(1)};
   query.relations[0].excluded_sources = {GlobalNodeId(0)};

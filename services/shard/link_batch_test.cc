@@ -307,7 +307,7 @@ TEST(LinkBatchSamplingTest, DrawsNoneOfTheBatchsEdgesAndNotLessThanItMay) {
   }
   EXPECT_GT(num_drawn, 100u);
 
-  // What is drawn for a node does not depend on who asks.
+  // The draws of a node do not depend on the trainer that requests them.
   const TestGraph three = testing::MakeTestGraph(source, 3, 3);
   Drawn of_trainers;
   for (uint32_t rank = 0; rank < 2; ++rank) {

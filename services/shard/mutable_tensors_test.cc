@@ -203,7 +203,7 @@ TEST_F(MutableTensorsTest, ALaterCreationTakesThePlaceOfAnEarlierOne) {
   EXPECT_EQ(Create(tensors, spec, kOther | 9).status().code(), StatusCode::kNotFound);
   EXPECT_EQ(Create(tensors, spec, kRegister | 3)->creation, kRegister | 3);
   EXPECT_EQ(tensors.SizeBytes(), 5 * sizeof(int32_t));
-  // Dropped before it comes: nobody would ever drop it again.
+  // The drop arrives before the creation, which must fail: no later request would drop the tensor.
   ASSERT_TRUE(Drop(tensors, spec.id, kRegister | 4).ok());
   EXPECT_EQ(Create(tensors, spec, kRegister | 4).status().code(), StatusCode::kAborted);
   EXPECT_EQ(tensors.SizeBytes(), 5 * sizeof(int32_t));
@@ -367,7 +367,7 @@ class Meanwhile final : public sampler::RowInitializers {
   }
 };
 
-// With one partition there is nobody else who would have to complete it.
+// With one partition no other server has to complete the tensor.
 TEST_F(MutableTensorsTest, ATensorIsNotCompleteBeforeItIsFilled) {
   graph::PartitionBook book;
   const std::vector<graph::Partition> whole = testing::MakeTestPartitions(
@@ -387,7 +387,7 @@ TEST_F(MutableTensorsTest, ATensorIsNotCompleteBeforeItIsFilled) {
   look();
   EXPECT_THAT(was_complete, ::testing::ElementsAre(false, true));
 
-  // Whoever gives up meanwhile leaves nothing.
+  // A creation that is abandoned while it fills leaves no tensor.
   spec.id.name = "u";
   initializer->does = [&] { EXPECT_TRUE(Abandon(tensors, spec.id, 7).ok()); };
   EXPECT_EQ(Create(tensors, spec, 0).status().code(), StatusCode::kAborted);

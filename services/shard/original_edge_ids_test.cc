@@ -1,4 +1,4 @@
-// Who asks for original ids of edges while they are fetched.
+// Requests for original ids of edges while these are fetched.
 #include "services/shard/original_edge_ids.h"
 
 #include <gmock/gmock.h>

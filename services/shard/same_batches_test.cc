@@ -1,5 +1,4 @@
-// The promise that everything else rests on: one seed, one set of mini-batches, however the graph is cut and whoever
-// samples.
+// A seed gives the same mini-batches for every partitioning of the graph and for every process that samples them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -278,8 +277,8 @@ TEST(TemporalBatchesTest, ABatchEndsAtItsLimitOfEdges) {
   EXPECT_THAT(sample(10).status().message(), ::testing::HasSubstr("edges at hop 0, the limit is 10"));
 }
 
-// The union over ranks of what trainers get is the batch of one trainer, and what is drawn for a node does not depend
-// on who draws it.
+// The union of the mini-batches of all ranks is the batch of one trainer, and the draws of a node do not depend on the
+// rank that draws.
 TEST(SharesTest, ThreeTrainersDrawTogetherWhatOneDraws) {
   const graph::SourceGraph source = Homogeneous();
   const testing::TestGraph test = testing::MakeTestGraph(source, 2, 3);

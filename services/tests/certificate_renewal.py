@@ -30,7 +30,7 @@ def uri_of(certificate):
 
 
 def exchange(first, second):
-    """Swaps two folders in one step, so that nobody ever sees a key without its certificate."""
+    """Swaps two folders atomically, so that no process reads a key without its certificate."""
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.renameat2(AT_FDCWD, os.fsencode(first), AT_FDCWD, os.fsencode(second), RENAME_EXCHANGE) != 0:
         error = ctypes.get_errno()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Kills processes of runs at random and compares how the runs end with one that nobody touched.
+"""Kills processes of runs at random and compares the results with those of an undisturbed run.
 
   services/tests/random_kills.py --bin build/release/bin --job cora --runs 100
   services/tests/random_kills.py --bin build/release/bin --job DIR/amazon-photo --runs 20 --trainers 2
@@ -34,8 +34,8 @@ import urllib.request
 from certificate_renewal import Renewal
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
-# Not in the first steps, and none in the second half: every kill finds a training under way, even where whoever watches
-# it has to wait for a processor.
+# Kills happen after the first steps and in the first half, so that training is in progress even if this script has to
+# wait for a processor.
 FIRST_SHARE, LAST_SHARE = 0.02, 0.5
 CRASHES = {  # role -> failpoint, with how often it is passed before the crash
     "trainer": [("trainer.step", 60), ("trainer.before_allreduce", 60), ("trainer.after_update", 60),

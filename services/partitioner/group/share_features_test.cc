@@ -65,7 +65,7 @@ TEST_F(GroupFeaturesTest, AreNormalizedWithTheCopiesOfThem) {
   ExpectAGroupWritesWhatOneWrites();
 }
 
-// Without it the partitions are others: the tests above would show nothing if nobody normalized.
+// Partitions without normalization differ, so the tests above would fail if no process normalized.
 TEST_F(GroupFeaturesTest, AreOthersThanTheSources) {
   Normalize(WithFeatures(), job::PartitionAlgorithm::kRandom);
   const auto normalized = Run(store_, "alone", std::nullopt);

@@ -135,7 +135,8 @@ ReferenceEdges RandomEdges(uint64_t num_nodes, size_t num_edges, uint64_t seed) 
   return edges;
 }
 
-// Every drawn edge exists, nobody has more than the fan-out, rows are distinct nodes, prefixes are as documented.
+// Every drawn edge exists, no node has more edges than the fan-out, rows are distinct nodes, prefixes are as
+// documented.
 TEST(FanoutSamplerTest, KeepsTheInvariantsOfAMiniBatch) {
   constexpr uint64_t kNodes = 200;
   ReferenceNeighborSource source(HomogeneousSchema(), {kNodes}, {RandomEdges(kNodes, 3000, 1)});

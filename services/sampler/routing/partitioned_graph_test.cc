@@ -91,7 +91,7 @@ TEST_F(PartitionedGraphTest, PutsDrawnEdgesBackIntoTheOrderOfTheQuestion) {
               ElementsAre(GlobalEdgeId(3), GlobalEdgeId(4), GlobalEdgeId(18), GlobalEdgeId(19), GlobalEdgeId(0)));
 }
 
-// No partition answers before all have been asked: whoever asked them in turn would wait in vain.
+// No partition responds before all have a request, so sequential requests would wait forever.
 TEST_F(PartitionedGraphTest, AsksAllPartitionsAtOnceAndEachOnceForAllRelations) {
   std::vector<Done<PartitionHopSample>> sampling;
   std::vector<DoneStatus> gathering;
@@ -188,7 +188,7 @@ TEST_F(PartitionedGraphTest, AnAnswerAfterTheDeadlineTouchesNothingOfOurs) {
     const Result<Tensor> rows = graph.GatherRows(NodeTypeId(0), kFeature, NodeIds({1, 9}), Now());
     EXPECT_EQ(rows.status(), DeadlineExceeded("partition 1 did not answer in time"));
   }
-  // The question is still there for who answers late (address sanitizer watches).
+  // A partition that responds late can still read the query (checked by the address sanitizer).
   ASSERT_EQ(late_nodes.size(), 1u);
   EXPECT_EQ(late_nodes[0], LocalNodeId(4));
   std::memset(late_sink.out + late_sink.positions[0] * late_sink.row_bytes, 1, late_sink.row_bytes);

@@ -211,7 +211,7 @@ Result<Tensor> RandomRowsOfEdges(sampler::PartitionedGraph& graph, const std::st
   return graph.tensors().Read(tensor, rows, Soon());
 }
 
-// Original ids of edges are in files of their own, which a server fetches when somebody first asks for such rows.
+// Original ids of edges are in files of their own, which a server fetches at the first request for such rows.
 TEST(ServingTest, FirstValuesOfEdgesAreThoseOfTheirOriginalIds) {
   const TemporaryFolder folder, cache;
   const auto bucket = InABucket(WritePartitions(folder));

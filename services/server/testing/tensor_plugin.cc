@@ -80,7 +80,7 @@ std::string Script(const Context& context, std::string_view request) {
     words >> what;
     if (what == "throw") throw std::runtime_error("out of luck");
     if (what == "outlive") {
-      while (context.remaining().count() > 0) continue;  // whatever anybody says
+      while (context.remaining().count() > 0) continue;  // ignores that the caller is gone
     } else if (what == "runs") {
       answer += std::to_string(run) + "\n";
     } else {

@@ -29,7 +29,7 @@ std::string Fill(const Context&, std::string_view request) {
   return std::string(std::strtoull(std::string(request).c_str(), nullptr, 10), 'x');
 }
 
-// For as long as somebody waits.
+// Runs until the caller is gone.
 std::string Wait(const Context& context, std::string_view) {
   for (;;) {
     context.ThrowIfCallerGone();

@@ -303,7 +303,7 @@ TEST_F(LocalCacheTest, AFileStaysWhoseLookWasStopped) {
   }
 }
 
-// Somebody hangs while he looks at a file that is good, or while he makes one.
+// A process hangs while it checks a valid file, or while it creates one.
 TEST_F(LocalCacheTest, AProcessThatHangsInItsLookIsWaitedForNoLongerThanALookTakes) {
   Leave(Open(), "e", 0);
   const auto entry = *Open().Pin("e", Soon());
@@ -323,7 +323,7 @@ TEST_F(LocalCacheTest, AProcessThatHangsInItsLookIsWaitedForNoLongerThanALookTak
   EXPECT_EQ(Contents(*found), std::string(100, 'x'));
   EXPECT_EQ(looks, 1);
 
-  good = false;  // only who has the lock makes it anew
+  good = false;  // only the holder of the lock creates it again
   int requested = 0;
   request.stop_requested = [&] { return looks > 1 && ++requested > 2; };
   EXPECT_EQ(entry->GetOrMake(request, Soon()).status().code(), StatusCode::kCancelled);
@@ -335,7 +335,7 @@ TEST_F(LocalCacheTest, AProcessThatHangsInItsLookIsWaitedForNoLongerThanALookTak
   EXPECT_EQ(looks, 2);
 }
 
-// Room for three of six entries: everybody gets what he asks for, and it stays while he looks at it.
+// The cache has room for three of six entries. Each thread gets the requested entry, which stays while it is pinned.
 TEST_F(LocalCacheTest, ServesManyWhileItEvicts) {
   std::vector<std::jthread> threads;
   for (int t = 0; t < 3; ++t) {

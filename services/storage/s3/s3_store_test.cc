@@ -275,7 +275,7 @@ TEST_F(S3StoreTest, KnowsItsOwnObjectWhenTheAnswerToPutIfAbsentIsLost) {
 TEST_F(S3StoreTest, TakesAnothersObjectForAnothers) {
   S3Store other = Store(service_);
   network_->before = [&](const http::Request& request) -> std::optional<http::Response> {
-    // Somebody writes the same bytes between our look and our request.
+    // Another client writes the same bytes between the check and the request.
     const bool is_put = request.method == "PUT";
     EXPECT_TRUE(!is_put || other.PutIfAbsent("k", BytesOf("same")).ok());
     return std::nullopt;

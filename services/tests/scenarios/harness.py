@@ -29,7 +29,7 @@ def on_a_terminal(*args):
                           stderr=terminal, env=os.environ | {"TERM": "xterm"}) as process:
         os.close(terminal)
         painted = b""
-        with contextlib.suppress(OSError):  # once nobody holds the terminal any more
+        with contextlib.suppress(OSError):  # after all processes have closed the terminal
             while piece := os.read(ours, 65536):
                 painted += piece
     os.close(ours)
@@ -111,7 +111,7 @@ class Scenario(unittest.TestCase):
 
 
 def is_alive(pid):
-    """False too of a process that has ended and is waited for by nobody: process 1 of a container may not do so."""
+    """Returns whether the process runs. False for a zombie: process 1 of a container may not wait for its children."""
     try:
         stat = pathlib.Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):

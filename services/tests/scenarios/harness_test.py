@@ -1,4 +1,4 @@
-"""The harness itself: what is left of a test that fails, and who counts as alive."""
+"""The harness itself: the files that a failed test leaves, and the processes that count as alive."""
 
 import contextlib
 import io

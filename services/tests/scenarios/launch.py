@@ -300,7 +300,7 @@ class ThreeHosts(LaunchScenario):
 
 if os.environ.get("ESPALIER_VERSITYGW"):  # CMakeLists.txt says so where it is missing
     class PartitionersOfABucket(LaunchScenario):
-        ADDRESS = "10.77.0.1:7070"  # of the launcher's own network, where nobody else is
+        ADDRESS = "10.77.0.1:7070"  # in the launcher's own network, which no other process uses
         SECRET = "not-to-be-seen"
 
         def setUp(self):

@@ -1,4 +1,4 @@
-"""A program of a user's in the place of trainers, and alone: the same numbers, whoever dies."""
+"""A user's program in place of trainers, and alone: the same numbers, whichever process is killed."""
 
 import json
 import os
@@ -13,7 +13,7 @@ import numpy as np
 from harness import BIN, SOURCE, Scenario, espalier, job
 
 PROGRAM = BIN / "espalier_example_training_loop"
-EPOCHS = 100  # of twelve steps: long enough for whoever is killed at the first
+EPOCHS = 100  # of twelve steps: training is still in progress when a process is killed at the first epoch
 CLOSE = 9  # decimal places: sums over ranks are taken in another order than a single rank's
 WITH_ROWS = BIN / "espalier_example_link_embeddings"
 EPOCHS_WITH_ROWS = 16  # of seventy steps
@@ -65,7 +65,7 @@ class Programs(ProgramScenario):
                                    0.5, "--seed", 3)
 
     def digest(self):
-        """Of the two ranks that nobody touched, made once."""
+        """Returns the result of two undisturbed ranks, computed once."""
         if Programs.undisturbed is None:
             Programs.undisturbed = self.finished("undisturbed")["weightsDigest"]
         return Programs.undisturbed
@@ -121,7 +121,7 @@ class Programs(ProgramScenario):
         self.assertEqual(there["samplers"], 2)
         self.assertEqual(there["weightsDigest"], here["weightsDigest"])
         self.assertEqual(there["lastLoss"], here["lastLoss"])
-        # It is they who draw: batches that are not of their job are refused.
+        # The samplers draw the batches, and refuse batches that are not of their job.
         process = self.run_program("refused", PROGRAM, 1, document=document(samplers=2, batch_size=128))
         self.assertEqual(process.returncode, 65, process.stderr)
         self.assertIn("a stream with batch size 256, this sampler's job has 128", process.stderr)

@@ -1,4 +1,4 @@
-"""Whatever dies, the run goes on and ends with the parameters of a run that nobody touched."""
+"""Whichever process dies, the run continues and ends with the parameters of an undisturbed run."""
 
 import argparse
 import json
@@ -15,8 +15,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import random_kills  # noqa: E402
 
 BATCH = 16  # nine steps an epoch: Cora's public split has 140 training nodes
-EPOCHS = 45  # everything happens in the first quarter: who watches the steps may have to wait for a processor
-EPOCHS_UNWATCHED = 20  # where processes end by failpoints, which wait for nobody
+EPOCHS = 45  # all faults happen in the first quarter, because the test may have to wait for a processor
+EPOCHS_UNWATCHED = 20  # if processes end by failpoints, which do not depend on the test's speed
 
 
 def cora(**changes):
@@ -38,7 +38,7 @@ class RecoveryScenario(Scenario):
     undisturbed = {}  # result by name
 
     def undisturbed_run(self, name, document):
-        """The result of a run that nobody touched, made once for all tests that name it."""
+        """Returns the result of an undisturbed run, computed once for all tests that use it."""
         if name not in RecoveryScenario.undisturbed:
             RecoveryScenario.undisturbed[name] = self.run_job(document, name, "--access", "rpc")
         return RecoveryScenario.undisturbed[name]

@@ -28,8 +28,8 @@ PAPERS, CONNECTED, CLASSES = 600, 400, 4
 
 
 class NothingOfAType(Scenario):
-    """No authors, nobody who writes, a relation of papers without edges, and papers without any edge that are learned
-    from, validated and tested."""
+    """A graph without authors, without edges from authors and without edges of one relation of papers; training, validation
+    and test nodes include papers without edges."""
 
     def setUp(self):
         super().setUp()
