@@ -23,7 +23,7 @@ nlohmann::json DescribePreprocessing(const job::Preprocess& preprocess, const Pa
     json["labels"] = PreprocessOptionsFor(preprocess, context).label_columns;
   }
   if (context.held_out.has_value()) {
-    // The number is that of the rule: what it drops has changed.
+    // 2 is the version of the rule that selects the dropped edges.
     json["heldOut"] = {context.held_out->split, context.held_out->edge_type, context.held_out->reverse_edge_type, 2};
     if (!context.held_out->edge_types.empty()) json["heldOutTypes"] = context.held_out->edge_types;
   }
@@ -55,19 +55,19 @@ nlohmann::json DescribeAlgorithm(const job::Partitions& partitions, const Partit
 }  // namespace
 
 std::string PartitionKey(const job::Graph& graph, const PartitionContext& context, const PartitionKeyInput& input) {
-  // Keys of JSON objects are sorted, so the text is the same whoever writes it.
+  // nlohmann::json sorts the keys of objects, so equal values give equal text.
   nlohmann::json json = {{"source", {{"digest", input.source_digest}, {"format", job::ToString(graph.source.format)}}},
                          {"preprocess", DescribePreprocessing(graph.preprocess, context)},
                          {"algorithm", DescribeAlgorithm(graph.partitions, context, input)},
                          {"timeColumn", graph.time_column},
                          {"nonce", input.nonce},
                          {"formatVersion", format::kPartitionFormatVersion}};
-  // Only where there are some: partitionings without them keep the key that they had before there were any.
+  // Absent if there are none, so that keys of earlier versions, which had no source columns, stay the same.
   if (!graph.partitions.source_columns.empty()) {
-    json["sourceColumns"] = std::set<std::string>(graph.partitions.source_columns.begin(),  // their order is no matter
+    json["sourceColumns"] = std::set<std::string>(graph.partitions.source_columns.begin(),  // in any order
                                                   graph.partitions.source_columns.end());
   }
-  // A name that is no UTF-8 is refused later, by what it is a name of.
+  // Invalid UTF-8 in a name is replaced here; reading the column or split of that name returns the error.
   return Sha256Hex(json.dump(-1, ' ', /*ensure_ascii=*/false, nlohmann::json::error_handler_t::replace));
 }
 

@@ -53,7 +53,8 @@ Result<std::unique_ptr<TemporaryFile>> TemporaryFile::Beside(const std::filesyst
   const std::filesystem::path folder = target.parent_path();
   std::string name;
   Descriptor file;
-  // Whoever deletes the last object of a folder removes the folder: it may be gone again before our file is in it.
+  // Deleting the last object of a folder removes the folder, so it may be removed again before the file is created in
+  // it.
   for (int tries = 0; !file.is_open() && tries < kMaxTries; ++tries) {
     RETURN_IF_ERROR(MakeFolder(folder));
     name = (folder / (std::string(kPrefix) + "XXXXXX")).string();

@@ -10,7 +10,7 @@
 
 namespace espalier::client {
 
-// Thread-safe. Pending changes share ownership of the object.
+// Thread-safe. Held by shared_ptr: each pending change holds one too, so the numbers outlive the client's other state.
 class ChangeNumbers {
  public:
   // Returns the identity of a new change, which is pending until End. lowest_under_way is the lowest pending sequence

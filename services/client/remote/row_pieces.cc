@@ -7,8 +7,8 @@
 
 namespace espalier::client {
 
-uint64_t RowsPerRequest(const Tensor& rows, uint64_t most, uint64_t bytes_per_request) {
-  return std::clamp<uint64_t>(bytes_per_request / std::max<uint64_t>(1, rows.row_bytes()), 1, most);
+uint64_t RowsPerRequest(const Tensor& rows, uint64_t max_rows, uint64_t bytes_per_request) {
+  return std::clamp<uint64_t>(bytes_per_request / std::max<uint64_t>(1, rows.row_bytes()), 1, max_rows);
 }
 
 Status RowPieces::Add(const Tensor& rows) {

@@ -11,9 +11,9 @@ namespace espalier::client {
 
 inline constexpr uint64_t kRowBytesPerRequest = uint64_t{64} << 20;
 // Returns how many rows with the dtype and row shape of `rows` (which may have no rows) a query should request: as many
-// as fit into `bytes_per_request`, at least 1 and at most `most`. The default is far below the size limit of a
+// as fit into `bytes_per_request`, at least 1 and at most `max_rows`. The default is far below the size limit of a
 // message.
-uint64_t RowsPerRequest(const Tensor& rows, uint64_t most, uint64_t bytes_per_request = kRowBytesPerRequest);
+uint64_t RowsPerRequest(const Tensor& rows, uint64_t max_rows, uint64_t bytes_per_request = kRowBytesPerRequest);
 
 // Collects consecutive rows in one tensor. For one thread.
 class RowPieces {

@@ -195,10 +195,10 @@ Status RingLink::Drive(const Deadline& deadline, bool waits_for_previous, Receiv
          .revents = 0},
         {.fd = interrupted_.descriptor(), .events = POLLIN, .revents = 0}};
     const bool waits_for_next = !to_send_.empty();
-    std::optional<std::chrono::nanoseconds> most;
-    if (waits_for_next) most = next_host.interval();
-    if (polls) most = since_begin.Seconds() < kBusyPollSeconds ? std::chrono::nanoseconds(0) : kPollInterval;
-    if (const Status ready = wait.Poll(events, most); !ready.ok()) {
+    std::optional<std::chrono::nanoseconds> max_wait;
+    if (waits_for_next) max_wait = next_host.interval();
+    if (polls) max_wait = since_begin.Seconds() < kBusyPollSeconds ? std::chrono::nanoseconds(0) : kPollInterval;
+    if (const Status ready = wait.Poll(events, max_wait); !ready.ok()) {
       const bool ended_polls = polls && ready.code() == StatusCode::kDeadlineExceeded;
       SetError(ended_polls ? DeadlineExceeded("the awaited operation did not end before the deadline")
                            : TimedOut(ready, waits_for_previous));
@@ -259,8 +259,8 @@ Status RingLink::ReceivePayload(std::span<std::byte> payload, const Deadline& de
   });
 }
 
-Status RingLink::Flush(size_t most, const Deadline& deadline) {
-  return Drive(deadline, false, [&](bool*) -> Result<bool> { return to_send_.size() <= most; });
+Status RingLink::Flush(size_t max_unsent, const Deadline& deadline) {
+  return Drive(deadline, false, [&](bool*) -> Result<bool> { return to_send_.size() <= max_unsent; });
 }
 
 Status RingLink::PollUntil(const std::function<Result<bool>()>& is_done, const Deadline& deadline) {

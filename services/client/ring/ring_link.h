@@ -57,8 +57,8 @@ class RingLink {
   Result<FrameHeader> ReceiveHeader(const Deadline& deadline);
   // Blocks until the payload of that segment has arrived.
   Status ReceivePayload(std::span<std::byte> payload, const Deadline& deadline);
-  // Blocks until at most `most` queued segments are unsent.
-  Status Flush(size_t most, const Deadline& deadline);
+  // Blocks until at most `max_unsent` queued segments are unsent.
+  Status Flush(size_t max_unsent, const Deadline& deadline);
   // Blocks until `is_done`, which must not block, returns true or an error. Calls it again and again, after the first
   // millisecond about once a millisecond. Fails if the next rank ends before it has finished this operation: if all
   // ranks wait here, the end of one reaches the others from rank to rank.

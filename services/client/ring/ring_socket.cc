@@ -78,14 +78,14 @@ Status RingWait::Check() const {
   return Status();
 }
 
-Status RingWait::Poll(std::span<pollfd> sockets, const std::optional<std::chrono::nanoseconds>& most) const {
+Status RingWait::Poll(std::span<pollfd> sockets, const std::optional<std::chrono::nanoseconds>& max_wait) const {
   constexpr size_t kMost = 4;
   ESPALIER_CHECK(sockets.size() < kMost) << sockets.size() << " sockets";
   std::array<pollfd, kMost> polled{};
   std::copy(sockets.begin(), sockets.end(), polled.begin());
   polled[sockets.size()] = {.fd = waker_.has_value() ? waker_->descriptor() : -1, .events = POLLIN, .revents = 0};
   RETURN_IF_ERROR(setup_);
-  const Deadline end = most.has_value() ? deadline_.AtMost(*most) : deadline_;
+  const Deadline end = max_wait.has_value() ? deadline_.AtMost(*max_wait) : deadline_;
   for (;;) {
     const int ready = poll(polled.data(), sockets.size() + 1, PollMilliseconds(end));
     if (ready < 0 && errno != EINTR) return RingSystemError(errno, "waiting for a connection");
@@ -215,15 +215,15 @@ void RingSocket::FinishWriting() {
   shutdown(descriptor_.get(), SHUT_WR);
 }
 
-void RingSocket::CloseAfterArrival(std::chrono::nanoseconds most) {
+void RingSocket::CloseAfterArrival(std::chrono::nanoseconds max_wait) {
   if (!is_open()) return;
   FinishWriting();
   // With unread received bytes, closing would reset the connection and drop bytes that the kernel has not sent yet.
   std::array<std::byte, kRecordBytes> unread;
   while (recv(descriptor_.get(), unread.data(), unread.size(), MSG_DONTWAIT) > 0) continue;
   // Zero seconds would reset the connection.
-  const linger waits{.l_onoff = most.count() > 0 ? 1 : 0,
-                     .l_linger = static_cast<int>(std::chrono::ceil<std::chrono::seconds>(most).count())};
+  const linger waits{.l_onoff = max_wait.count() > 0 ? 1 : 0,
+                     .l_linger = static_cast<int>(std::chrono::ceil<std::chrono::seconds>(max_wait).count())};
   setsockopt(descriptor_.get(), SOL_SOCKET, SO_LINGER, &waits, sizeof(waits));
   Close();
 }

@@ -32,19 +32,20 @@ class RingWaker {
   Descriptor event_;
 };
 
-// Bounds waits for sockets by a deadline, by the stop of the deadline, and by another stop. For one thread.
+// Waits for sockets until a deadline passes or a stop is requested: by the deadline's own stop token or by `stop`. For
+// one thread.
 class RingWait {
  public:
   explicit RingWait(const Deadline& deadline, const std::stop_token& stop = {});
 
   const Deadline& deadline() const { return deadline_; }
-  const std::stop_token& stop() const { return stop_; }  // not that of the deadline
+  const std::stop_token& stop() const { return stop_; }  // the constructor's, not the deadline's own
   // Returns OK while the wait may continue. DeadlineExceeded: the deadline has passed. Cancelled: a stop was requested.
   // ResourceExhausted: the constructor found no free descriptor.
   Status Check() const;
-  // Blocks until a socket has an event or `most` has passed, and sets `revents`. Returns the error of Check if the wait
-  // ends earlier. Takes at most 3 sockets; those with a negative descriptor are ignored.
-  Status Poll(std::span<pollfd> sockets, const std::optional<std::chrono::nanoseconds>& most = {}) const;
+  // Blocks until a socket has an event or `max_wait` has passed, and sets `revents`. Returns the error of Check if the
+  // wait ends earlier. Takes at most 3 sockets; those with a negative descriptor are ignored.
+  Status Poll(std::span<pollfd> sockets, const std::optional<std::chrono::nanoseconds>& max_wait = {}) const;
   // Blocks for `duration`; returns the error of Check if the wait ends earlier.
   Status Pause(std::chrono::nanoseconds duration) const;
 
@@ -82,8 +83,8 @@ class RingSocket {
   // Closes the sending direction after the bytes that were written.
   void FinishWriting();
   // Closes the connection. Blocks until the peer's kernel has acknowledged all written bytes, but no longer than
-  // `most`, rounded up to seconds. Unread received bytes are discarded.
-  void CloseAfterArrival(std::chrono::nanoseconds most);
+  // `max_wait`, rounded up to seconds. Unread received bytes are discarded.
+  void CloseAfterArrival(std::chrono::nanoseconds max_wait);
   void Close();
 
   bool is_open() const { return descriptor_.get() >= 0; }

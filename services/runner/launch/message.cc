@@ -16,8 +16,8 @@ namespace {
 
 constexpr size_t kLengthsBytes = 8;
 constexpr size_t kMaxBeforeGreeting = size_t{64} << 10;
-// Limits one Receive, so that a peer that sends without end does not block the caller.
-constexpr size_t kMaxConcurrent = size_t{4} << 20;
+// Receive returns after about this many bytes, so that a peer that sends without end does not block the caller.
+constexpr size_t kMaxReceiveBytes = size_t{4} << 20;
 
 void AppendLength(size_t length, std::string* bytes) {
   for (int shift = 0; shift < 32; shift += 8) bytes->push_back(static_cast<char>((length >> shift) & 0xff));
@@ -109,7 +109,7 @@ Status MessagePipe::SendBytes(std::string_view bytes, Deadline deadline) {
 Result<std::vector<Message>> MessagePipe::Receive() {
   std::vector<Message> messages;
   std::array<char, 65536> bytes;
-  for (size_t taken = 0; !ended_ && taken < kMaxConcurrent;) {
+  for (size_t taken = 0; !ended_ && taken < kMaxReceiveBytes;) {
     const ssize_t count = read(input_, bytes.data(), bytes.size());
     if (count < 0 && errno == EINTR) continue;
     if (count < 0 && errno == EAGAIN) break;

@@ -39,14 +39,14 @@ class RowSource {
   virtual Result<Tensor> GatherRows(NodeTypeId type, const std::string& column, std::span<const GlobalNodeId> nodes,
                                     Deadline deadline) = 0;
 
-  // Writes the row of nodes[i] to row places[i] of `out`, [rows, row_shape...] of the column's dtype, whose memory the
-  // call shares until nothing writes to it anymore. places.size() must equal nodes.size(). After an error, these rows
-  // have undefined values. Gathers and copies unless a class overrides it.
+  // Writes the row of nodes[i] to row places[i] of `out`, [rows, row_shape...] of the column's dtype. places.size()
+  // must equal nodes.size(). After an error, these rows have undefined values, and requests in progress may still write
+  // to `out`: they share its ownership. Gathers and copies unless a class overrides it.
   virtual Status GatherRowsTo(NodeTypeId type, const std::string& column, std::span<const GlobalNodeId> nodes,
                               std::span<const uint32_t> places, std::shared_ptr<std::byte> out, Deadline deadline);
 
-  // Returns whether reading rows of the partition's nodes takes messages. False if its files are mapped or loaded in
-  // this process, and by default.
+  // Returns whether reading rows of the partition's nodes needs RPCs: false if its files are mapped or loaded in this
+  // process. The default is false.
   virtual bool is_remote(PartitionId partition) const;
 };
 

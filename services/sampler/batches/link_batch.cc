@@ -262,8 +262,9 @@ class LinkBatchMaker {
     ASSIGN_OR_RETURN(const std::vector<uint64_t> first,
                      FirstOrdinals(seeds_, types, plan_.split, graph::SplitPartName::kTrain));
     if (first.back() == 0) {
-      return InvalidArgument("split '" + plan_.split +
-                             "' has no training edges, whose destinations would be the negatives: choose another kind");
+      return InvalidArgument(
+          "split '" + plan_.split +
+          "' has no training edges: InDegree negatives are destinations of training edges; choose another kind");
     }
     const SeedQuery query = InDegreeQuery(types, plan_.split, negatives_seed_, epoch_, step_,
                                           uint64_t{count()} * plan_.batch_size, first.back());
@@ -287,7 +288,7 @@ class LinkBatchMaker {
     for (size_t i = 0; i < batch_.seeds.size(); ++i) {
       const auto& [type, reverse] = links_.types[batch_.types[i]];
       edges.emplace_back(batch_.types[i], batch_.sources[i], batch_.seeds[i]);
-      // The type's edges represent both directions.
+      // A type that is its own reverse: each of its edges stands for both directions.
       if (reverse == type) edges.emplace_back(batch_.types[i], batch_.seeds[i], batch_.sources[i]);
     }
     std::sort(edges.begin(), edges.end());

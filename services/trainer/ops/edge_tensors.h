@@ -11,7 +11,7 @@
 
 namespace espalier::trainer {
 
-// The edges of a block on a device. Words are unsigned 32-bit numbers below 2^31, as i32.
+// The edges of a block on a device. Row and edge numbers are stored as i32, so they must be below 2^31.
 struct EdgeTensors {
   torch::Tensor indptr;        // i32 [D + 1]
   torch::Tensor sources;       // i32 [E]
@@ -19,13 +19,14 @@ struct EdgeTensors {
   // The edges in the order of their sources. Undefined unless gradients are needed.
   torch::Tensor by_source;               // i32 [N + 1]
   torch::Tensor destinations_by_source;  // i32 [E]
-  torch::Tensor positions;               // i32 [E], the number of each of these edges in `sources`
+  torch::Tensor positions;               // i32 [E], the index of each of these edges in `sources`
 };
 
 // Copies the edges to a device, with their transpose if `wants_gradient`.
 EdgeTensors ToEdgeTensors(const kernels::Segments& segments, int64_t num_sources, torch::Device device,
                           bool wants_gradient);
-// The same with a transpose that the caller has computed, with positions; empty: without a transpose.
+// The same with the transpose `by_source` that the caller has computed, and the positions of its edges in `segments`.
+// Without a transpose if both are empty.
 EdgeTensors ToEdgeTensors(const kernels::Segments& segments, const kernels::Segments& by_source,
                           std::span<const uint32_t> positions, torch::Device device);
 
