@@ -43,7 +43,7 @@ uint64_t LeastStreamingMemory(const graph::SourceGraph& graph, const PartitionOp
   const uint64_t num_vertices = VertexFirst(graph).back();
   // Weights are made from one array per constraint. At the end, the result is there twice.
   const uint64_t weights = num_vertices * constraints * 2 * sizeof(int32_t);
-  const uint64_t rows = num_vertices * StreamingBytesPerVertex(constraints) + ends * sizeof(uint32_t) / kMostEdgeReads;
+  const uint64_t rows = num_vertices * StreamingBytesPerVertex(constraints) + ends * sizeof(uint32_t) / kMaxEdgeReads;
   const uint64_t result = num_vertices * (constraints * sizeof(int32_t) + sizeof(uint16_t) + 2 * sizeof(uint32_t));
   return kFixedBytes + std::max({weights, rows, result});
 }

@@ -26,8 +26,8 @@ namespace {
 
 // METIS cuts graphs of at most this many vertices; with many partitions of this many vertices per partition.
 constexpr uint64_t kSmallGraph = 20'000, kSmallGraphPerPartition = 64;
-constexpr double kClusterLimit = 0.03;   // largest cluster / average partition
-constexpr double kLeastShrinkage = 0.9;  // vertices of the next level / vertices; a larger ratio ends the coarsening
+constexpr double kClusterLimit = 0.03;  // largest cluster / average partition
+constexpr double kMinShrinkage = 0.9;   // vertices of the next level / vertices; a larger ratio ends the coarsening
 constexpr uint64_t kLargestMetisTotal = std::numeric_limits<int32_t>::max();
 
 struct Level {
@@ -89,7 +89,7 @@ class Multilevel {
           level.graph, limits, PartitioningKey(options_.seed, RandomStream::kClusterOrder, levels_.size()),
           options_.threads);
       const uint32_t num_clusters = NumberClusters(&cluster_of);
-      if (num_clusters > kLeastShrinkage * static_cast<double>(level.graph.num_vertices())) return;
+      if (num_clusters > kMinShrinkage * static_cast<double>(level.graph.num_vertices())) return;
       WeightedGraph coarse = Contract(level.graph, cluster_of, num_clusters, options_.threads);
       level.cluster_of = std::move(cluster_of);
       levels_.push_back({.graph = std::move(coarse)});

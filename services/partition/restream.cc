@@ -12,7 +12,8 @@ namespace {
 
 constexpr double kCapacitySlack = 1.03;  // largest partition / average; the default of METIS
 constexpr uint32_t kNoPartition = ~uint32_t{0};
-constexpr uint32_t kMostScanned = 32;  // so many partitions are cheaper to compare than to collect from the neighbors
+// Comparing the scores of this many partitions costs less than collecting the partitions of the neighbors.
+constexpr uint32_t kMaxScannedPartitions = 32;
 
 }  // namespace
 
@@ -72,7 +73,7 @@ uint32_t Restream::Choose(uint64_t vertex, std::span<const uint32_t> neighbors) 
   affinity_[num_partitions_] = 0;
   uint32_t best = kNoPartition;
   double best_score = 0;
-  if (num_partitions_ <= kMostScanned) {
+  if (num_partitions_ <= kMaxScannedPartitions) {
     for (uint32_t partition = 0; partition < num_partitions_; ++partition) {
       Compare(vertex, partition, &best_score, &best);
     }

@@ -100,11 +100,11 @@ class RepetitionFinder {
   std::atomic<uint32_t> seen_ = kNoneSeen;
 };
 
-// Returns the end of the chunk of rows that begins at `first`: as many rows as have at most `most` neighbors.
-uint64_t ChunkEnd(const std::vector<uint64_t>& offsets, uint64_t first, uint64_t most) {
-  if (offsets.back() - offsets[first] <= most) return offsets.size() - 1;
+// Returns the end of the chunk of rows that begins at `first`: as many rows as have at most `max_neighbors` neighbors.
+uint64_t ChunkEnd(const std::vector<uint64_t>& offsets, uint64_t first, uint64_t max_neighbors) {
+  if (offsets.back() - offsets[first] <= max_neighbors) return offsets.size() - 1;
   const auto beyond =
-      std::upper_bound(offsets.begin() + static_cast<int64_t>(first), offsets.end(), offsets[first] + most);
+      std::upper_bound(offsets.begin() + static_cast<int64_t>(first), offsets.end(), offsets[first] + max_neighbors);
   return static_cast<uint64_t>(beyond - offsets.begin()) - 1;
 }
 

@@ -13,8 +13,8 @@
 
 namespace espalier::partition {
 
-// Streaming reads the edge lists about this often at most, so that a small memory does not make it arbitrarily slow.
-inline constexpr uint64_t kMostEdgeReads = 16;
+// Streaming reads the edge lists at most about this many times, which bounds its time if little memory is available.
+inline constexpr uint64_t kMaxEdgeReads = 16;
 
 struct StreamRowsOptions {
   int threads = 1;  // results do not depend on it

@@ -21,7 +21,7 @@ std::atomic<int> g_write_end{-1};
 std::atomic<int> g_second_exit_code{-1};  // negative: a second signal has no effect
 static_assert(std::atomic<int>::is_always_lock_free);
 
-constexpr size_t kMostReadyFileBytes = 1 << 20;
+constexpr size_t kMaxReadyFileBytes = 1 << 20;
 
 void OnSignal(int signal_number) {
   const int saved_errno = errno;
@@ -128,7 +128,7 @@ Status WriteReadyFile(const std::string& path, const ReadyFile& ready) {
 }
 
 Result<ReadyFile> ReadReadyFile(const std::string& path) {
-  ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kMostReadyFileBytes));
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kMaxReadyFileBytes));
   const auto document = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!document.is_object()) return InvalidArgument(path + ": not a JSON object");
   ReadyFile ready;

@@ -24,7 +24,7 @@ namespace {
 // The values that are all-reduced together with the gradients.
 enum Extra : size_t { kLoss = 0, kStop = 1, kFailed = 2, kSave = 3, kNumExtras = 4 };
 
-constexpr size_t kMostBytesOfBuffers = size_t{16} << 20;
+constexpr size_t kMaxBufferBytes = size_t{16} << 20;
 
 size_t CountBytes(const NamedTensors& tensors) {
   size_t bytes = 0;
@@ -79,7 +79,7 @@ class Loop {
         run_length_{options.steps_per_epoch, options.training.epochs},
         gradients_(GetParameters(model), kNumExtras),
         optimizer_(options.training.optimizer, GetParameters(model)),
-        keeps_buffers_(CountBytes(GetBuffers(model)) <= kMostBytesOfBuffers),
+        keeps_buffers_(CountBytes(GetBuffers(model)) <= kMaxBufferBytes),
         early_stopping_(HigherIsBetter(options.training.evaluation.metric), options.training.evaluation.patience) {}
 
   Result<LoopResult> Run() {

@@ -20,7 +20,7 @@ namespace {
 // Limits on a terminal: the rows of the whole text, and those of each field.
 constexpr size_t kScreenRows = 50;
 constexpr size_t kFieldRows = 2, kMessageRows = 3, kSpecRows = 6, kPodRows = 8, kAdviceRows = 7;
-constexpr size_t kLeastColumns = 40;
+constexpr size_t kMinColumns = 40;
 
 // A title and lines below it, the newest last.
 struct Listing {
@@ -33,7 +33,7 @@ struct Listing {
 class Page {
  public:
   explicit Page(std::optional<size_t> columns) : columns_(columns) {
-    if (columns_) columns_ = std::max(*columns_, kLeastColumns);
+    if (columns_) columns_ = std::max(*columns_, kMinColumns);
   }
 
   std::string FormatField(const std::string& name, const std::string& value, size_t rows) const {

@@ -8,7 +8,7 @@
 namespace espalier::launch {
 namespace {
 
-constexpr uint64_t kMostBytes = 256 << 10;
+constexpr uint64_t kMaxBytes = 256 << 10;
 
 }  // namespace
 
@@ -32,16 +32,16 @@ std::string LogFollower::ReadAt(uint64_t offset, uint64_t bytes) const {
 std::string LogFollower::Read() {
   const uint64_t size = Size();
   if (size <= offset_) return {};
-  std::string text = ReadAt(offset_, std::min(size - offset_, kMostBytes));
+  std::string text = ReadAt(offset_, std::min(size - offset_, kMaxBytes));
   offset_ += text.size();
   return text;
 }
 
 std::string LogFollower::ReadEnd() {
   const uint64_t size = Size();
-  if (size <= offset_ + kMostBytes) return Read();
-  const uint64_t left_out = size - offset_ - kMostBytes;
-  offset_ = size - kMostBytes;
+  if (size <= offset_ + kMaxBytes) return Read();
+  const uint64_t left_out = size - offset_ - kMaxBytes;
+  offset_ = size - kMaxBytes;
   return "\n[" + std::to_string(left_out) + " bytes are omitted here: the whole log is " + path_ + "]\n" + Read();
 }
 

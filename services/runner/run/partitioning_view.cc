@@ -7,7 +7,7 @@
 namespace espalier::run {
 namespace {
 
-constexpr double kLeastFraction = 0.02;  // the remaining time is extrapolated from this fraction on
+constexpr double kMinFraction = 0.02;  // the remaining time is extrapolated from this fraction on
 
 }  // namespace
 
@@ -23,7 +23,7 @@ std::optional<PartitioningView> ParsePartitioningStatus(const std::string& json)
   if (const auto percent = number("phasePercent"); percent.has_value()) view.fraction = *percent / 100;
   if (const auto seconds = number("phaseSeconds"); seconds.has_value()) {
     view.text += " " + terminal::DurationText(*seconds);
-    if (view.fraction > kLeastFraction) view.remaining_seconds = *seconds * (1 - view.fraction) / view.fraction;
+    if (view.fraction > kMinFraction) view.remaining_seconds = *seconds * (1 - view.fraction) / view.fraction;
   }
   for (const auto& [key, what] : {std::pair("readBytes", "read"), std::pair("writtenBytes", "written")}) {
     const auto bytes = number(key);

@@ -39,7 +39,7 @@ size_t BytesOfColumnRow(const ColumnDescription& column) {
 size_t MaxEntries(size_t capacity) { return (capacity + 1) / 32 * 25; }
 
 // The capacity of a table that was empty. Smaller tables grow by other rules.
-constexpr size_t kLeastCapacity = 31;
+constexpr size_t kMinCapacity = 31;
 
 // Returns the capacity of a table with room for one more entry. A table by itself grows at this size or later,
 // depending on the traces of erased entries, and therefore on the hash, which differs from process to process: the
@@ -47,7 +47,7 @@ constexpr size_t kLeastCapacity = 31;
 template <class Table>
 size_t CapacityForOneMore(const Table& table) {
   if (table.size() < MaxEntries(table.capacity())) return table.capacity();
-  return std::max(kLeastCapacity, 2 * table.capacity() + 1);
+  return std::max(kMinCapacity, 2 * table.capacity() + 1);
 }
 
 }  // namespace

@@ -23,8 +23,8 @@ using graph::SplitPartName;
 
 constexpr SplitPartName kEveryPart[] = {SplitPartName::kTrain, SplitPartName::kValidation, SplitPartName::kTest};
 // Limits of one read of labels, so that a response stays far below the maximum size of a message.
-constexpr uint64_t kMostLabelsPerRead = uint64_t{1} << 16;
-constexpr uint64_t kMostLabelBytesPerRead = uint64_t{16} << 20;
+constexpr uint64_t kMaxLabelsPerRead = uint64_t{1} << 16;
+constexpr uint64_t kMaxLabelBytesPerRead = uint64_t{16} << 20;
 
 // The findings of one rank about the split's labels.
 struct SeenLabels {
@@ -40,7 +40,7 @@ int64_t WidthOfRows(const Tensor& rows) {
 }
 
 uint64_t LabelsPerRead(uint64_t label_bytes) {
-  return std::clamp<uint64_t>(kMostLabelBytesPerRead / std::max<uint64_t>(1, label_bytes), 1, kMostLabelsPerRead);
+  return std::clamp<uint64_t>(kMaxLabelBytesPerRead / std::max<uint64_t>(1, label_bytes), 1, kMaxLabelsPerRead);
 }
 
 // Returns the number of bytes per label, from the first edge of a part that has edges.

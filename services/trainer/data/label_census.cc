@@ -19,7 +19,7 @@ namespace {
 constexpr graph::SplitPartName kParts[] = {graph::SplitPartName::kTrain, graph::SplitPartName::kValidation,
                                            graph::SplitPartName::kTest};
 constexpr const char* kPartWords[] = {"training", "validation", "test"};
-constexpr size_t kMostNamedClasses = 5;
+constexpr size_t kMaxNamedClasses = 5;
 
 size_t ToIndex(graph::SplitPartName part) { return static_cast<size_t>(part); }
 
@@ -41,7 +41,7 @@ std::string FirstClasses(const std::vector<uint64_t>& classes) {
   size_t named = 0;
   for (size_t c = 0; c < classes.size() * 64; ++c) {
     if ((classes[c / 64] >> (c % 64) & 1) == 0) continue;
-    if (named++ == kMostNamedClasses) return text + ", ...";
+    if (named++ == kMaxNamedClasses) return text + ", ...";
     text += (text.empty() ? "" : ", ") + std::to_string(c);
   }
   return text;

@@ -202,10 +202,10 @@ Result<LabelCensus> NodeData::CountOutputs(const std::string& split, sampler::Se
                                            collective::Collective& collective, std::chrono::seconds timeout) {
   LabelCensus census(loss_kind_, split, label_, "node");
   if (!has_labels_) return census;
-  constexpr uint64_t kMostChunkNodes = uint64_t{1} << 16;
-  constexpr uint64_t kMostChunkValues = uint64_t{1} << 22;
+  constexpr uint64_t kMaxChunkNodes = uint64_t{1} << 16;
+  constexpr uint64_t kMaxChunkValues = uint64_t{1} << 22;
   const uint64_t chunk = std::clamp<uint64_t>(
-      kMostChunkValues / std::max<uint64_t>(1, static_cast<uint64_t>(label_width_)), 1, kMostChunkNodes);
+      kMaxChunkValues / std::max<uint64_t>(1, static_cast<uint64_t>(label_width_)), 1, kMaxChunkNodes);
   Status counted;
   for (const auto part :
        {graph::SplitPartName::kTrain, graph::SplitPartName::kValidation, graph::SplitPartName::kTest}) {

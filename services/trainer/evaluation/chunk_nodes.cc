@@ -7,7 +7,7 @@ namespace {
 
 constexpr uint64_t kFewest = 128, kMost = 4096;
 constexpr double kMiB = 1 << 20;
-constexpr double kMostOfALayer = 128 * kMiB, kMostOfASample = 288 * kMiB;
+constexpr double kMaxLayerBytes = 128 * kMiB, kMaxSampleBytes = 288 * kMiB;
 
 enum class Draws { kAsTheSpecSays, kAllInEdges };
 
@@ -41,11 +41,11 @@ uint64_t ChooseChunkNodes(const sampler::SamplingSpec& spec, job::EvaluationNeig
     for (size_t layer = spec.layers.size(); layer-- > 0;) {
       const double row_bytes = 4.0 * static_cast<double>(row_widths[layer]);
       const double nodes_of_layer = NodesReadFor(outputs, spec.layers[layer], book, Draws::kAllInEdges);
-      if (nodes_of_layer * row_bytes > kMostOfALayer) return false;
+      if (nodes_of_layer * row_bytes > kMaxLayerBytes) return false;
       nodes_of_sample = NodesReadFor(nodes_of_sample, spec.layers[layer], book, Draws::kAsTheSpecSays);
       bytes_of_sample += nodes_of_sample * row_bytes;
     }
-    return neighborhood != job::EvaluationNeighborhood::kSampled || bytes_of_sample <= kMostOfASample;
+    return neighborhood != job::EvaluationNeighborhood::kSampled || bytes_of_sample <= kMaxSampleBytes;
   };
   uint64_t chunk = kMost;
   while (chunk > kFewest && !fits(chunk)) chunk /= 2;

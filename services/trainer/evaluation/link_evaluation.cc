@@ -30,7 +30,7 @@ constexpr int64_t kEdgesPerProduct = 256;
 constexpr uint64_t kScoresPerChunk = uint64_t{1} << 18;
 // Limit for the number of scores of ROCAUC, which needs all scores at once on every rank: 12 bytes each, and a copy to
 // sort.
-constexpr uint64_t kMostScoresOfAnArea = uint64_t{1} << 26;
+constexpr uint64_t kMaxScoresPerArea = uint64_t{1} << 26;
 
 // Returns the number of edges per chunk. It affects results, because sums are taken chunk by chunk, so it depends only
 // on the document.
@@ -104,11 +104,11 @@ Result<MetricValue> LinkEvaluation::ComputeMetric(Model& model, FullInference& i
 Status LinkEvaluation::CheckScores(SplitPartName part) {
   if (options_.metric != job::Metric::kRocAuc) return Status();
   ASSIGN_OR_RETURN(const uint64_t count, CountEdges(part));
-  const uint64_t most = kMostScoresOfAnArea / (uint64_t{options_.num_candidates} + 1);
+  const uint64_t most = kMaxScoresPerArea / (uint64_t{options_.num_candidates} + 1);
   if (count <= most) return Status();
   return ResourceExhausted("ROCAUC of " + std::to_string(count) + " edges with " +
                            std::to_string(options_.num_candidates) + " candidates each takes more than " +
-                           std::to_string(kMostScoresOfAnArea) +
+                           std::to_string(kMaxScoresPerArea) +
                            " scores at once: lower spec.training.evaluation.candidates, or choose MRR");
 }
 

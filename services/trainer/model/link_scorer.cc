@@ -16,7 +16,7 @@ constexpr double kMargin = 12;
 constexpr double kPi = 3.14159265358979323846;
 // The square root has no finite gradient at zero. This constant keeps gradients finite if query and destination are
 // equal.
-constexpr double kLeastSquare = 1e-12;
+constexpr double kMinSquare = 1e-12;
 
 }  // namespace
 
@@ -59,7 +59,7 @@ torch::Tensor LinkScorer::Length(const torch::Tensor& differences) const {
   if (scorer_ == job::Scorer::kTransE) return differences.abs().sum(-1);
   const int64_t half = width_ / 2;
   const torch::Tensor real = differences.narrow(-1, 0, half), imaginary = differences.narrow(-1, half, half);
-  return torch::sqrt(real * real + imaginary * imaginary + kLeastSquare).sum(-1);
+  return torch::sqrt(real * real + imaginary * imaginary + kMinSquare).sum(-1);
 }
 
 torch::Tensor LinkScorer::Score(const torch::Tensor& queries, const torch::Tensor& destinations) const {
@@ -68,7 +68,7 @@ torch::Tensor LinkScorer::Score(const torch::Tensor& queries, const torch::Tenso
 
 torch::Tensor LinkScorer::ScoreAll(const torch::Tensor& queries, const torch::Tensor& destinations) const {
   if (!is_distance()) return torch::matmul(queries, destinations.t());
-  const int64_t rows_at_once = std::max<int64_t>(1, kMostDifferences / std::max<int64_t>(1, destinations.numel()));
+  const int64_t rows_at_once = std::max<int64_t>(1, kMaxDifferences / std::max<int64_t>(1, destinations.numel()));
   std::vector<torch::Tensor> blocks;
   for (int64_t first = 0; first < queries.size(0); first += rows_at_once) {
     const torch::Tensor block = queries.narrow(0, first, std::min(rows_at_once, queries.size(0) - first));

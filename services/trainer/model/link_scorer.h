@@ -36,11 +36,11 @@ class LinkScorer : public torch::nn::Module {
   // Returns the score of each pair of rows; dimensions broadcast as in torch: f32 [..., D], [..., D] -> [...].
   torch::Tensor Score(const torch::Tensor& queries, const torch::Tensor& destinations) const;
   // Returns the scores of all combinations: f32 [n, D], [m, D] -> [n, m]. TransE and RotatE compute at most
-  // kMostDifferences differences at a time (or one query's), which bounds the memory unless gradients are recorded.
+  // kMaxDifferences differences at a time (or one query's), which bounds the memory unless gradients are recorded.
   torch::Tensor ScoreAll(const torch::Tensor& queries, const torch::Tensor& destinations) const;
 
  private:
-  static constexpr int64_t kMostDifferences = int64_t{1} << 24;
+  static constexpr int64_t kMaxDifferences = int64_t{1} << 24;
 
   bool is_distance() const { return scorer_ == job::Scorer::kTransE || scorer_ == job::Scorer::kRotatE; }
   // Returns the L1 norm (TransE) or the sum of complex absolute values (RotatE): [..., D] -> [...].

@@ -16,7 +16,7 @@
 namespace espalier::trainer {
 namespace {
 
-constexpr uint64_t kMostBytes = uint64_t{16} << 30;
+constexpr uint64_t kMaxBytes = uint64_t{16} << 30;
 
 // A property on which a model's tensors depend: its name in the metadata, and the field of the document that sets it.
 struct Property {
@@ -107,7 +107,7 @@ Result<ModelFile> ReadModelFile(const storage::StoreLocation& file) {
   const std::string reading = "reading the model in " + model.where;
   const auto head = file.store->Head(file.prefix);
   if (!head.ok()) return head.status().While(reading);
-  if (head->size_bytes > kMostBytes) return InvalidArgument(model.where + " is too large for a model file");
+  if (head->size_bytes > kMaxBytes) return InvalidArgument(model.where + " is too large for a model file");
   Result<std::string> got = file.store->Get(file.prefix);
   if (!got.ok()) return got.status().While(reading);
   auto bytes = std::make_shared<const std::string>(*std::move(got));

@@ -9,7 +9,7 @@
 namespace espalier::trainer {
 namespace {
 
-constexpr uint64_t kMostModuleBytes = uint64_t{4} << 30;
+constexpr uint64_t kMaxModuleBytes = uint64_t{4} << 30;
 
 // Checks that all ranks have read the same bytes: the file may be replaced while trainers start.
 Status CheckSameBytesOnAllRanks(const ModuleFile& module, collective::Collective& collective, Deadline deadline) {
@@ -33,7 +33,7 @@ Result<ModuleFile> ReadModuleFile(const storage::StoreLocation& file) {
   module.where = file.store->Describe() + "/" + file.prefix;
   const auto head = file.store->Head(file.prefix);
   if (!head.ok()) return head.status().While("reading the module in " + module.where);
-  if (head->size_bytes > kMostModuleBytes) return InvalidArgument(module.where + " is too large for a module");
+  if (head->size_bytes > kMaxModuleBytes) return InvalidArgument(module.where + " is too large for a module");
   Result<std::string> archive = file.store->Get(file.prefix);
   if (!archive.ok()) return archive.status().While("reading the module in " + module.where);
   module.archive = *std::move(archive);

@@ -21,7 +21,7 @@ using torch::autograd::variable_list;
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr int64_t kSumOfBags = 0;  // embedding_bag's mode
-constexpr int64_t kMostEdgesOfABlock = std::numeric_limits<int32_t>::max();
+constexpr int64_t kMaxBlockEdges = std::numeric_limits<int32_t>::max();
 
 torch::Tensor CopyWords(std::span<const uint32_t> words, torch::Device device) {
   // Only read: the copy ends before the call returns.
@@ -154,7 +154,7 @@ class EdgeSoftmaxByTorch : public Function<EdgeSoftmaxByTorch> {
 
 EdgeTensors ToEdgeTensors(const kernels::Segments& segments, const kernels::Segments& by_source,
                           std::span<const uint32_t> positions, torch::Device device) {
-  ESPALIER_CHECK(static_cast<int64_t>(segments.indices.size()) <= kMostEdgesOfABlock) << "a block with too many edges";
+  ESPALIER_CHECK(static_cast<int64_t>(segments.indices.size()) <= kMaxBlockEdges) << "a block with too many edges";
   EdgeTensors edges{.indptr = CopyWords(segments.indptr, device),
                     .sources = CopyWords(segments.indices, device),
                     .destinations = CopyWords(ListDestinations(segments), device)};

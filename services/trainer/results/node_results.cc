@@ -21,7 +21,7 @@ namespace {
 
 using format::NodeResultsWriter;
 
-constexpr uint64_t kMostRowsPerRead = uint64_t{1} << 16;
+constexpr uint64_t kMaxRowsPerRead = uint64_t{1} << 16;
 constexpr std::chrono::seconds kPatienceAfterAnError{10};  // with servers, of which one may be gone
 
 // The selected nodes of a type: those of the request, or all nodes in the order of their ids.
@@ -140,7 +140,7 @@ class NodeResultsWalk {
       : context_(context),
         request_(request),
         row_bytes_(static_cast<uint64_t>(width) * sizeof(float)),
-        rows_per_read_(std::clamp<uint64_t>(context.bytes_per_read / row_bytes_, 1, kMostRowsPerRead)),
+        rows_per_read_(std::clamp<uint64_t>(context.bytes_per_read / row_bytes_, 1, kMaxRowsPerRead)),
         stored_(std::move(stored)),
         sink_(std::move(sink)),
         written_(written) {}
