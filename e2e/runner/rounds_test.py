@@ -1,4 +1,4 @@
-"""Tables of what stories took."""
+"""Tables of the times of scenarios."""
 
 import json
 import unittest

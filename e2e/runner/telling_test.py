@@ -1,4 +1,4 @@
-"""Stories are told round after round, until one fails."""
+"""Scenarios run in rounds, until one fails."""
 
 import math
 import pathlib
@@ -12,7 +12,7 @@ from runner.telling import tell_rounds
 
 
 class FakeWorld:
-    """Notes what is asked of it."""
+    """A fake world that records its calls."""
 
     def __init__(self):
         self.asked = []

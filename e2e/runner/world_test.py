@@ -1,4 +1,4 @@
-"""The run that nobody disturbs: what is kept of it, and what it leaves behind when it fails."""
+"""The undisturbed run: its results in the bucket, and its report if it fails."""
 
 import contextlib
 import json

@@ -1,4 +1,4 @@
-"""build.sh with stubs of what it downloads and builds with."""
+"""build.sh with stubs of the programs that download and build."""
 
 import os
 import pathlib
@@ -8,7 +8,7 @@ import tempfile
 import unittest
 
 BUILD = pathlib.Path(__file__).resolve().with_name("build.sh")
-SECONDS = 60  # nothing takes a second; whatever hangs ends
+SECONDS = 60  # each test takes less than a second; the limit ends one that hangs
 
 # "candidate" is the version that apt's lists name, "mirror" the one that can be downloaded.
 APT_STUBS = {
@@ -28,8 +28,8 @@ case "$1" in
   install) mkdir -p "$GOBIN" && echo built >"$GOBIN/program" ;;
 esac
 """
-# Two builds, of which the second goes for Go while pip of the first is at work. When the second waits for a lock, or
-# makes an environment of its own, it says so to "met", and that pip goes on.
+# Two builds: the second needs Go while pip of the first runs. When the second waits for a lock, or creates an environment
+# of its own, it writes that to "met", and pip of the first continues.
 GO_STUBS = {
     "go": "echo go1.19",
     "flock": """if [ "$BUILD $1" = "second 8" ]; then echo waits >"$STUBS/met"; fi
@@ -73,7 +73,7 @@ class Prometheus(Built):
         self.stub(APT_STUBS)
 
     def build(self, candidate="", mirror="", cached=(), user="0"):
-        """The name of the folder that is printed, None where there is none, and what apt-get was asked for."""
+        """Returns the name of the printed folder, or None, and the requests to apt-get."""
         for name, text in (("candidate", candidate), ("mirror", mirror), ("user", user), ("calls", "")):
             (self.stubs / name).unlink(missing_ok=True)
             if text or name == "calls":
@@ -90,7 +90,7 @@ class Prometheus(Built):
             self.assertTrue(folder.is_dir())
         else:
             self.assertIn("!! ", error)
-        # What was being unpacked goes.
+        # The incomplete folder is removed.
         left = {path.name.removeprefix("prometheus-") for path in self.cache.glob("prometheus-build-*")}
         self.assertLessEqual(left, set(cached))
         return folder and folder.name, (self.stubs / "calls").read_text().split()

@@ -29,7 +29,7 @@ class WithoutStartingServices(unittest.TestCase):
         self.policy = self.folder / "policy-rc.d"
 
     def install(self, apt_install):
-        """What it prints and ends with where installing does this."""
+        """Returns the output and exit status if `apt_install` is the installation."""
         lines = ["set -euo pipefail",
                  f"source '{CMAKE}/install-packages.sh'", f"source '{CMAKE}/install-test-tools.sh'",
                  f"policy='{self.policy}'", ASK + apt_install + "; }",
@@ -50,7 +50,7 @@ class WithoutStartingServices(unittest.TestCase):
     def test_leaves_nothing_when_it_is_interrupted(self):
         for name in SIGNALS:
             with self.subTest(signal=name):
-                # A signal of the terminal comes to everybody.
+                # A signal of the terminal reaches all processes of the group.
                 output, status = self.install(f"kill -{name} $$ $BASHPID; true")
                 self.assertEqual(output, ["101 openssh-server iproute2"])
                 self.assertEqual(status, -getattr(signal, "SIG" + name))
@@ -64,7 +64,7 @@ class WithoutStartingServices(unittest.TestCase):
 
 
 class InstallTorch(unittest.TestCase):
-    """With wheels of a folder, without a network."""
+    """Installs wheels from a folder, without a network."""
 
     FILES = {"torch/include/torch/csrc/api/include/torch/version.h": "2.11.0", "torch/include/google/protobuf/any.h": "",
              "torch/lib/libtorch_cpu.so": "library", "torch/lib/libgomp.so.1": "library",

@@ -1,4 +1,4 @@
-"""Finds groups of tests that passed before with exactly the same inputs, so that test.sh leaves them out.
+"""Finds groups of tests that passed before with exactly the same inputs, so that test.sh skips them.
 
   passed_before.py check BUILD     prints what is left out to stderr, and to stdout a regular expression of those tests
                                    for `ctest --exclude-regex`, or nothing
@@ -26,7 +26,7 @@ import subprocess
 import sys
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
-KEPT_STAMPS = 20  # of a group; the oldest go
+KEPT_STAMPS = 20  # per group; older ones are removed
 LEFT_OUT = "__pycache__"  # Python writes it beside the inputs
 KEYS = "passed-before/keys.json"  # in the build folder, from `check` to `record`
 
@@ -36,7 +36,7 @@ def cache():
 
 
 def groups(build):
-    """{name: (tests, inputs)} of a build folder. Each group is a file of lines "test NAME" and "input PATH"."""
+    """Returns {name: (tests, inputs)} of a build folder. Each group is a file of lines "test NAME" and "input PATH"."""
     found = {}
     for file in sorted((build / "passed-before").glob("*.group")):
         lines = [line.split(" ", 1) for line in file.read_text().splitlines() if line]
@@ -45,7 +45,7 @@ def groups(build):
 
 
 def environment():
-    """What every test may depend on besides its inputs, as text; None where it cannot be known."""
+    """Returns the state of the machine that every test may depend on, as text; None if it cannot be determined."""
     try:
         packages = subprocess.run(["dpkg-query", "-W", "-f", "${Package} ${Architecture} ${Version} ${Status}\n"],
                                   capture_output=True, check=True, timeout=60).stdout.decode()
@@ -71,7 +71,7 @@ def _content(file):
 
 
 def _label(path, build):
-    """A name of an input that is the same in another checkout, with another build folder and another cache."""
+    """Returns a name of an input that does not depend on the paths of the checkout, the build folder and the cache."""
     for root in (build, SOURCE):
         if path.is_relative_to(root):
             return str(path.relative_to(root))
@@ -82,7 +82,7 @@ def key(tests, inputs, known_environment, build):
     digest = hashlib.sha256()
 
     def add(*texts):
-        for text in texts:  # with its length, so that no two lists look the same
+        for text in texts:  # with its length, so that two lists never give the same bytes
             digest.update(len(text).to_bytes(8, "big") + text)
 
     add(pathlib.Path(__file__).read_bytes(), known_environment.encode(), "\n".join(sorted(tests)).encode())
@@ -94,7 +94,7 @@ def key(tests, inputs, known_environment, build):
 
 
 def passed(name, value):
-    """When the group `name` passed with the key `value`, as text; None where it has to run."""
+    """Returns the time at which the group `name` passed with the key `value`, as text; None if it has to run."""
     stamp = cache() / name / value
     if os.environ.get("ESPALIER_RUN_ALL", "") not in ("", "0") or not stamp.exists():
         return None
@@ -132,7 +132,7 @@ def check(build):
 
 def record(build):
     keys = json.loads((build / KEYS).read_text())
-    (build / KEYS).unlink()  # they are those of one run
+    (build / KEYS).unlink()  # the keys belong to one run
     for name, value in keys.items():
         remember(name, value)
 

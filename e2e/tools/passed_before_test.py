@@ -1,4 +1,4 @@
-"""passed_before.py on folders and a cache of the test's own."""
+"""passed_before.py with temporary folders and a temporary cache."""
 
 import contextlib
 import importlib.util
@@ -32,7 +32,7 @@ class PassedBefore(unittest.TestCase):
         self.register("chart", ["helm.lint", "helm.unittest"], [self.program, self.suite])
 
     def list_packages(self, command):
-        """What dpkg-query does."""
+        """Replaces dpkg-query by a stub."""
         stub = self.folder / "bin/dpkg-query"
         stub.write_text(f"#!/bin/sh\n{command}\n")
         stub.chmod(0o755)
@@ -42,7 +42,7 @@ class PassedBefore(unittest.TestCase):
         (self.build / f"passed-before/{name}.group").write_text("\n".join(lines) + "\n")
 
     def call(self, command, build=None, **environment):
-        """As the command does it, in this process."""
+        """Runs the command in this process."""
         environment = {"PATH": f"{self.folder}/bin:/usr/bin:/bin", "ESPALIER_TOOLS": str(self.folder / "cache"), **environment}
         spec = importlib.util.spec_from_file_location("passed_before", SCRIPT)
         module = importlib.util.module_from_spec(spec)
@@ -53,7 +53,7 @@ class PassedBefore(unittest.TestCase):
         return types.SimpleNamespace(returncode=status, stdout=output.getvalue(), stderr=errors.getvalue())
 
     def left_out(self, build=None, **environment):
-        """The regular expression that `check` prints."""
+        """Returns the regular expression that `check` prints."""
         done = self.call("check", build, **environment)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(bool(done.stdout), "== left out: " in done.stderr)

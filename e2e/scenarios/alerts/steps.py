@@ -1,4 +1,4 @@
-"""What each alert is about happens to real processes, and it fires: by the chart's rules, an hour made two minutes."""
+"""Causes each alert by a real fault and expects that it fires, by the chart's rules with an hour shortened to two minutes."""
 
 import contextlib
 import datetime
@@ -15,7 +15,7 @@ from runner.world import ENDLESS
 
 LEVEL = "full"
 SECONDS = 1500
-NEEDS_OWN_CLUSTER = True  # its Prometheus; a store that goes away; control groups
+NEEDS_OWN_CLUSTER = True  # needs its Prometheus, stops its store and changes control groups
 MANIFEST = pathlib.Path(__file__).with_name("job.yaml")
 ORDINARY = {"epochs": ENDLESS, "samplers": "0", "trainers": "1", "trainer_memory": "768Mi", "batch_size": "140",
             "fanout": "10", "evaluate_every": "20", "checkpoint_seconds": "5", "tls": "{mode: Managed}",
@@ -23,7 +23,7 @@ ORDINARY = {"epochs": ENDLESS, "samplers": "0", "trainers": "1", "trainer_memory
 SERVER_PORT = 7000
 # A call of a method with an empty message, which no client of Espalier sends.
 NONSENSE = "/espalier.graph.v1.GraphStore/InDegrees"
-# Only an operator that does not notice the end of trainers causes these alerts; promtool's tests cover them.
+# Only an operator that does not detect the end of trainers causes these alerts; promtool's tests cover them.
 OF_THE_OPERATOR = ("EspalierJobNotEnding", "EspalierJobNotRestarting")
 MOST_EVICTIONS = 8  # three within two minutes are enough
 # The memory limit relative to the memory in use: the use is then above nine tenths of the limit, and the kernel's own

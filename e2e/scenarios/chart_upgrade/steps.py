@@ -1,4 +1,4 @@
-"""The chart is upgraded to another version and rolled back under a running job: operators come and go, its pods stay."""
+"""The chart is upgraded to another version and rolled back under a running job: operators are replaced, its pods stay."""
 
 import json
 import pathlib

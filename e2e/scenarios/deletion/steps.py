@@ -1,4 +1,4 @@
-"""Jobs are deleted in every phase, and in three of them while no operator runs: nothing stays, nothing gets stuck."""
+"""Jobs are deleted in every phase, and in three of them while no operator runs: no object remains."""
 
 import contextlib
 import json

@@ -1,4 +1,4 @@
-"""A node is drained in the middle of training: its pods go, and go on elsewhere from where they were."""
+"""A node is drained during training: its pods are evicted, and training resumes on another node from a checkpoint."""
 
 from runner.machines import drained
 from runner.world import CORA

@@ -1,4 +1,4 @@
-"""Two ways to draw, by samplers: LABOR, for classes of edges, and edges up to a seed's time: the numbers of one machine."""
+"""Edge classification with LABOR, and edges up to a seed's time, both with samplers: the numbers of one machine."""
 
 import pathlib
 import tempfile
@@ -9,7 +9,7 @@ LEVEL = "full"
 SECONDS = 480
 NEEDS_NUMPY = True
 JOBS = ("ratings", "timed")
-LEAST_ACCURACY_OF_CLASSES = 0.7  # as on one machine (services/tests/scenarios/launch_tasks.py); the commonest: some 0.4
+LEAST_ACCURACY_OF_CLASSES = 0.7  # as on one machine (services/tests/scenarios/launch_tasks.py); always the most frequent class: about 0.4
 
 
 def story(world):

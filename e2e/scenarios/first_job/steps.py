@@ -1,4 +1,4 @@
-"""Nothing is installed: what the pages say is done, from the chart to fetched results; the accuracy within minutes."""
+"""Runs every command of the pages on an empty cluster, from the chart to fetched results: the accuracy within minutes."""
 
 import json
 import pathlib
@@ -11,7 +11,7 @@ LEVEL = "full"
 SECONDS = 600
 INSTALL, GUIDE, DOCUMENT = "docs/operations/install.md", "docs/guide/cluster.md", "cora-cluster.yaml"
 LEAST_ACCURACY = 0.78  # the guide's page of the same job on a laptop has 0.811
-MOST_SECONDS = 180  # from the chart's command to the accuracy, where images need not be pulled
+MOST_SECONDS = 180  # from the helm command to the accuracy, if no image has to be pulled
 
 
 def story(world):

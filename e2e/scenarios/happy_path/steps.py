@@ -1,4 +1,4 @@
-"""Cora in a bucket, one manifest applied: a trained model in the bucket and fetched, and nothing left running."""
+"""Cora in a bucket and one manifest: a trained model in the bucket, fetched with the plugin, and no process left."""
 
 import json
 import pathlib

@@ -1,4 +1,4 @@
-"""Secret, quota, node and image are missing, one after the other: the job says so each time, and goes on when mended."""
+"""Secret, quota, node and image are missing, one after the other: a condition shows it; the fixed job continues."""
 
 import pathlib
 

@@ -1,4 +1,4 @@
-"""A webhook adds a container that does not end to each pod, and suspends a Job: a killed trainer restarts, the job ends."""
+"""A webhook adds a container that does not end to each pod and suspends a Job: a killed trainer restarts, the job succeeds."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Graph servers that hold learnable rows are killed: all go back to a checkpoint, rows and parameters end as undisturbed."""
+"""Graph servers with learnable rows are killed: all return to a checkpoint; rows and parameters as in an undisturbed run."""
 
 import pathlib
 

@@ -1,4 +1,4 @@
-"""Certificates are renewed under a job that trains, and no call fails; another job's certificate opens no door."""
+"""Certificates are renewed while a job trains, and no call fails; certificates of another job are rejected."""
 
 import re
 
@@ -10,10 +10,10 @@ LEVEL = "ci"
 SECONDS = 900
 SERVER, PORT = "cora-server-0-0", 7000
 ANSWER, ASK = ("server", "sampler"), ("sampler", "trainer")  # roles
-UNWELCOME = ("a trainer of another job", "nobody")
+REJECTED_CLIENTS = ("a trainer of another job", "no certificate")
 RENEWALS = 2
-EPOCHS = "50000"  # outlast the scenario; 25 of them are 0.05 %, the smallest change of progress that is reported
-REACHES_PODS_SECONDS = 180  # a minute and a cache's time on most clusters
+EPOCHS = "50000"  # more than the scenario lasts; 25 of them are 0.05 %, the smallest change of progress that is reported
+REACHES_PODS_SECONDS = 180  # the kubelet updates mounted Secrets every minute, after its cache has expired
 
 
 def story(world):
@@ -26,7 +26,7 @@ def story(world):
     # All processes have connected by then, so that waits at the start do not count as errors.
     namespace.wait_for_checkpoint("cora", 180)
 
-    served = who_is_let_in(world, strangers)
+    served = check_accepted_certificates(world, strangers)
     calls = calls_of_clients(namespace)
     progress = None
     for renewal in range(1, RENEWALS + 1):
@@ -39,13 +39,13 @@ def story(world):
         progress = told_progress(namespace, progress)
     world.note(f"epoch {progress['epoch']}, {progress['percent']} percent, {progress['metrics']}")
     only_good_answers_were_added(calls, calls_of_clients(namespace))
-    who_is_let_in(world, strangers)
+    check_accepted_certificates(world, strangers)
 
     failed = failed_calls(namespace)
     assert not failed, failed
     # The server has rejected only the expected clients: two with another job's certificate, and two without one.
     refused = {name: refusals(namespace, name) for role in ANSWER for name in namespace.pods("cora", role)}
-    assert refused == {name: 2 * len(UNWELCOME) if name == SERVER else 0 for name in refused}, refused
+    assert refused == {name: 2 * len(REJECTED_CLIENTS) if name == SERVER else 0 for name in refused}, refused
     status = namespace.job("cora")["status"]
     assert status["phase"] == "Training" and status["incarnation"] == 1, status
     restarts = {name: container["restartCount"] for name, pod in namespace.pods("cora").items()
@@ -67,18 +67,18 @@ def told_progress(namespace, former):
     return progress
 
 
-def who_is_let_in(world, strangers):
+def check_accepted_certificates(world, strangers):
     """Checks that the server accepts the job's own certificate, and neither another job's nor none. Returns the server's
     certificate."""
     namespace = world.namespace
     own = peer.ask(namespace, SERVER, PORT, peer.trainers_certificate(namespace, "cora"))
     assert own.is_served, own.text
-    for who, certificate in zip(UNWELCOME, (strangers, None), strict=True):
+    for client, certificate in zip(REJECTED_CLIENTS, (strangers, None), strict=True):
         before = refusals(namespace, SERVER)
         answer = peer.ask(namespace, SERVER, PORT, certificate)
-        assert answer.is_refused, (who, answer.text)
+        assert answer.is_refused, (client, answer.text)
         # The server itself has rejected it, not the port-forward.
-        namespace.wait_for(f"the server's word on {who}", 20, lambda: refusals(namespace, SERVER) > before)
+        namespace.wait_for(f"the server's log of {client}", 20, lambda: refusals(namespace, SERVER) > before)
     return own.certificate
 
 

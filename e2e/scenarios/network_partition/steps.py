@@ -1,4 +1,4 @@
-"""Two nodes do not reach each other; then one is cut off and runs on, for moments and until given up: the same parameters."""
+"""Two nodes cannot reach each other; then one is disconnected, briefly and until its pods are deleted: same parameters."""
 
 import time
 
@@ -6,7 +6,7 @@ from runner.world import CORA
 
 LEVEL = "full"
 SECONDS = 780
-NEEDS_OWN_CLUSTER = True  # no API pulls a cable
+NEEDS_OWN_CLUSTER = True  # no API disconnects a node
 MOMENTS = 5.0  # shorter than all timeouts
 A_WHILE = 45.0  # longer than a connection lives without responses, and shorter than the rendezvous of trainers may take
 

@@ -1,4 +1,4 @@
-"""A program in an image of the user's, for trainers: a rank and a server are killed, the numbers are those of one machine."""
+"""A program in a user's image replaces the trainer: a rank and a server are killed, the numbers are those of one machine."""
 
 import pathlib
 import tempfile

@@ -1,4 +1,4 @@
-"""Python scripts: one stops when it is asked to and resumes; of another each rank ends by an exception of its own."""
+"""Python scripts: one stops on request and resumes; another ends each rank by a different exception."""
 
 import base64
 import hashlib

@@ -1,5 +1,5 @@
-"""Simple graph convolution as python/examples has it, in a loop that stops when it is asked to and resumes from its
-checkpoint. It waits half way until it is asked."""
+"""Simple graph convolution as in python/examples, in a loop that stops on request and resumes from its checkpoint. Halfway
+it waits for the stop request."""
 
 import json
 import os
@@ -41,7 +41,7 @@ while state["step"] < STEPS:
     state = {"step": state["step"] + 1, "weights": state["weights"] - LEARNING_RATE * gradients / total}
     ep.checkpoint.stop_if_asked(g, group, checkpoints, state=state)
     if state["step"] == STEPS // 2:
-        ep.checkpoint.save(g, group, checkpoints, state=state)  # which the story waits for
+        ep.checkpoint.save(g, group, checkpoints, state=state)  # the scenario waits for this checkpoint
         while True:
             ep.checkpoint.stop_if_asked(g, group, checkpoints, state=state)
 

@@ -1,4 +1,4 @@
-"""Kueue preempts a training job for an urgent one: it writes a checkpoint, waits, is admitted again, and loses no number."""
+"""Kueue preempts a job for an urgent one: it writes a checkpoint, is admitted again, and ends with the same parameters."""
 
 import json
 

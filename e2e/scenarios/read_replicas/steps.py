@@ -14,7 +14,7 @@ SECOND_SERVERS = ("cora-server-1-0", "cora-server-1-1")
 
 
 def story(world):
-    world.train_undisturbed()  # by one server a partition
+    world.train_undisturbed()  # with one server per partition
     namespace = world.namespace
     namespace.apply(CORA, server_replicas="2")
     namespace.wait_for_checkpoint("cora", 120)

@@ -1,4 +1,4 @@
-"""A node fails in the middle of training and is back before anybody has given it up: the same parameters."""
+"""A node fails during training and is back before its pods are given up: the same parameters."""
 
 from runner.world import CORA
 

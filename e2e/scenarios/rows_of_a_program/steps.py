@@ -1,4 +1,4 @@
-"""A program's learnable rows and counts are lost with a graph server and come back with its last save: as on one machine."""
+"""A graph server with a program's learnable rows is killed: the program restores its last save; the numbers of one machine."""
 
 import pathlib
 import tempfile

@@ -1,4 +1,4 @@
-"""The store is gone for a minute of training: the job lives through it, with the losses of one that missed nothing."""
+"""The store is unavailable for a minute of training: the job continues, with the losses of an undisturbed run."""
 
 import time
 
@@ -6,7 +6,7 @@ from runner.world import CORA
 
 LEVEL = "full"
 SECONDS = 600
-NEEDS_OWN_CLUSTER = True  # the store of another one serves others too
+NEEDS_OWN_CLUSTER = True  # other users use the store of another cluster
 OUTAGE = 60.0
 # More epochs than the run without faults, so that training outlasts the outage: outputs at its end need the store.
 EPOCHS = "600"

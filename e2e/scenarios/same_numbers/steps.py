@@ -1,4 +1,4 @@
-"""One job as pods, as processes of one pod, and as processes of this machine: the same parameters, bit for bit."""
+"""One job as pods, as processes of one pod, and as processes of this machine: the same parameters in every bit."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from runner.command_line import SOURCE
 
 LEVEL = "ci"
 SECONDS = 360
-NEEDS_OWN_CLUSTER = True  # bits are the same on the same kind of processor
+NEEDS_OWN_CLUSTER = True  # results are equal in every bit only on one kind of processor
 MANIFEST = pathlib.Path(__file__).with_name("job.yaml")
 
 

@@ -1,10 +1,10 @@
-"""Trainers become fewer and then more while they train: no attempt is counted, and the accuracy is as ever."""
+"""The number of trainers is lowered, then raised, during training: no attempt is counted, and the accuracy is the same."""
 
 from runner.world import CORA
 
 LEVEL = "full"
 SECONDS = 600
-LEAST_ACCURACY = 0.77  # as on one machine; sums of another number of trainers are not the same bits
+LEAST_ACCURACY = 0.77  # as on one machine; with other numbers of trainers sums differ in their last bits
 
 
 def story(world):

@@ -1,4 +1,4 @@
-"""A Python script in the bucket: while it is another one than the job began with nothing runs, then the job resumes."""
+"""A Python script in the bucket is replaced: no program runs until the first script is back, then the job resumes."""
 
 import hashlib
 import pathlib

@@ -1,4 +1,4 @@
-"""Plugins in the graph servers answer a program and begin learnable rows, as on one machine; a missing one is named."""
+"""Plugins in the graph servers answer a program and initialize learnable rows, as on one machine; a missing one is named."""
 
 import json
 import pathlib

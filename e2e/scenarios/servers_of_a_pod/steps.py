@@ -1,4 +1,4 @@
-"""Two servers a pod, one copy of a partition: a second one is killed, then a first: the parameters are as ever."""
+"""Two servers per pod with one copy of a partition: a second one is killed, then a first one: the same parameters."""
 
 import re
 
@@ -17,7 +17,7 @@ FROM_STORE, FROM_CACHE = (r'^espalier_partition_copied_bytes\{(?=.*from="%s").*\
 
 
 def story(world):
-    world.train_undisturbed()  # by one server a partition
+    world.train_undisturbed()  # with one server per partition
     namespace = world.namespace
     namespace.apply(CORA, server_containers=str(len(SERVERS)))
     namespace.wait_for_checkpoint("cora", 120)

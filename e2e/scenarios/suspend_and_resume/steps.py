@@ -1,4 +1,4 @@
-"""A job is suspended in the middle of training and leaves no pod; resumed, it ends with the same parameters."""
+"""A job is suspended during training and leaves no pod; after it is resumed, it ends with the same parameters."""
 
 from runner.world import CORA
 

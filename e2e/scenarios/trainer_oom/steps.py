@@ -1,4 +1,4 @@
-"""Trainers get less memory than their model needs: the job says so, and goes on when they get more."""
+"""Trainers get less memory than their model needs: a condition shows it, and the job continues when they get more."""
 
 from runner.namespace import TOO_LITTLE_MEMORY
 from runner.world import CORA

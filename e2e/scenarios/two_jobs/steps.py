@@ -1,4 +1,4 @@
-"""Two jobs train side by side from the same partitions; one is deleted, and the other ends as if it had been alone."""
+"""Two jobs train at the same time from the same partitions; one is deleted, and the other ends with the usual parameters."""
 
 from runner.world import CORA, ENDLESS
 

@@ -1,4 +1,4 @@
-"""The chart is uninstalled under a running job: it trains to its end, and the next installation takes note of that."""
+"""The chart is uninstalled under a running job: it trains to its end, and the next operator detects the end."""
 
 from runner.world import CORA
 

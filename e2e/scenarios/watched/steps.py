@@ -1,4 +1,4 @@
-"""Prometheus scrapes a job and its operator: every query of the dashboards has data, and the docs know every metric."""
+"""Prometheus scrapes a job and its operator: every query of the dashboards has data, and the pages list every metric."""
 
 import sys
 
@@ -9,7 +9,7 @@ from runner.world import CORA, ENDLESS
 
 LEVEL = "full"
 SECONDS = 600
-NEEDS_OWN_CLUSTER = True  # the Prometheus is its own
+NEEDS_OWN_CLUSTER = True  # needs the Prometheus of e2e/cluster
 CHECK = SOURCE / "e2e/observability/check_queries"
 # Queries of errors, which have no data here; the scenario "alerts" covers them.
 EMPTY = ["job/Errors per second"]

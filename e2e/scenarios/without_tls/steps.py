@@ -1,4 +1,4 @@
-"""A job without TLS beside one with it: trainers meet through the ports of the network policy, and learn the same."""
+"""A job without TLS beside one with TLS: trainers connect through the ports of the network policy; the same parameters."""
 
 from runner.world import CORA
 
