@@ -1,4 +1,4 @@
-"""Replaces the certificates of a run with TLS while it goes on, from an authority of the test's own.
+"""Replaces the certificates of a run with TLS while it trains, from an authority of the test.
 
     with Renewal(output, every_seconds=5, scratch=folder) as renewal:
         ...                       # the run
@@ -24,7 +24,7 @@ def openssl(*args):
 
 
 def uri_of(certificate):
-    """The identity in a certificate: spiffe://espalier/<namespace>/<job uid>/<role>."""
+    """Returns the identity in a certificate: spiffe://espalier/<namespace>/<job uid>/<role>."""
     text = openssl("x509", "-in", certificate, "-noout", "-ext", "subjectAltName")
     return next(part for part in text.replace(",", " ").split() if part.startswith("URI:")).removeprefix("URI:")
 
@@ -38,7 +38,7 @@ def exchange(first, second):
 
 
 class Authority:
-    """A certificate authority by OpenSSL's command line."""
+    """A certificate authority, made with the openssl command."""
 
     def __init__(self, folder):
         self.key, self.certificate = folder / "ca.key", folder / "ca.crt"
@@ -47,7 +47,7 @@ class Authority:
                 "/CN=second authority", "-keyout", self.key, "-out", self.certificate)
 
     def issue(self, uri, folder):
-        """tls.crt and tls.key of a process with this identity."""
+        """Writes tls.crt and tls.key of a process with this identity."""
         folder.mkdir(mode=0o700)
         request, extensions = folder / "request", folder / "extensions"
         extensions.write_text(f"basicConstraints=critical,CA:FALSE\nkeyUsage=critical,digitalSignature\n"
@@ -89,7 +89,7 @@ class Renewal:
                 self.problem = f"certificates not renewed: {error} {getattr(error, 'stderr', '')}"
 
     def _is_taken_away(self):
-        """Whether the run ends: it removes its files under our hands, one after the other."""
+        """Returns whether the run is ending: it then removes its files one after the other."""
         files = [self.tls / "ca.crt", *(self.tls / role / name for role in ROLES for name in ("tls.crt", "tls.key"))]
         return not all(file.exists() for file in files)
 

@@ -1,4 +1,4 @@
-"""Figures of the source tree, to compare a change with what was before it:
+"""Figures of the source tree, to compare a change with its parent:
 
     python3 services/tests/code_figures.py [REVISION]
 

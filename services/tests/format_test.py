@@ -1,4 +1,4 @@
-"""All C++ of this tree is formatted as .clang-format says."""
+"""All C++ files of this tree are formatted as .clang-format specifies."""
 
 import os
 import subprocess

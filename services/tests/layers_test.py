@@ -20,7 +20,7 @@ PUBLIC_INCLUDE = re.compile(r'^#include "espalier/([^"]+(?<!\.pb)\.h)"', re.MULT
 
 
 def lists_of(text):
-    """The words of a call by the keyword before them."""
+    """Returns the arguments of a CMake call by their keyword."""
     lists, words = {}, []
     for word in text.split():
         if word in KEYWORDS:
@@ -43,7 +43,7 @@ class Target:
 
 
 def declared():
-    """Libraries by name, and programs, but those for tests and measurements."""
+    """Returns the libraries by name, and the programs, without those for tests and benchmarks."""
     libraries, programs = {}, []
     for folder in ("services", "operator"):
         for path in sorted((SOURCE / folder).rglob("CMakeLists.txt")):
@@ -64,11 +64,11 @@ class LayersTest(unittest.TestCase):
         cls.by_folder = {library.folder: library.name for library in cls.libraries.values()}
 
     def owner(self, path):
-        """The library of the nearest folder that has one."""
+        """Returns the library of the nearest parent folder that has one."""
         return next((self.by_folder[folder] for folder in path.parents if folder in self.by_folder), None)
 
     def reached(self, names):
-        """Libraries with those that they pass on to their users."""
+        """Returns the libraries with their public dependencies."""
         reached, left = set(), list(names)
         while left:
             name = left.pop()
@@ -78,7 +78,7 @@ class LayersTest(unittest.TestCase):
         return reached
 
     def strangers(self, path, names):
-        """What a file includes of libraries that are not among `names`."""
+        """Returns the includes of a file from libraries that are not among `names`."""
         found = []
         text = path.read_text()
         for header in INCLUDE.findall(text) + [f"services/{name}" for name in PUBLIC_INCLUDE.findall(text)]:

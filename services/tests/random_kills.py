@@ -116,7 +116,7 @@ def read_json(path):
 
 
 class Watch:
-    """Where the training of a run is, by rank 0's /status."""
+    """Reads the progress of a run from rank 0's /status."""
 
     def __init__(self, output):
         self.output = output
@@ -150,7 +150,7 @@ def draw_kills(rng, args, num_steps):
 
 
 def draw_crash(rng, args):
-    """(environment, in words) of a failpoint crash, or nothing."""
+    """Returns (environment, description) of a failpoint crash, or empty ones."""
     if rng.random() < 0.5:
         return {}, ""
     role = rng.choice(["trainer", "server"] + ["sampler"] * (args.samplers > 0))
@@ -162,7 +162,7 @@ def draw_crash(rng, args):
 
 
 def kill_child(output, child):
-    """SIGKILL to the child that state.json names; false where it does not run at this moment."""
+    """Sends SIGKILL to the child that state.json names; returns False if it does not run at this moment."""
     pid = read_json(output / "run/state.json").get("processes", {}).get(child)
     if pid is None:
         return False
@@ -198,7 +198,7 @@ REFUSALS = re.compile(r"was refused|certificate verify failed|alert|No certifica
 
 
 def failures_besides_kills(output, log):
-    """Lines of a run's logs about processes that ended otherwise than by SIGKILL, and about refused certificates."""
+    """Returns the lines of a run's logs about processes that did not end by SIGKILL, and about refused certificates."""
     ends = [line for line in log.read_text(errors="replace").splitlines()
             if ("; restarting trainers" in line or "; starting it again" in line) and "(signal 9)" not in line]
     refusals = [f"{path.name}: {line}" for path in sorted((output / "logs").glob("*.log"))
@@ -207,7 +207,7 @@ def failures_besides_kills(output, log):
 
 
 def run_once(args, job, output, kills, environment):
-    """A run under fire: its outcome, without the seed."""
+    """Runs the job with kills. Returns its outcome, without the seed."""
     start = time.monotonic()
     log = output.with_suffix(".log")
     renewal = None
@@ -235,7 +235,7 @@ def run_once(args, job, output, kills, environment):
 
 
 def digests(result):
-    """What a run ended with: the network, and learnable rows with their state, of which the last step changes only these."""
+    """Returns the digests of the parameters, and of learnable rows with their state."""
     return result.get("parametersDigest"), result.get("learnableRowsDigest")
 
 
@@ -257,7 +257,7 @@ def row(number, outcome):
 
 
 def run_all(args, folder, say=print):
-    """All runs; returns the outcomes."""
+    """Performs all runs; returns the outcomes."""
     job = write_job(args, folder)
     reference = run_once(args, job, folder / "undisturbed", [], {})
     if reference.problem:

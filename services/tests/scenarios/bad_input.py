@@ -1,4 +1,4 @@
-"""Bad input ends with what, where and what was expected, the right exit code, and nothing half-written."""
+"""Bad input gives an error with what, where and what was expected, the right exit code, and no incomplete output."""
 
 import gzip
 import json
@@ -222,7 +222,7 @@ splits:
                 self.assertEqual(list((self.dir / "run").rglob("manifest.json")), [])
 
     def cut(self, graph, output, **changes):
-        """The partitioner's exit code, and its error without the time."""
+        """Returns the partitioner's exit code, and its error without the time."""
         document = self.write_job(job(graph, **changes))
         done = subprocess.run([str(BIN / "espalier-partitioner"), "--job", str(document), "--output",
                                str(self.dir / output)], capture_output=True, text=True, timeout=60)

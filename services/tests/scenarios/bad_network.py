@@ -1,4 +1,4 @@
-"""An HTTP proxy in front of an object store that lets a share of the requests go wrong, as networks and services do."""
+"""An HTTP proxy in front of an object store in which a share of the requests fails, as in networks and services."""
 
 import http.client
 import http.server

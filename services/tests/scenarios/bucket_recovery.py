@@ -1,4 +1,4 @@
-"""Everything in a bucket: graph, partitions, checkpoints and outputs; processes die, the run too, and it ends right."""
+"""Graph, partitions, checkpoints and outputs in a bucket: processes and the run are killed, and the results are right."""
 
 import json
 import os
@@ -139,7 +139,7 @@ class BucketRecovery(RecoveryScenario):
         print(f"{seconds:.1f} s from the last step to the end of a run without its store")
 
     def hang_in_mid_run(self, patience):
-        """A run whose store says nothing any more, with so many seconds of patience."""
+        """Starts a run whose store does not respond any more, with this timeout in seconds."""
         document = self.in_bucket()
         environment = {**os.environ, **self.keys, "ESPALIER_S3_PATIENCE_SECONDS": str(patience)}
         process = self.start(document, "run", "--access", "rpc", env=environment)
@@ -149,7 +149,7 @@ class BucketRecovery(RecoveryScenario):
         return document, process
 
     def read_until(self, process, words):
-        """What a process prints until these words are among it."""
+        """Returns the output of a process up to these words."""
         seen = ""
         deadline = time.monotonic() + 240
         while words not in seen:

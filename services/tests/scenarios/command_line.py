@@ -1,4 +1,4 @@
-"""generate, import, partition, inspect, verify as a user meets them."""
+"""generate, import, partition, inspect and verify, called as a user does."""
 
 import json
 import os

@@ -32,7 +32,7 @@ class LabeledEdges(Scenario):
         return self.run_job(job(changes.pop("source", self.graph), **changes), name, *args)
 
     def predictions(self, name, part):
-        """What a run has written of a part, which must be the split's edges in their order."""
+        """Returns the outputs of a run for a part of the split, whose edges must be in the order of the split."""
         folder = self.dir / name / "predictions" / part
         ends = np.stack([np.load(folder / "sources.npy"), np.load(folder / "destinations.npy")])
         np.testing.assert_array_equal(ends, self.edges[:, self.parts[part]])

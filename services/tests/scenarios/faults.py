@@ -1,4 +1,4 @@
-"""Without retries, whatever dies ends the run within its deadline, with the reason, and leaves no process behind.
+"""Without retries, the death of any process ends the run within its deadline, with the reason, and no process remains.
 
 (With retries: recovery.py.)
 """
@@ -19,7 +19,7 @@ class Faults(Scenario):
         self.graph = self.generate("--nodes", 3000, "--edges", 40000, "--classes", 4, "--features", 16)
 
     def start_training(self, name="run", **changes):
-        """A long run, returned once its first epoch is over (its log says so)."""
+        """Starts a long run, and returns it when its log reports the end of the first epoch."""
         process = self.start(job(self.graph, training__epochs=EPOCHS, trainers={"replicas": 2, "threads": 1},
                                  samplers={"replicas": 1}, runPolicy={"backoffLimit": 0}, **changes), name)
         self.addCleanup(process.kill)

@@ -12,12 +12,12 @@ import numpy as np
 
 
 def random_edges(rng, sources, destinations, count):
-    """Edge ends [2, count], uniform."""
+    """Returns uniform random edge ends [2, count]."""
     return np.stack([rng.integers(0, sources, count), rng.integers(0, destinations, count)]).astype(np.int64)
 
 
 def mean_of_neighbors(edges, values):
-    """For each node the mean over its in-edges of the sources' rows; zeros where there are none."""
+    """Returns for each node the mean of the rows of its in-neighbors; zeros if it has none."""
     sums = np.zeros_like(values, dtype=np.float64)
     np.add.at(sums, edges[1], values[edges[0]])
     counts = np.bincount(edges[1], minlength=len(values)).reshape((-1,) + (1,) * (values.ndim - 1))

@@ -1,4 +1,4 @@
-"""What every scenario needs: the binaries, a scratch folder, jobs as dictionaries, and runs with a deadline."""
+"""Functions that all scenarios use: the binaries, a scratch folder, jobs as dictionaries, and runs with a deadline."""
 
 import contextlib
 import copy
@@ -23,7 +23,7 @@ def espalier(*args, timeout=120, **kwargs):
 
 
 def on_a_terminal(*args):
-    """`espalier ARGS` with a terminal as standard error: the exit code, and all that it painted there."""
+    """Runs `espalier ARGS` with a terminal as standard error. Returns the exit code and the output to the terminal."""
     ours, terminal = pty.openpty()
     with subprocess.Popen([str(BIN / "espalier"), *map(str, args)], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                           stderr=terminal, env=os.environ | {"TERM": "xterm"}) as process:
@@ -97,7 +97,7 @@ class Scenario(unittest.TestCase):
                                 stdin=subprocess.DEVNULL, **kwargs)
 
     def run_job(self, document, name="run", *args, timeout=240):
-        """`espalier run` to its end; returns result.json."""
+        """Runs `espalier run` to its end; returns result.json."""
         path = self.write_job(document, name + ".json")
         process = espalier("run", "-f", path, "--output", self.dir / name, *args, timeout=timeout)
         self.assertEqual(process.returncode, 0, process.stdout + process.stderr)
@@ -120,7 +120,7 @@ def is_alive(pid):
 
 
 def children_of(pid):
-    """Process ids and command lines of all descendants of a process."""
+    """Returns process ids and command lines of all descendants of a process."""
     parents = {}
     for entry in pathlib.Path("/proc").iterdir():
         if not entry.name.isdigit():

@@ -12,7 +12,7 @@ import harness
 
 class ScratchFolder(unittest.TestCase):
     def is_kept(self, test):
-        """Whether the folder of a scenario that does this is there when it is over."""
+        """Returns whether the scratch folder exists after a scenario with this test."""
         class Told(harness.Scenario):
             def runTest(self):
                 test(self)

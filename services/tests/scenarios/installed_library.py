@@ -66,7 +66,7 @@ class InstalledLibrary(Scenario):
         return next((self.dir / name).glob("*/manifest.json")).parent
 
     def alone(self, program, partitions, *args):
-        """What the program prints in one process, over these partitions, wherever it was built."""
+        """Returns the output of the program in one process over these partitions."""
         run = checked if pathlib.Path(program).parent == BIN else self.without_source
         environment = {**os.environ, "ESPALIER_PARTITIONS": str(partitions)}
         return json.loads(run(program, *args, env=environment).splitlines()[-1])

@@ -1,4 +1,4 @@
-"""A job on two machines over a real ssh: the same numbers as on one, and nothing is left whatever dies."""
+"""A job on two machines over a real ssh: the same numbers as on one, and no process remains, whichever one is killed."""
 
 import json
 import os
@@ -226,7 +226,7 @@ class OfAUsers(LaunchScenario):
                          "trainers": {"replicas": 2, "threads": 1}, **changes}}
 
     def alone(self, document, *program):
-        """What the same program leaves under `espalier run`."""
+        """Returns the result of the same program under `espalier run`."""
         process = espalier("run", "-f", self.write_job(document, "alone.json"), "--output", self.dir / "alone", "--",
                            *program, timeout=240)
         self.assertEqual(process.returncode, 0, process.stdout + process.stderr)

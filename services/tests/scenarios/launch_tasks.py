@@ -12,7 +12,7 @@ MODEL = {"type": "GraphSAGE", "aggregator": "Mean", "hiddenSize": 16, "dropout":
 
 class LaunchedTasks(LaunchScenario):
     def assert_launched_as_alone(self, document, *numbers):
-        """With two trainers: there is one order to add in."""
+        """Runs the document with two trainers alone and on two machines: sums of two values have only one order."""
         document["spec"]["trainers"] = {"replicas": 2, "threads": 1}
         alone = self.run_job(document, "alone")
         process = self.launch("two", "--set", "samplers.replicas=2", document=document)

@@ -1,4 +1,4 @@
-"""GCN and attention on Cora through the real processes, and what a file that is no module ends with."""
+"""GCN and attention on Cora through the real processes, and the error for a file that is not a module."""
 
 from harness import CORA, Scenario, espalier, job
 

@@ -1,4 +1,4 @@
-"""What a run leaves behind, opened as its user would: with numpy, safetensors and TensorBoard's own reader."""
+"""The outputs of a run, read as a user does: with numpy, safetensors and TensorBoard's own reader."""
 
 import json
 
@@ -77,7 +77,7 @@ class Outputs(Scenario):
         self.assertIn("predictions/node/values.npy", verified.stderr)
 
     def seconds_add_up(self, history, events):
-        """Each epoch's seconds, split, are the same in every place that says them, and no more than the epoch took."""
+        """The seconds of each stage of an epoch are equal in all outputs, and their sum is at most the epoch's time."""
         in_turn = ("wait", "compute", "communicate", "evaluate")  # of one thread; the others' time is beside it
         lines = (self.dir / "run/logs/trainer-0.log").read_text().splitlines()
         logged = [line for line in (json.loads(text) for text in lines if text.startswith("{"))

@@ -1,4 +1,4 @@
-"""The processes by themselves: ports that are taken, bytes that are no RPCs, signals while they wait, full disks."""
+"""Single processes: ports in use, bytes that are not RPCs, signals while they wait, full disks."""
 
 import http.client
 import json
@@ -63,14 +63,14 @@ class Processes(Scenario):
                           **kwargs)
 
     def partitioner(self, *args, ready="partitioner.json", **kwargs):
-        """The first of two: it waits for the second, which never comes."""
+        """Starts the first of two trainers; it waits for the second, which is not started."""
         document = self.write_job(job(self.graph, graph__partitions={"count": 2, "algorithm": "Random"}), "two.json")
         return self.spawn("partitioner", "--job", document, "--output", self.dir / "two", "--rank", 0,
                           "--world-size", 2, "--group", "try-1", *args, ready=ready, **kwargs)
 
     @staticmethod
     def ask(ready, path):
-        """Status and text of an admin port's answer."""
+        """Returns status and text of a response of an admin port."""
         admin = http.client.HTTPConnection(ready["adminAddress"], timeout=30)
         try:
             admin.request("GET", path)

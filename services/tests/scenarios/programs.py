@@ -80,7 +80,7 @@ class Programs(ProgramScenario):
         return self.begin_program(name, PROGRAM, EPOCHS, saved="training-loop.state", flags=flags)
 
     def alone(self, name, uri, **environment):
-        """The example by itself, as a person starts it."""
+        """Runs the example alone, as a user does."""
         process = subprocess.run([str(PROGRAM), str(EPOCHS)], capture_output=True, text=True, timeout=240, check=False,
                                  env={**os.environ, "ESPALIER_PARTITIONS": str(uri), **environment})
         self.assertEqual(process.returncode, 0, process.stderr)

@@ -1,4 +1,4 @@
-"""quickstart.sh in a tree that is built: it trains, prints the accuracy, and leaves what it says."""
+"""quickstart.sh in a tree that is built: it trains, prints the accuracy, and writes the outputs that it names."""
 
 import os
 import re

@@ -47,7 +47,7 @@ class RecoveryScenario(Scenario):
         return self.undisturbed_run("undisturbed", cora())["parametersDigest"]
 
     def under_fire(self, name, kills=(), environment=None, document=None, args=()):
-        """A run with these kills, [(child, step)]; its result."""
+        """Runs the job with these kills, [(child, step)]; returns its result."""
         options = argparse.Namespace(bin=BIN, access="rpc", deadline=240, renew_certificates=0,
                                      more=list(args))
         path = self.write_job(document or cora(), name + ".json")
@@ -59,7 +59,7 @@ class RecoveryScenario(Scenario):
         return outcome.result
 
     def wait_for_steps(self, process, name, steps):
-        """Until the run has done so many steps, and still goes on."""
+        """Waits until the run has made this many steps and still trains."""
         watch = random_kills.Watch(self.dir / name)
         deadline = time.monotonic() + 120
         while (watch.steps_done() or 0) < steps:
@@ -74,7 +74,7 @@ class RecoveryScenario(Scenario):
         return process, self.wait_for_steps(process, name, steps)
 
     def wait_for_checkpoint(self, name, step):
-        """Until one of that step or a later one is complete: trainers do not wait for it."""
+        """Waits until a checkpoint of that step or a later one is complete; trainers do not wait for it."""
         deadline = time.monotonic() + 120
         while not any(int(manifest.parent.name.split("-")[1]) >= step
                       for manifest in (self.dir / name / "checkpoints").glob("*/manifest.json")):
@@ -145,7 +145,7 @@ class Recovery(RecoveryScenario):
                 self.assertEqual(result["restarts"]["trainers"], 1)
 
     def test_a_crash_while_rows_are_kept_takes_everybody_back(self):
-        """The others meet the dead trainer in the middle of a checkpoint, and not in a step."""
+        """The other trainers detect the dead trainer during a checkpoint, not during a step."""
         document = cora(training__epochs=EPOCHS_UNWATCHED, training__inputs=[{
             "features": ["node-feat"], "embedding": {
                 "size": 8, "optimizer": {"type": "Adagrad", "learningRate": 0.05}}}])

@@ -11,12 +11,12 @@ USER = "espalier"
 
 
 def keys(secret):
-    """The environment of its clients."""
+    """Returns the environment of the clients."""
     return {"AWS_ACCESS_KEY_ID": USER, "AWS_SECRET_ACCESS_KEY": secret}
 
 
 def start(scenario, folder, address, secret, within=()):
-    """The process, once it answers; each folder in `folder` is a bucket. It ends with the test."""
+    """Returns the process when it responds; each folder in `folder` is a bucket. It ends with the test."""
     gateway = subprocess.Popen(
         [*within, os.environ["ESPALIER_VERSITYGW"], "--port", address, "--region", REGION, "posix", str(folder)],
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
@@ -38,7 +38,7 @@ def curl(within, secret, *arguments):
 
 
 def upload(path, url, secret, within=()):
-    """By S3's own door, so that the object has an ETag as any other."""
+    """Uploads an object through the S3 API, so that it has an ETag."""
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     done = curl(within, secret, "--fail", "--upload-file", str(path), "--header", f"x-amz-content-sha256: {digest}", url)
     if done.returncode != 0:
