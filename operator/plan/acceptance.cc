@@ -67,19 +67,20 @@ bool LosesItsSamplers(const PlanBuilder& builder) {
 }
 
 // Returns whether the job was suspended and resumed without a reconcile in between. Once a job has begun, the API
-// server allows a change of images, or the removal of all samplers, only while the job is suspended. If such a change
-// is found and no suspension was seen, the operator suspends and resumes the job: otherwise pods would keep their old
-// image until they are replaced one by one, and trainers would keep the names of samplers that are gone. Other changes
-// that need a suspension (templates, variables) are not looked for. They change the inputs of children
-// (kInputsAnnotation), but these may also differ after an upgrade of the operator, which must not end running pods.
+// server allows a change of images, or the removal of all samplers, only while the job is suspended. So such a change
+// without an observed suspension shows that a suspension was missed. The operator then suspends and resumes the job
+// itself. Otherwise pods would keep their old image until they are replaced one by one, and trainers would keep the
+// names of samplers that no longer exist. Other changes that need a suspension (templates, variables) are not detected:
+// they change the inputs of children (kInputsAnnotation), but so does an upgrade of the operator, which must not end
+// running pods.
 bool WasSuspendedUnseen(const PlanBuilder& builder) {
   const api::Status& before = builder.training().status;
   if (!before.started_at || builder.run_policy().suspend || api::IsTrue(before, api::kSuspended)) return false;
   return HasOtherImages(before, builder.status()) || LosesItsSamplers(builder);
 }
 
-// Uses Jobs of attempts that do not exist yet: a dry run on an existing Job is refused, because a Job cannot be
-// changed.
+// Plans the dry run with names of Jobs that do not exist yet: the API server refuses a dry run on an existing Job,
+// because a Job cannot be changed.
 void PlanDryRun(PlanBuilder& builder) {
   resources::Context context = builder.context();
   ++context.status.partition_attempt;
@@ -105,9 +106,10 @@ void PlanDryRun(PlanBuilder& builder) {
   builder.RequeueAfter(std::chrono::nanoseconds(0));
 }
 
-// For a job that has begun, a full quota says nothing about the templates: it may count objects that are about to be
-// replaced. If it stays full, the refusal of the child itself reports it. (An unreachable webhook or a taken name would
-// block the replacements too.)
+// Returns whether the dry run was refused. For a job that has begun, kForbidden does not count as a refusal: a quota
+// may be full only because it counts the objects that are about to be replaced. If it stays full, the refusal of the
+// child itself is reported. An unreachable webhook or a taken name does count, because it would block the replacements
+// too.
 bool IsRefused(const api::DistTraining& training, const Observed::DryRun& dry_run) {
   const bool is_of_what_goes = dry_run.refusal == Refusal::kForbidden && training.status.started_at;
   return dry_run.refusal != Refusal::kNone && !is_of_what_goes;

@@ -1,5 +1,4 @@
-// Problems that can be fixed from outside. They are not failures: the job continues by itself when the problem is
-// fixed.
+// Blockers are not failures: the job continues by itself when a user or administrator has fixed the problem.
 
 #include "operator/plan/blockers.h"
 
@@ -120,7 +119,7 @@ std::string SuspensionText(const kube::Job& job, const Observed& seen) {
   std::string text = "spec.suspend of Job " + job.meta.key.name + " is true since " +
                      kube::FormatTime(since.value_or(job.meta.created_at)) + ", set by ";
   if (by == seen.suspended_by.end()) return text + "an unknown field manager";
-  // The API server attributes changes of a mutating webhook to the request that was changed.
+  // The API server attributes a field that a mutating webhook sets to the field manager of the request.
   if (by->second.name == kFieldManager) return text + "an admission webhook when the operator created the Job";
   return text + "field manager " + by->second.name;
 }
@@ -155,7 +154,7 @@ std::vector<MissingPods> ListMissingPods(const api::DistTraining& training, cons
   const auto check = [&](const kube::ObjectMeta& meta, int64_t wanted, const char* condition) {
     if (meta.deletion_requested_at || world.CountPods(meta.uid) >= wanted) return;
     kube::WallTime since = std::max(meta.created_at, started);
-    // A pod may have disappeared just now, long after a quota blocked the first ones.
+    // The pod may have disappeared only a moment ago, in a controller that is much older.
     if (const api::Condition* ready = api::FindCondition(training.status, condition)) {
       since = std::max(since, ready->status == api::ConditionStatus::kTrue ? now : ready->last_transition);
     }
@@ -175,8 +174,8 @@ std::vector<MissingPods> ListMissingPods(const api::DistTraining& training, cons
   return missing;
 }
 
-// Returns the time until events are read again. It grows while a blocker lasts: a full quota may affect hundreds of
-// jobs, and only the message depends on the events. (Watches report when the pods exist.)
+// Returns the time until events are read again. It grows while a blocker lasts, because a full quota may affect
+// hundreds of jobs. A late read delays only the message: watches report when the pods exist.
 std::chrono::seconds EventReadInterval(std::chrono::microseconds missing_for) {
   return std::clamp(std::chrono::floor<std::chrono::seconds>(missing_for) / 10, kMinEventReadInterval,
                     kMaxEventReadInterval);
@@ -271,7 +270,7 @@ std::optional<Blocker> BlockerFor(PlanBuilder& builder, Role role) {
 
 void WriteLastError(PlanBuilder& builder) {
   api::Status& status = builder.status();
-  // A failure that this round has found comes first: a blocker that remains is reported by the next round.
+  // A failure that this plan has found takes precedence. If the blocker remains, the next plan reports it.
   if (status.last_error && status.last_error != builder.training().status.last_error) return;
   if (const std::optional<Blocker>& blocker = builder.blocker_or_note()) {
     status.last_error = api::LastError{.role = blocker->role,
@@ -281,7 +280,7 @@ void WriteLastError(PlanBuilder& builder) {
                                        .pod = blocker->pod};
     return;
   }
-  // The cause of a restart in progress stays; a blocker that is gone is cleared.
+  // Clears the error of a blocker that no longer exists. The cause of a restart in progress is kept.
   if (status.last_error && status.last_error->reason != status.restart_reason) status.last_error.reset();
 }
 

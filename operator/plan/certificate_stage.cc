@@ -19,8 +19,8 @@ namespace {
 using api::Role;
 
 constexpr std::chrono::minutes kLookAtCertificates{10};
-// A pod that waits this long for its containers may lack its Secret of certificates; it may also pull a large image,
-// so its Secrets are not read more often than this.
+// A pod that has waited for its containers for kLongWait may lack its Secret of certificates. It may also just pull a
+// large image, so while it waits the Secrets are read only every kReadAgainWhileWaiting.
 constexpr std::chrono::seconds kLongWait{15}, kReadAgainWhileWaiting{30};
 constexpr std::chrono::seconds kReadAgainAfterAnEnd{4};
 // How long kubelets may still mount the old contents of a Secret after it was replaced.

@@ -1,6 +1,7 @@
 // Deletes a finished job's children by cleanPodPolicy, and pods that do not end. A deletion takes effect when the
-// kubelet confirms it; on a lost node it never does, so after the pod's grace period and forceDeleteAfterSeconds the
-// pod is deleted with grace period 0. For a pod evicted from an unreachable node the grace period does not count.
+// kubelet confirms it. The kubelet of a lost node never does, so a pod that still exists after its grace period and
+// forceDeleteAfterSeconds is deleted with grace period 0. For a pod that was evicted from an unreachable node, only
+// forceDeleteAfterSeconds counts.
 #include "operator/plan/cleanup.h"
 
 #include "operator/plan/certificate_stage.h"
@@ -16,8 +17,8 @@ bool JobHasEnded(const kube::Job& job) {
   return job.complete || job.has_failed || job.failure_target || job.success_criteria_met;
 }
 
-// Returns whether a Job in which only other containers than the program's run is kept for now: sidecars that end by
-// themselves keep their pods, and with policy None all pods stay.
+// Returns whether a Job in whose pods only other containers than the program's still run is kept for now. A sidecar may
+// end by itself within kHeldGrace, and its pod is then kept. With policy None all pods are kept.
 bool KeepsHeldPods(PlanBuilder& builder, const JobRun& run, CleanPodPolicy policy) {
   if (policy == CleanPodPolicy::kAll || !IsHeldByOthersAlone(run)) return false;
   if (policy == CleanPodPolicy::kNone) return true;
@@ -38,7 +39,7 @@ void DeleteJobs(PlanBuilder& builder, const std::map<int64_t, JobRun>& runs, Cle
   }
 }
 
-// Names the containers that hold a pod after the job has ended.
+// Writes to the conditions which containers hold a pod after the job has ended.
 void WriteHolders(PlanBuilder& builder) {
   const auto write = [&builder](const char* condition, const std::map<int64_t, JobRun>& runs) {
     const std::string holders = HoldersText(runs, /*except=*/0);
@@ -49,16 +50,17 @@ void WriteHolders(PlanBuilder& builder) {
   if (!builder.status().partition) write(api::kPartitioned, builder.world().partition_runs());
 }
 
-// Returns whether the pod was Ready when it was evicted. The node lifecycle controller sets Ready to False on the pods
-// of an unreachable node before they are evicted, also on those whose deletion was requested a moment earlier, for
-// example by the Job controller. Pods that an administrator's taint evicts from a healthy node are Ready until then.
-// (On a node that responds but is NotReady, pods lose Ready too, and look like those of a lost node.)
+// Returns whether the pod was Ready when it was evicted, which shows that its node was healthy. A pod that an
+// administrator's taint evicts from a healthy node is Ready until the eviction. On an unreachable node, the node
+// lifecycle controller sets Ready of all pods to False before it evicts them, even if their deletion was requested a
+// moment earlier, for example by the Job controller. Caveat: on a node that responds but is NotReady, pods lose Ready
+// too and look like those of a lost node.
 bool WasReadyWhenEvicted(const kube::Pod& pod) {
   return pod.ready || (pod.ready_since && pod.disrupted_since && *pod.ready_since > *pod.disrupted_since);
 }
 
-// The pod's grace period comes first: trainers may need minutes to save. But if the pod was evicted because its node is
-// unreachable, no kubelet uses that time.
+// Returns the end of the pod's grace period: trainers may need minutes to save a checkpoint. For a pod that was evicted
+// because its node is unreachable, returns the time of the deletion request, because no kubelet uses the grace period.
 kube::WallTime DeletionDeadline(const kube::Pod& pod) {
   const kube::WallTime asked = *pod.meta.deletion_requested_at;
   const bool is_of_a_dead_node = pod.disruption_reason == "DeletionByTaintManager" && !WasReadyWhenEvicted(pod);
@@ -110,7 +112,8 @@ void CleanUp(PlanBuilder& builder) {
   if (!status.finished_at) status.finished_at = builder.stamp();
   WriteHolders(builder);
   const CleanPodPolicy policy = builder.run_policy().clean_pod_policy;
-  // (A job that has succeeded has no running Job, even if a cache that is behind shows one.)
+  // With policy None a job that has succeeded keeps its Jobs: they do not run, even if a stale cache shows them
+  // running.
   if (policy != CleanPodPolicy::kNone || api::IsTrue(status, api::kFailed)) {
     DeleteJobs(builder, builder.world().trainer_runs(), policy);
     DeleteJobs(builder, builder.world().partition_runs(), policy);
@@ -125,8 +128,8 @@ std::optional<kube::WallTime> ForceDeleteAt(const PlanBuilder& builder, const ku
   return DeletionDeadline(pod) + builder.run_policy().force_delete_after;
 }
 
-// The grace period, which may be minutes, is for the program's checkpoint. After the program has ended, other
-// containers get kHeldGrace.
+// The grace period may be minutes, so that the program can save a checkpoint. After the program has ended, the other
+// containers need only kHeldGrace.
 void ShortenGraceOfHeldPods(PlanBuilder& builder) {
   for (const api::Role role : {api::Role::kPartitioner, api::Role::kTrainer}) {
     for (const kube::Pod* pod : builder.world().pods(role)) {

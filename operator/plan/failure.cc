@@ -22,8 +22,8 @@ constexpr FailureRule kByMemory{CauseRank::kMemory, Retry::kCounted}, kByError{C
     kByPeer{CauseRank::kPeer, Retry::kCounted}, kByOther{CauseRank::kOtherProcess, Retry::kCounted},
     kByDeletion{CauseRank::kConsequence, Retry::kNotCounted};
 
-// containerd's reason for a container that ran when containerd itself last ran, as before a reboot, and does not now. A
-// program that exits with 255 has the reason "Error".
+// containerd's reason for a container that was running when containerd stopped, for example at a reboot, and that no
+// longer runs after containerd has started again. A program that exits with 255 has the reason "Error" instead.
 constexpr char kEndUnknown[] = "Unknown";
 constexpr int kExitCodeUnknown = 255;
 // The kubelet's reason for a container that the runtime no longer knows.
@@ -39,9 +39,9 @@ Failure Of(FailureRule rule, std::string reason) {
   return failure;
 }
 
-// Returns whether the container's end was not observed and it no longer exists. The kubelet reports the same of a
-// container that never ran because its pod was deleted before (only one that did run has a last state), and if it ended
-// the pod itself (the pod then has a reason).
+// Returns whether the container was lost with its node: its end was not observed, and it no longer exists. The kubelet
+// writes kStatusUnknown in two other cases too. A container that never ran, because its pod was deleted first, has no
+// last state. A pod that the kubelet itself has ended has a reason.
 bool WasLostWithNode(const kube::Pod& pod, const kube::ContainerState& container, const kube::ContainerEnd& end) {
   if (end.reason == kEndUnknown) return end.exit_code == kExitCodeUnknown;
   if (end.reason != kStatusUnknown) return false;
@@ -58,7 +58,7 @@ Failure Classify(const kube::Pod& pod, const kube::ContainerState& container, co
     const std::optional<Termination> said =
         container.name == api::kScriptContainer ? ParseTermination(end.message) : std::nullopt;
     if (!said) return Of(kByError, kOtherExit);
-    // The container read a script, and it is not the one that the job runs.
+    // The container has read a script, which is not the one that the job runs.
     if (!said->script_sha256.empty()) return Of(kByCredentials, kScriptChanged);
   }
   const ExitCode code{end.exit_code};
@@ -83,8 +83,9 @@ bool IsStronger(const std::optional<Failure>& a, const std::optional<Failure>& b
   return a && (!b || a->rank > b->rank);
 }
 
-// Returns the strongest failure of a container. If a program container has failed, other containers do not count: they
-// decide only if no program has run, as after a failed init container.
+// Returns the strongest failure of the pod's containers. If a program container has failed, only the failures of
+// program containers count. Other containers count only if no program has run, for example after a failed init
+// container.
 std::optional<Failure> StrongestContainer(const kube::Pod& pod) {
   std::optional<Failure> strongest;
   bool strongest_is_programs = false;
@@ -114,8 +115,9 @@ Failure Evicted(const kube::Pod& pod) {
   return OfPod(kByDisruption, kDisrupted, pod.message.empty() ? "the pod was evicted" : pod.message, pod);
 }
 
-// Returns the failure of a pod whose program ended with 0 and that the Job controller counts as failed. Containers end
-// with any exit code on SIGTERM: only one that ended before the pod's deletion is a cause.
+// Returns the failure of a pod that the Job controller counts as failed although its program ended with 0. A container
+// may end with any exit code after SIGTERM, so only a container that ended before the pod's deletion was requested is a
+// cause.
 std::optional<Failure> FailureByAnotherContainer(const kube::Pod& pod) {
   if (pod.phase != kube::PodPhase::kFailed || !ProgramHasSucceeded(pod)) return std::nullopt;
   if (pod.disruption_target) return Evicted(pod);
@@ -133,8 +135,8 @@ std::optional<Failure> FailureByAnotherContainer(const kube::Pod& pod) {
   return deleted_at ? std::optional(FailureAfterDeletionRequest(pod)) : std::nullopt;
 }
 
-// Returns whether a container failed before the pod's deletion was requested, by at least a whole second, because times
-// in Kubernetes have no fractions. False if the kubelet did not see the end.
+// Returns whether a container failed in an earlier second than the one in which the pod's deletion was requested: times
+// in Kubernetes are whole seconds. Returns false if the kubelet did not observe the end of the container.
 bool FailedBeforeDeletionRequest(const kube::Pod& pod) {
   if (!pod.meta.deletion_requested_at) return true;
   const bool has_program = std::any_of(

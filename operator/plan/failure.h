@@ -9,13 +9,14 @@
 // has succeeded has not failed, but another container's exit code may make its Job fail: SidecarFailed is the cause
 // only if no program failed.
 //
-// A pod with the condition DisruptionTarget is disrupted, whatever it reported. A pod whose deletion was requested
-// before it ended counts only if no other failure is known, and then as 75, unless it reported something that SIGTERM
-// does not cause (64, 65, OOMKilled; for a user's program OOMKilled alone). A pod that is still ending counts in the
-// same way.
+// A pod with the condition DisruptionTarget is disrupted, whatever it reported. If the deletion of a pod was requested
+// before it ended, SIGTERM may have caused its failure: the failure is then 75, and every other failure of the group is
+// stronger. SIGTERM does not cause 64, 65 and OOMKilled, so these keep their ranks; of a user's program only OOMKilled
+// does. A pod that is still ending has failure 75 too.
 //
-// A container whose end was not observed was lost with its node, as in a reboot, even if its pod was deleted meanwhile:
-// its peers noticed the loss first (74), and their Job deleted the pod.
+// A container whose end was not observed was lost with its node, for example in a reboot. That also holds if its pod
+// has been deleted meanwhile: the peers of the pod noticed the loss first and ended with 74, and then the Job
+// controller deleted the pod.
 #pragma once
 
 #include <optional>
@@ -39,33 +40,36 @@ struct Failure {
   std::optional<kube::WallTime::duration> ran_for = std::nullopt;
 };
 
-// Returns the failure of a container that ended with an error. Exit codes have the meaning of docs/exit-codes.md in the
-// containers that run the program of the pod's role, and in the one that fetches a user's script
-// (api/program_container.h); in sidecars and other init containers their meaning is unknown. ScriptChanged: the script
-// is not the one that the job runs; the user may restore it, so the failure is retried.
+// Returns the failure of a container that ended with an error. docs/exit-codes.md defines the exit codes of program
+// containers and of the container that fetches a user's script (api/program_container.h). Exit codes of sidecars and
+// other init containers have no known meaning. ScriptChanged means that the script is not the one that the job runs. It
+// is retried, because the user may restore the script.
 Failure FindFailure(const kube::Pod& pod, const kube::ContainerState& container, const kube::ContainerEnd& end);
 // Returns the failure of a pod, or nullopt if it has not failed.
 std::optional<Failure> FindFailure(const kube::Pod& pod);
 
-// How to count a pod that ended with 64 or 65 after its deletion was requested. A user's program may find files or
-// peers gone while it ends, such as its peers' tensors (docs/programs.md); a real error in its input will occur again.
+// Whether exit code 64 or 65 of a pod whose deletion had been requested is trusted (kIsTrusted), or counts as a
+// consequence of the deletion (kIsSecondary). kIsSecondary is for a user's program: it may end with these codes because
+// files or peers, such as the tensors of its peers, are already gone (docs/programs.md). A real error in its input
+// occurs again in the next attempt.
 enum class BadInputDuringDeletion { kIsTrusted, kIsSecondary };
 std::optional<Failure> StrongestFailure(std::span<const kube::Pod* const> pods, BadInputDuringDeletion bad_input);
 // Returns the failure of a pod that ended with 64 or 65, now or before its last restart, and that the kubelet would
 // restart forever; nullopt: there is none.
 std::optional<Failure> FindPermanentFailure(std::span<const kube::Pod* const> pods);
 
-// Returns whether the failure is only a consequence: the pod lost a peer or was deleted. The pod that failed first
-// may give a cause.
+// Returns whether the failure is only a consequence of another pod's failure: the pod lost a peer or was deleted. The
+// pod that failed first may still report a cause.
 bool IsSecondary(const Failure& failure);
 
-// Returns whether the failure is 77 and its message is about certificates, the process's own or a peer's, and not about
-// credentials of an object store.
+// Returns whether the failure is 77 because of a certificate of the process or of a peer. 77 because of credentials of
+// an object store returns false.
 bool IsAboutCertificates(const Failure& failure);
 bool IsAboutCertificates(const std::string& reason, const std::string& message);
 
 std::optional<Failure> PickStronger(std::optional<Failure> a, std::optional<Failure> b);
-// Returns the failure of a pod that no longer exists, from the remembered `reason`, which was none of kNever.
+// Returns the failure of a pod that no longer exists. `reason` is the stored reason of that failure, which must not be
+// one that forbids a retry (Retry::kNever).
 Failure FailureOfDeletedPod(const std::string& reason);
 
 bool HasEnded(const kube::Pod& pod);  // phase Succeeded or Failed

@@ -1,5 +1,5 @@
-// The last poll during training does not show how the training ended. The termination message of rank 0 does, and it
-// stays with the pod.
+// The last poll during training does not contain the final progress. The termination message of rank 0 contains it, and
+// is available as long as the pod exists.
 
 #include "operator/plan/final_progress.h"
 

@@ -6,8 +6,8 @@
 namespace espalier::ctl::plan {
 
 void PublishFinalProgress(PlanBuilder& builder);  // does nothing unless the job has succeeded
-// Returns whether the final progress of `run` may be in the API server already, while the caches still show its pod as
-// running: the Job must not be deleted before it is read.
+// Returns whether the Job of `run` is complete although the caches still show the pod of rank 0 as running. The final
+// progress is then not read yet, and the Job must not be deleted.
 bool HasFinalProgressPending(const PlanBuilder& builder, const JobRun& run);
 
 }  // namespace espalier::ctl::plan

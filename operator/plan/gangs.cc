@@ -2,9 +2,9 @@
 // which roles may set differently. The names of the groups of Jobs have the attempt or incarnation, so that a new group
 // of pods has a new PodGroup.
 //
-// Whether pods are members of a group is in the template of the Job or StatefulSet that makes them. The plan decides it
-// when that child is created, and keeps it as long as the child has pods: an API that appears or disappears changes
-// nothing for pods that exist.
+// The template of a Job or StatefulSet says whether its pods are members of a group. The plan decides this when it
+// creates the Job or StatefulSet, and does not change it as long as that object has pods. So existing pods are not
+// affected if the PodGroup API is added to the cluster or removed from it.
 //
 // All pods of a Job must run at the same time, so its minCount is the number of its pods. Servers and samplers are
 // replaced one by one after a failure. Their minCount is the number of pods only until they have been scheduled

@@ -5,9 +5,9 @@
 
 namespace espalier::ctl::plan {
 
-// Plans the PodGroup of the role's pods if they are a gang, and makes the children that are built from here on members.
-// Called before the role's children are applied, and while they exist. Returns false if they must not be created now:
-// the PodGroup could not be planned, or it is unknown whether the cluster has PodGroups.
+// Plans the PodGroup of the role's pods if they are a gang. Pods of children that are built after this call are members
+// of the group. Called before the role's children are applied, and while they exist. Returns false if they must not be
+// created now: the PodGroup could not be planned, or it is unknown whether the cluster has PodGroups.
 bool PlanGang(PlanBuilder& builder, api::Role role);
 
 // Deletes PodGroups of earlier attempts and incarnations.
@@ -15,7 +15,8 @@ void DeleteOldGangs(PlanBuilder& builder);
 // Deletes all PodGroups of a job without pods: when it resumes, its pods start all-or-nothing again.
 void DeleteGangs(PlanBuilder& builder);
 
-// Returns what a gang whose pods have no nodes waits for, or nullopt if the role is no such gang.
+// Returns the blocker of a gang that kube-scheduler cannot place yet; nullopt if the role is not a gang or has been
+// placed.
 std::optional<Blocker> FindGangBlocker(const PlanBuilder& builder, api::Role role);
 
 }  // namespace espalier::ctl::plan

@@ -24,9 +24,9 @@ bool AllHaveEnded(const JobRun& run) {
   return ended >= run.job->completions && ended == static_cast<int64_t>(run.pods.size());
 }
 
-// Returns whether pods are still ending. The Job controller has requested their deletion: with a live kubelet they end
-// within their grace period, in which trainers may save for minutes; on a lost node they are deleted by force
-// (cleanup.cc).
+// Returns whether pods are still ending after the Job controller has requested their deletion. On a live node they end
+// within their grace period, which trainers may use for minutes to save a checkpoint. On a lost node they are deleted
+// by force (cleanup.cc).
 bool HasSilentPods(const JobRun& run) {
   return std::any_of(run.pods.begin(), run.pods.end(), [](const kube::Pod* pod) { return !ProgramHasEnded(*pod); });
 }
@@ -57,8 +57,8 @@ void FailJobOfHeldPods(PlanBuilder& builder, const JobRun& run) {
   }
 }
 
-// Returns the time at which the operator first saw this failure. The status stores the time of the operator's clock,
-// because the clocks of kubelets differ.
+// Returns the time at which the operator first saw this failure, by the operator's clock: the clocks of kubelets
+// differ.
 std::optional<kube::WallTime> CollectingSince(const api::Status& status, kube::WallTime now) {
   const api::Condition* restarting = api::FindCondition(status, api::kRestarting);
   if (restarting == nullptr || restarting->reason != kCollecting) return std::nullopt;

@@ -7,18 +7,17 @@ namespace espalier::ctl::plan {
 
 // How long causes are collected after a Job begins to fail.
 inline constexpr std::chrono::seconds kCollect{3};
-// The longest wait for pods that are still ending if no pod has given a cause yet. It allows for a grace period and a
-// forced deletion.
+// The longest wait for pods that are still ending if no pod has reported a cause yet. It is long enough for a grace
+// period and a forced deletion.
 inline constexpr std::chrono::minutes kLongestSilence{10};
-// Returns why the Job fails as soon as no stronger cause can arrive: at once if the known cause forbids a retry, or if
-// all pods have ended and a cause is known; otherwise after kCollect. If no pod has given a cause by then, it also
-// waits for the pods that are still ending, until one of them has to be deleted by force (cleanup.h), and for at most
-// kLongestSilence. Returns nullopt while causes are being collected, and if the Job does not fail. `bad_input`
-// determines whether exit code 64 or 65 of a pod whose deletion had been requested is the cause of the failure or a
-// consequence (failure.h).
+// Returns why the Job fails, or nullopt if it does not fail or if causes are still being collected. Collecting ends at
+// once if a known cause forbids a retry, or if a cause is known and all pods have ended; otherwise it ends after
+// kCollect. If no pod has reported a cause by then, collecting continues while pods are still ending, until one of them
+// has to be deleted by force (cleanup.h), but for at most kLongestSilence. `bad_input` determines whether exit code 64
+// or 65 of a pod whose deletion had been requested is the cause of the failure or a consequence (failure.h).
 std::optional<Failure> SettledFailure(PlanBuilder& builder, const JobRun& run, BadInputDuringDeletion bad_input);
-// Returns the names of the current Jobs that have ended or are failing but have no pod in the cache. Either the pods
-// were deleted, and their termination messages are lost, or the cache is stale.
+// Returns the names of the current Jobs that have ended or are failing although the cache has no pod of them. Either
+// the pods were deleted, and their termination messages are lost, or the cache is stale.
 std::vector<std::string> EndedWithoutPods(const api::DistTraining& training, const World& world);
 // Returns the names of Jobs that were seen before and that the caches do not show: the caches may be stale.
 std::vector<std::string> VanishedJobs(const api::DistTraining& training, const World& world);

@@ -23,8 +23,8 @@
 namespace espalier::ctl::plan {
 namespace {
 
-// A job of another controller is not touched. For a job that is being deleted nothing is created: owner references
-// delete its children.
+// Returns whether the operator plans all stages for the job. It does not change a job of another controller. It creates
+// nothing for a job that is being deleted: owner references delete the children.
 bool IsOurTask(const api::DistTraining& training) {
   return api::IsManagedByEspalier(training.raw_spec) && !training.meta.deletion_requested_at;
 }
@@ -39,9 +39,10 @@ Plan PlanForADeletedJob(const api::DistTraining& training, const Observed& seen,
   return std::move(builder).Finish();
 }
 
-// A suspension that has begun is completed even if the document no longer asks for it, so that a change made meanwhile
-// (images, templates) applies to every pod afterwards. That includes a suspension that Accept only infers from the
-// change. A suspended job whose current document is not accepted stays suspended.
+// Returns whether the job must be suspended or stay suspended. A suspension that has begun is completed even if the
+// document no longer asks for it, so that every pod gets the changes that were made meanwhile (images, templates). That
+// includes a suspension that Accept infers from such a change. A suspended job whose current document is not accepted
+// stays suspended.
 bool IsToRest(const PlanBuilder& builder) {
   if (builder.run_policy().suspend) return true;
   if (AwaitsQuota(builder.training(), builder.status(), builder.seen())) return true;
@@ -64,10 +65,10 @@ void Run(PlanBuilder& builder) {
   DeleteOldGangs(builder);
 }
 
-// Handles a job that has begun and whose document this operator no longer accepts, as after an upgrade. What needs no
-// document is still done: the end of the trainers and the deadline are observed; only certificates are created. A
-// partition Job keeps running, but its result is read only when the document is valid again, because the document says
-// where the result is.
+// Handles a job that has begun and whose document this operator no longer accepts, for example after an upgrade. The
+// end of the trainers and the deadline are still observed, because that needs no document, but nothing is created
+// except certificates. A partition Job keeps running. Its result is read only when the document is valid again, because
+// the document says where the result is.
 void FollowWithoutSpec(PlanBuilder& builder) {
   builder.BlockChanges({.reason = kInvalidSpec, .message = builder.training().violations});
   if (DecideOutcome(builder)) return;

@@ -44,8 +44,9 @@ struct Observed {
   };
   std::vector<MissingSecret> missing_secrets;
 
-  // Those Jobs of Lookups::vanished_jobs for which the API server returned NotFound. Its answer is needed because a
-  // stale cache does not show an existing Job either, and a stale cache must not end a running trainer group.
+  // Those Jobs of Lookups::vanished_jobs for which the API server returned NotFound. A cache alone is not enough to
+  // decide that a Job is gone: a stale cache may lack a Job that exists, and the operator would end a running trainer
+  // group.
   std::vector<std::string> confirmed_gone;
 
   // By Job name: the field manager that wrote the Job's spec.suspend. The operator never sets this field. No entry if
@@ -82,9 +83,10 @@ struct Observed {
       kName,      // an object of another owner has the name: the template was not checked
     };
     int64_t generation = 0;
-    bool is_due = false;  // the dry run must be repeated: what was refused may be accepted now
+    bool is_due = false;  // the dry run must be repeated: a template that was refused may be accepted now
     Refusal refusal = Refusal::kNone;
-    // "spec.trainers.template.spec.foo: unknown field". Without a refusal: why some templates could not be tried.
+    // The refusal: "spec.trainers.template.spec.foo: unknown field". Without a refusal: why some templates were not
+    // checked.
     std::string error;
   };
   std::optional<DryRun> dry_run;

@@ -1,5 +1,6 @@
-// Success comes before every failure: first a trainer group whose programs have all succeeded ends the job, then one
-// that is about to be complete defers the decision, and only then servers or samplers that cannot recover fail the job.
+// Success takes precedence over failure. The checks in order: a trainer group whose programs have all succeeded ends
+// the job; a trainer group that is about to be complete defers the decision; servers or samplers that cannot recover
+// fail the job.
 #include "operator/plan/outcome.h"
 
 #include <algorithm>
@@ -23,7 +24,8 @@ bool HaveTrainersSucceeded(const World& world) {
   });
 }
 
-// All programs have succeeded, no other container holds their pods, and the Job controller is about to report it.
+// Returns whether all programs have succeeded and the Job controller is about to report it, because no other container
+// holds their pods.
 bool IsAboutToBeComplete(const JobRun& run) {
   const kube::Job* const job = run.job;
   if (job == nullptr || job->failure_target || job->has_failed || job->meta.deletion_requested_at) return false;

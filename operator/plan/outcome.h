@@ -5,11 +5,12 @@
 
 namespace espalier::ctl::plan {
 
-// Returns true if the job has its outcome, or is about to: Succeeded when its trainer Job is complete, Failed when
-// servers or samplers cannot recover. Nothing is done for a trainer Job that is about to be complete.
+// Sets Succeeded when the programs of a trainer Job have all succeeded, or Failed when servers or samplers cannot
+// recover, and returns true. Also returns true, without a change of the status, while a trainer Job is about to be
+// complete.
 bool DecideOutcome(PlanBuilder& builder);
-// Fails the job once activeDeadlineSeconds have passed since the last start or resume. Called after DecideOutcome: a
-// job whose trainers have all succeeded has its outcome, whatever else runs in their pods.
+// Fails the job once activeDeadlineSeconds have passed since the last start or resume. Called after DecideOutcome, so
+// that a job whose trainers have all succeeded does not fail because a sidecar still runs.
 bool HasRunOutOfTime(PlanBuilder& builder);
 void Succeed(PlanBuilder& builder);
 void Fail(PlanBuilder& builder, const std::string& reason, const std::string& message);

@@ -1,6 +1,6 @@
-// The partition Job: one attempt after another until one has reported where the partitions are. The Job is always
-// created; if the partitions exist already it ends at once (the operator itself has no access to storage). With several
-// pods each reports the location; they fail as one group, as trainers do.
+// Runs attempts of the partition Job until one has reported where the partitions are. The operator has no access to
+// storage, so it always creates the Job; if the partitions exist already, the Job ends at once. If the Job has several
+// pods, each reports the location, and they fail as one group, as trainers do.
 
 #include "operator/plan/partition_stage.h"
 
@@ -52,8 +52,8 @@ Said ReadPartitionerMessages(const JobRun& run) {
   return said;
 }
 
-// Returns how long to wait for the result of a complete Job. If the caches still show a running pod, they are behind,
-// and the pod's next event brings the result; the limit is for an event that never comes.
+// Returns how long to wait for the result of a complete Job. If the caches still show a running pod, they are stale,
+// and the pod's next event brings the result: the wait is then long, and ends only if that event never comes.
 std::chrono::seconds PatienceFor(const JobRun& run) {
   const bool is_on_its_way =
       std::any_of(run.pods.begin(), run.pods.end(), [](const kube::Pod* pod) { return !HasEnded(*pod); });
@@ -116,8 +116,8 @@ void FollowAttempt(PlanBuilder& builder) {
   const JobRun& run = builder.world().partition_run(attempt);
   FixScript(builder, run);
   if (run.job == nullptr) {
-    // A new attempt has a new name: several partitioners would otherwise find files that the earlier group left,
-    // including its heartbeats.
+    // The new attempt has a new number, and so a new group name: otherwise partitioners would find files of the earlier
+    // group, including its heartbeats.
     const std::string job = resources::PartitionJobName(builder.name(), attempt);
     if (IsConfirmedDeleted(builder, job)) NextAttempt(builder, kJobDeleted, "Job " + job + " was deleted");
     return;
@@ -152,8 +152,8 @@ void MakeAttempt(PlanBuilder& builder) {
   builder.SetCondition(api::kPartitioned, ConditionStatus::kFalse, kPartitioning, "Job " + job);
 }
 
-// Sets Partitioned to True. A Job that other containers keep from completing is deleted as a whole, unless pods are to
-// be kept: deleting only the pod would make it a failed one, with a Warning event.
+// Sets Partitioned to True. If other containers keep the Job from completing, the whole Job is deleted, unless the
+// policy keeps pods. Deleting only the pod would make it a failed pod, with a Warning event.
 void WriteResult(PlanBuilder& builder) {
   std::string message = builder.status().partition->uri;
   const auto& runs = builder.world().partition_runs();

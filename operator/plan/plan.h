@@ -31,13 +31,12 @@ struct ApplyChild {
   const kube::Resource* resource = nullptr;
   kube::Json object;
   // The uid of the child to change. It is in `object` as well (metadata.uid), so that a child that was deleted and
-  // created again by another writer is not taken over. Empty: the caches show no such child. Apply then makes sure that
-  // no object of another owner has the name; such an object is reported in Observed::conflicting_objects and not
-  // changed.
+  // created again by another writer is not taken over. Empty: the caches show no such child. Apply then does not change
+  // an object of another owner that has the name; the next plan gets that object in Observed::conflicting_objects.
   std::string uid = {};
 };
-// Create the Secret of the certificate authority, or of one role's certificate, or replace it. Apply generates the
-// contents (resources/secrets.h), because they are random.
+// Create or replace a Secret: MakeAuthority that of the certificate authority, MakeLeaf that of one role's certificate.
+// Apply generates the contents (resources/secrets.h), because they are random.
 struct MakeAuthority {};
 struct MakeLeaf {
   api::Role role;
@@ -58,7 +57,7 @@ struct DeleteSelf {};  // after ttlSecondsAfterFinished
 struct WriteProgress {
   api::Progress progress;
 };
-// Tries the templates by dry run before anything is created. The answer is Observed::dry_run of the next round.
+// Checks the templates by dry run before anything is created. The next plan gets the result in Observed::dry_run.
 struct DryRunTemplates {
   std::vector<ApplyChild> children;
 };
@@ -74,7 +73,7 @@ using Action = std::variant<ApplyChild, MakeAuthority, MakeLeaf, DeleteChild, De
 // What the caller must read from the API server before MakePlan, because no cache contains it.
 struct Lookups {
   bool certificates = false;  // Observed::authority and leaves; may be up to ten minutes old
-  std::optional<kube::WallTime> certificates_read_since;  // set: must have been read since then
+  std::optional<kube::WallTime> certificates_read_since;  // if set, older facts must be read again
   bool referenced_secrets = false;
   std::vector<std::string> creation_failures_of;  // uids of StatefulSets and Jobs
   std::vector<std::string> mount_failures_of;     // uids of pods

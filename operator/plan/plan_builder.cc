@@ -13,7 +13,8 @@ namespace espalier::ctl::plan {
 namespace {
 
 constexpr std::chrono::seconds kLookAgain{10};
-constexpr std::chrono::hours kLongestSleep{1};  // clocks may be set, and keys of deleted jobs are held until then
+// Limits the delay if the clock is set, and the time for which the queue holds the keys of deleted jobs.
+constexpr std::chrono::hours kLongestSleep{1};
 
 std::string FindInputs(const kube::Json& object) {
   return kube::StringAt(object, {"metadata", "annotations", resources::kInputsAnnotation});
@@ -89,12 +90,12 @@ bool PlanBuilder::ApplyAgain(const kube::Resource& resource, kube::Json object) 
   if (world_.IsTaken(resource, child)) {
     BlockChanges({.reason = kNameTaken,
                   .message = std::string(resource.kind) + " " + child + " exists and does not belong to this job"});
-    RequeueAfter(kLookAgain);  // without our label no watch shows it
+    RequeueAfter(kLookAgain);  // no watch reports when the name is free: the object lacks our label
     return false;
   }
   const kube::ObjectMeta* there = world_.Find(resource, child);
   if (!may_apply_) return there != nullptr;
-  // A child that is being deleted must be gone before it is created again: a change to it would be lost.
+  // A child that is being deleted is created again once it is gone. A change to it now would be lost.
   if (there != nullptr && there->deletion_requested_at) return false;
   if (there != nullptr) object["metadata"]["uid"] = there->uid;
   Add(ApplyChild{&resource, std::move(object), there != nullptr ? there->uid : std::string()});

@@ -58,11 +58,12 @@ class PlanBuilder {
   // Returns false if the child does not exist and was not planned either: another owner has the name, or changes are
   // blocked.
   bool Apply(const kube::Resource& resource, kube::Json object);
-  // The same if building the object is the larger part of the work: `build` is called only for an object to be applied.
-  // `inputs` is the value of its kInputsAnnotation.
+  // The same for objects that take long to build: calls `build` only if the object must be applied. `inputs` is the
+  // value of its kInputsAnnotation.
   bool Apply(const kube::Resource& resource, const std::string& name, const std::string& inputs,
              const std::function<kube::Json()>& build);
-  // The same for a child that is known to differ from its intended state.
+  // The same, but plans the apply even if the child was made from the same inputs. For a child whose other fields
+  // differ from the intended state.
   bool ApplyAgain(const kube::Resource& resource, kube::Json object);
   // Plans the deletion of a child. Does nothing if its deletion has been requested already.
   void Delete(const kube::Resource& resource, const kube::ObjectMeta& meta,
@@ -74,7 +75,7 @@ class PlanBuilder {
   void RequeueAt(kube::WallTime time);
   void RequeueAfter(std::chrono::nanoseconds delay);
 
-  // Plans no creations or changes from here on; observation and deletions continue.
+  // Makes all later calls of Apply plan nothing. Deletions are still planned.
   void BlockChanges() { may_apply_ = false; }
   void BlockChanges(Blocker blocker);
   // Sets what blocks the whole job. The first blocker is kept.

@@ -1,6 +1,6 @@
-// Program containers are recognized by name. Counting by pods and not by the Job's status alone sees a success earlier,
-// and sees it at all if a sidecar holds the pod or fails it. Counts by Job status and by pods are combined per index,
-// because a finished pod may be deleted, and the Job's status may be behind.
+// Program containers are recognized by name. Successes are counted by the Job's status and by pods. The pods show a
+// success earlier than the status; if a sidecar holds or fails the pod, the status never shows it. The status still
+// counts pods that have been deleted. Both counts are combined per completion index.
 #include "operator/plan/program_pod.h"
 
 #include <algorithm>

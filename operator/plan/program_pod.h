@@ -26,8 +26,8 @@ bool ProgramHasEnded(const kube::Pod& pod);
 // Returns whether the phase is Succeeded or all program containers have ended with exit code 0. That includes a pod in
 // phase Failed in which only other containers failed.
 bool ProgramHasSucceeded(const kube::Pod& pod);
-// Returns whether all program containers are ready. False for a pod that is being deleted, and for a pod that is not
-// Ready although each of its containers is: its node is lost, or it waits for a readiness gate.
+// Returns whether all program containers are ready. Returns false for a pod that is being deleted, and for a pod whose
+// containers are all ready although the pod is not: its node is lost, or it waits for a readiness gate.
 bool ProgramIsReady(const kube::Pod& pod);
 // Returns whether the program has ended and another container has not. Meaningful for pods with restartPolicy Never.
 bool IsHeld(const kube::Pod& pod);
@@ -39,8 +39,8 @@ int64_t CountReady(const JobRun& run);
 // Returns whether all indexes have succeeded although the Job controller may never report it: a pod is held, or another
 // container's exit code has failed its pod. False without a Job.
 bool HasSucceededDespiteOthers(const JobRun& run);
-// Returns whether the Job controller has given the Job up, or, unless the Job is suspended, a program has failed in a
-// pod that is held.
+// Returns whether the Job controller has given the Job up, or a program has failed in a held pod. Held pods of a
+// suspended Job do not count.
 bool IsFailing(const JobRun& run);
 // Returns whether no program runs any more and at least one pod is held.
 bool IsHeldByOthersAlone(const JobRun& run);

@@ -1,8 +1,9 @@
 // The Workload follows the job as in Kueue's jobframework: it is created when no pod is left and quota is wanted, its
-// pod sets are updated while no quota is reserved, and it is replaced if they change after that. Fewer trainers do not
-// replace it: their quota is given back when their pods have ended, as that of the partitioners. An eviction first
-// suspends the job (quota.h), which saves a checkpoint; when no pod is left, the quota is released, and Kueue queues
-// the Workload again. The Workload of a job that is suspended by its document is deleted, because it would hold quota.
+// pod sets are updated while no quota is reserved, and it is replaced if they change after that. If the document gets
+// fewer trainers, the Workload is not replaced: the quota of the trainers that are no longer needed is given back when
+// their pods have ended, as that of the partitioners is. An eviction first suspends the job (quota.h), which saves a
+// checkpoint; when no pod is left, the quota is released, and Kueue queues the Workload again. The Workload of a job
+// that is suspended by its document is deleted, because it would hold quota.
 #include "operator/plan/queue_stage.h"
 
 #include <algorithm>
@@ -19,7 +20,7 @@ namespace {
 
 using api::ConditionStatus;
 
-// No watch reports a change of permissions, flavors and priority classes, or an API that is installed later.
+// No watch reports changes of permissions, flavors and priority classes, or that Kueue's API is installed later.
 constexpr std::chrono::seconds kAskKueueAgain{10};
 
 // Reason of Evicted after maximumExecutionTimeSeconds.
@@ -51,7 +52,7 @@ std::string DisabledMessage(const PlanBuilder& builder) {
          " of Kueue, which this operator does not use: set kueue.enabled of the chart (--kueue), or remove the label";
 }
 
-// Applies the Workload as the resource asks for it now. Its status is the API server's answer of the next round.
+// Applies the Workload that corresponds to the current resource. A later reconcile reads its status.
 void Submit(PlanBuilder& builder) {
   const Observed::Queue& queue = builder.seen().queue;
   const std::string queue_name = resources::FindLabel(builder.training(), resources::kQueueLabel);
@@ -85,8 +86,9 @@ std::string PendingMessage(const kube::QueuedWorkload& workload) {
                                                  : name + " is in the queue " + workload.queue;
 }
 
-// Returns what puts a Workload that is evicted for `reason` back into its queue, if Kueue does not do it. Kueue 0.19
-// sets spec.active to false again after the time limit, because its condition DeactivationTarget stays True.
+// Returns what a user must do to requeue a Workload that was evicted for `reason`, or "" if Kueue requeues it. After
+// the time limit, setting spec.active to true is not enough: Kueue 0.19 sets it to false again, because the condition
+// DeactivationTarget stays True.
 std::string RequeueRemedy(const kube::QueuedWorkload& workload, const std::string& reason) {
   if (workload.active) return "";
   const std::string name = "Workload " + workload.meta.key.name;
@@ -118,8 +120,8 @@ bool HasMoreTrainers(const PlanBuilder& builder, int64_t trainers) {
   return running > trainers;
 }
 
-// Returns the pods whose quota the job does not need any more, by pod set. They never become fewer while quota is
-// reserved. A larger group of trainers needs its quota until its last pod has ended.
+// Returns the number of pods whose quota the job does not need any more, by pod set. It never decreases while quota is
+// reserved. The quota of a larger group of trainers is needed until the last pod of that group has ended.
 ReclaimablePods FindReclaimablePods(const PlanBuilder& builder, const kube::QueuedWorkload& workload) {
   ReclaimablePods pods;
   if (builder.status().partition) pods[kPartitionerPodSet] = builder.spec().job.partitioner_replicas;
@@ -154,7 +156,7 @@ bool HasOldPriority(const PlanBuilder& builder, const kube::QueuedWorkload& work
   return workload.priority_class != resources::FindLabel(builder.training(), resources::kQueuePriorityLabel);
 }
 
-// Handles a Workload that asks for something else than the resource, or that has another priority.
+// Handles a Workload that is outdated (IsOutdated) or has another priority class than the resource.
 void Replace(PlanBuilder& builder, const kube::QueuedWorkload& workload) {
   if (!workload.IsTrue(kWorkloadQuotaReserved)) return Submit(builder);
   if (HasNoPods(builder)) DeleteWorkload(builder, workload);

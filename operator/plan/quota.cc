@@ -1,6 +1,7 @@
 // A Workload is found by its owner, not by its name, so that a Workload of an earlier job of the same name is not used.
 // Quota counts only while the Workload is admitted, not evicted, not finished, not being deleted, and up to date with
-// the resource. Fewer trainers than it has quota for keep it up to date: the rest is given back (queue_stage.cc).
+// the resource. A Workload stays up to date if the document has fewer trainers than the Workload has quota for:
+// queue_stage.cc gives the rest of the quota back.
 #include "operator/plan/quota.h"
 
 #include <algorithm>
@@ -37,8 +38,8 @@ void AddMembers(const Json& members, const char* part, const char* field, Json* 
   for (const auto& [name, value] : members.items()) (*pod)[part][field][name] = value;
 }
 
-// Adds what Kueue 0.19 expects of pods with a place in a topology (pkg/podset, pkg/controller/tas). It finds them by
-// the Workload's name and the name of the pod set.
+// Adds the gate, the label and the annotations by which Kueue 0.19 places pods in a topology (pkg/podset,
+// pkg/controller/tas). Kueue finds the pods by the Workload's name and the name of the pod set.
 void AddGate(const kube::QueuedWorkload& workload, const std::string& pod_set, Json* pod) {
   (*pod)["metadata"]["labels"]["kueue.x-k8s.io/podset"] = pod_set;
   Json& annotations = (*pod)["metadata"]["annotations"];
@@ -60,7 +61,7 @@ bool CoversTrainers(const kube::QueuedWorkload& workload, int64_t count, const a
   return freed == 0 && wanted <= count && resources::MinTrainers(spec).value_or(wanted) <= left;
 }
 
-// Returns whether the Workload's pod sets are those of the document, except for the number of trainers.
+// Returns whether the Workload's pod sets differ from those of the document in the number of trainers at most.
 bool DiffersInTrainersAlone(const kube::QueuedWorkload::PodSet& trainers, const std::string& inputs,
                             const resources::Context& context) {
   const auto matches = [&](std::optional<int64_t> least) {

@@ -29,18 +29,19 @@ bool IsQueued(const api::DistTraining& training);
 bool IsQueueKnown(const Observed& seen);
 // Returns the job's own Workload, or null.
 const kube::QueuedWorkload* FindWorkload(const api::DistTraining& training, const Observed& seen);
-// Returns whether the Workload asks for something else than the accepted resource does now: another queue, time limit
-// or pod sets. Kueue allows no such change while quota is reserved; then the number of trainers may become smaller, as
-// long as the quota that is left is enough. A document that might be refused changes nothing.
+// Returns whether the Workload's queue, time limit or pod sets differ from those of the resource as it is now. Returns
+// false until the resource's current generation is accepted. While quota is reserved, Kueue does not allow changes of
+// pod sets. A different number of trainers then makes the Workload outdated only if the quota that is left is not
+// enough for it.
 bool IsOutdated(const kube::QueuedWorkload& workload, const api::DistTraining& training, const api::Status& status,
                 const Observed& seen);
 
-// Returns whether the job must not run now, because Kueue has not admitted it or has evicted it. If the operator does
-// not know what Kueue has decided, a job that runs continues, and a job that does not run waits.
+// Returns whether the job must not run now, because Kueue has not admitted it or has evicted it. While the operator
+// does not know what Kueue has decided, returns false for a job that runs and true for any other job.
 bool AwaitsQuota(const api::DistTraining& training, const api::Status& status, const Observed& seen);
 
-// Return what the Workload's admission says: the number of trainers, or nullopt if none is admitted; and the names of
-// the ResourceFlavors that pods run in.
+// Return parts of the Workload's admission: the number of admitted trainers, nullopt if the admission has none, and the
+// names of the ResourceFlavors that pods run in.
 std::optional<int64_t> AdmittedTrainers(const api::DistTraining& training, const Observed& seen);
 std::vector<std::string> AdmittedFlavors(const api::DistTraining& training, const Observed& seen);
 

@@ -10,7 +10,7 @@ inline constexpr char kInvalidSpec[] = "InvalidSpec";
 inline constexpr char kInvalidTemplate[] = "InvalidTemplate";
 inline constexpr char kNotAllowed[] = "NotAllowed";  // by the administrator's policy on pods
 
-// Partitioned, ServersReady, TrainersReady: in progress, done, over
+// Partitioned, ServersReady, TrainersReady
 inline constexpr char kWaiting[] = "Waiting";  // for an earlier stage
 inline constexpr char kPartitioning[] = "Partitioning";
 inline constexpr char kPartitionFound[] = "PartitionReady";
@@ -64,10 +64,10 @@ inline constexpr char kResultLost[] = "ResultLost";        // the partition pod 
 inline constexpr char kNoEvidence[] = "JobFailed";         // no pod gives a cause
 inline constexpr char kSidecarFailed[] = "SidecarFailed";  // another container's exit code, after the program succeeded
 
-// Causes of a trainer group's end that its pods do not know (trainer_failure.h).
-inline constexpr char kHeldBack[] = "HeldBack";                          // some could not be started; not counted
-inline constexpr char kServerLost[] = "ServerLost";                      // its pod was replaced; not counted
-inline constexpr char kCertificatesReplaced[] = "CertificatesReplaced";  // 77 because of them; not counted
+// Causes of a trainer group's failure that its pods do not report (trainer_failure.h).
+inline constexpr char kHeldBack[] = "HeldBack";                          // some trainers could not start; not counted
+inline constexpr char kServerLost[] = "ServerLost";                      // a server's pod was replaced; not counted
+inline constexpr char kCertificatesReplaced[] = "CertificatesReplaced";  // 77 because of new certificates; not counted
 inline constexpr char kStoppedSoon[] = "StoppedSoon";    // a program's 75, soon after its start; not counted
 inline constexpr char kStoppedAgain[] = "StoppedAgain";  // the same once more; counted
 

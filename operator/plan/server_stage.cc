@@ -44,8 +44,8 @@ struct ServersThere {
   bool enough = true;
 };
 
-// Trainers begin when all servers are ready. Trainers of a later incarnation need only the first group of replicas,
-// which holds the writable data: it serves all partitions, and clients find the servers of other groups as they come
+// Trainers begin when all servers are ready. Trainers of a later incarnation need only the servers of replica 0: they
+// serve all partitions and hold the writable data. Clients connect to the servers of other replicas when these are
 // back.
 ServersThere KeepServers(PlanBuilder& builder) {
   if (!PlanGang(builder, Role::kServer)) return {.all = false, .enough = false};

@@ -1,5 +1,5 @@
-// A job is Suspended when no pod is left, and no progress is lost. Trainers end first (they save a checkpoint and need
-// the servers for it), then samplers and servers are scaled to zero replicas.
+// A job is Suspended when no pod is left. Trainers end first, because they save a checkpoint and need the servers for
+// it; then samplers and servers are scaled to zero replicas. So no progress is lost.
 
 #include "operator/plan/suspension.h"
 
@@ -78,8 +78,8 @@ void StartOrResume(PlanBuilder& builder) {
   if (status.incarnation > 0) {
     BeginIncarnation(builder, kResumed, "the job was resumed");
   } else if (status.partition_attempt > 0) {
-    // A new attempt has a new name: several partitioners would otherwise find files that the earlier group left,
-    // including its heartbeats.
+    // The new attempt has a new number, and so a new group name: otherwise partitioners would find files of the earlier
+    // group, including its heartbeats.
     if (!status.partition) ++status.partition_attempt;
     status.restart_reason = kResumed;
   }

@@ -15,7 +15,7 @@ namespace espalier::ctl::plan {
 namespace {
 
 constexpr std::chrono::minutes kSoonAfterItsStart{10};
-// Read back from conditions that an earlier version may have written: these words must not change.
+// These words must not change: the operator also finds them in conditions that an earlier version has written.
 constexpr char kObstacleBefore[] = "; held up before by ";
 constexpr char kReasonEnd[] = ": ";
 
@@ -33,7 +33,8 @@ Failure Stopped(const PlanBuilder& builder, const kube::Job& job, Failure failur
   return failure;
 }
 
-// Returns a server pod created since then. A container that is restarted stays in its pod.
+// Returns a server pod that was created after `since`, or null. A container that restarts does not count, because it
+// stays in its pod.
 const kube::Pod* ReplacedServer(const World& world, kube::WallTime since) {
   const std::vector<const kube::Pod*>& servers = world.pods(api::Role::kServer);
   const auto found =
@@ -48,16 +49,16 @@ Failure NotCounted(Failure failure, const char* reason, const std::string& becau
   return failure;
 }
 
-// A group that has trained was complete once: a later blocker, such as a sidecar's, did not keep a trainer from
-// starting.
+// Returns whether the group of `job` has trained. All of its pods have run then, so a later blocker, such as that of a
+// sidecar, has not kept a trainer from starting.
 bool HasTrained(const api::Status& status, const kube::Job& job) {
   return status.progress && status.progress->last_updated >= job.meta.created_at && status.progress->percent > 0;
 }
 
 Failure MarkUncountedFailure(const PlanBuilder& builder, const kube::Job& job, Failure failure) {
   const api::Status& before = builder.training().status;
-  // The pods that the obstacle kept from starting are deleted before the Job is seen to fail: only the stored status
-  // still names it.
+  // When the operator sees that the Job fails, the pods that could not start are already deleted. Only the stored
+  // status still names the obstacle.
   const std::optional<Obstacle> obstacle = ObstacleSeen(before, job.meta.key.name);
   if (obstacle && !HasTrained(before, job)) {
     return NotCounted(std::move(failure), kHeldBack, obstacle->reason + kReasonEnd + obstacle->message);

@@ -1,5 +1,5 @@
-// Decides how the end of a group of trainers counts. Its pods give what each of them met (failure.h); the cause may be
-// known only to other parts of the operator.
+// Decides how the failure of a group of trainers counts. Each pod reports only the error that it met itself
+// (failure.h). The status and other objects may show the cause, for example a server pod that was replaced.
 #pragma once
 
 #include "operator/plan/failure.h"
@@ -15,8 +15,8 @@ struct Obstacle {
   std::string reason;
   std::string message;
 };
-// Returns the obstacle recorded in TrainersReady for Job `job`: the current one, or an earlier one if not all pods have
-// run since.
+// Returns the obstacle that the condition TrainersReady records for Job `job`: the current one, or an earlier one if
+// not all pods of the group have run since then.
 std::optional<Obstacle> ObstacleSeen(const api::Status& status, const std::string& job);
 // Returns the message of TrainersReady for Job `job` by which ObstacleSeen finds `obstacle` again.
 std::string MessageWithObstacle(const std::string& job, const Obstacle& obstacle);

@@ -21,7 +21,8 @@ namespace {
 using api::ConditionStatus;
 using api::Role;
 
-// The current number if the document is invalid, or if Kueue may have admitted fewer trainers than it has.
+// Returns the number of trainers that the next incarnation should have. Keeps the current number while the document is
+// invalid or Kueue's decision is unknown.
 int64_t WantedReplicas(const PlanBuilder& builder) {
   const int64_t current = builder.status().trainer_replicas;
   if (!builder.training().spec) return current;

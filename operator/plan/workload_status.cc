@@ -21,7 +21,7 @@ constexpr char kPodsRecovered[] = "Recovered";
 constexpr char kReadyMessage[] = "all pods of this stage are ready";
 constexpr char kNotReadyMessage[] = "not all pods of this stage are ready";
 
-// Evictions after which Kueue expects the Workload in its queue again at once.
+// Reasons of evictions after which Kueue expects that the Workload is requeued at once.
 constexpr char kPreempted[] = "Preempted";
 constexpr char kNodeFailures[] = "NodeFailures";
 
@@ -31,7 +31,7 @@ PatchWorkloadStatus MakeStatusPatch(const kube::QueuedWorkload& workload, Json s
       .patch = {{"metadata", {{"resourceVersion", workload.meta.resource_version}}}, {"status", std::move(status)}}};
 }
 
-// Adds or replaces a condition. lastTransitionTime changes with the status only.
+// Adds or replaces a condition. lastTransitionTime changes only if the condition's status changes.
 void SetIn(Json* conditions, const kube::QueuedWorkload& workload, const char* type, bool is_true,
            const std::string& reason, const std::string& message, kube::WallTime now) {
   Json condition = {{"type", type},
@@ -51,7 +51,7 @@ void SetIn(Json* conditions, const kube::QueuedWorkload& workload, const char* t
   conditions->push_back(std::move(condition));
 }
 
-// Returns whether all pods that the job has now are ready, and it has some.
+// Returns whether the job has pods now and all of them are ready.
 bool AllAreReady(const api::Status& status) {
   bool has_some = false;
   for (const auto& [role, replicas] : status.replicas) {
