@@ -1,5 +1,5 @@
 // Helpers for the tests of this folder: a job in a SimulatedCluster, brought to a starting state, observed and planned
-// for. Caches are up to date and nothing fails unless the test injects it.
+// for. Caches are up to date, and nothing fails unless the test makes it fail.
 #pragma once
 
 #include <chrono>
@@ -25,7 +25,7 @@ class Scene {
 
   Plan Look();  // returns the plan for the current state without carrying it out
   Plan Act();   // the same, carried out: status written, actions done, controllers run
-  // Calls Act until nothing is left to do at this time. Fails the test after more than 50 rounds.
+  // Calls Act until there is nothing left to do at the current time. Fails the test after more than 50 calls.
   void Settle();
   void SettleAfter(std::chrono::milliseconds time);
   // Advances the time by the plan's requeue_after until it requests none, or one beyond `horizon`.

@@ -140,7 +140,7 @@ class SimulatedCluster {
  private:
   struct SimulatedPod {
     kube::Pod pod;
-    bool counted = true;  // by the Job controller; until then the pod carries its finalizer
+    bool counted = true;  // the Job controller has counted the pod; until then the pod has the controller's finalizer
     int64_t index = 0;
     kube::WallTime started_at{};  // of its containers; of the program: since its last restart
   };
@@ -200,7 +200,7 @@ class SimulatedCluster {
 // Returns the container that runs the pod's program.
 kube::ContainerState& ProgramOf(kube::Pod& pod);
 
-// Removes from `seen` what no cache holds and no question asked for.
+// Removes from `seen` the values that no cache contains and that `lookups` does not request.
 void DropUnrequested(const Lookups& lookups, Observed* seen);
 
 }  // namespace espalier::ctl::plan::testing

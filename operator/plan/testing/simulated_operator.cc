@@ -5,7 +5,8 @@
 namespace espalier::ctl::plan::testing {
 namespace {
 
-constexpr size_t kMaxLate = 2;  // looks; those of the test are a second apart, less than kShortBackoff
+// The largest lag of a cache in snapshots. The test takes them a second apart, less than kShortBackoff.
+constexpr size_t kMaxLate = 2;
 
 const Defaults kDefaults{.core_image = "espalier/core:1", .trainer_image = "espalier/trainer:1"};
 

@@ -2,8 +2,9 @@
 // writes that are refused; a process that dies between two actions and starts again with empty memory. It checks the
 // rules of plan.h on the way.
 //
-// The caches are as late as real ones may be: never older than a write of this process that they concern
-// (runtime/stale_guard.h), and they never go back in time. A process that starts has listed all objects.
+// The caches may lag behind as real ones do, with these limits: a cache is never older than the last write of this
+// process to an object of its kind (runtime/stale_guard.h), and it never goes back in time. A process that starts lists
+// all objects first.
 #pragma once
 
 #include <deque>

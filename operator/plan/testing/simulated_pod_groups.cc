@@ -1,5 +1,5 @@
-// PodGroups as the API server stores them, with the condition that kube-scheduler writes. Pods of the cluster are
-// placed as without groups: a test that needs a gang without nodes makes its pods unschedulable.
+// PodGroups as the API server stores them, with the condition that kube-scheduler writes. The simulation places pods as
+// if they had no group. A test that needs a gang without nodes makes the gang's pods unschedulable.
 #include "operator/plan/testing/simulated_cluster.h"
 #include "services/base/check.h"
 
