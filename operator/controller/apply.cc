@@ -1,8 +1,8 @@
-// Each action is one or more requests, and the preconditions are in the requests: the uid in an applied object turns an
-// update of a deleted child into a conflict, the resourceVersion in the status write detects a status that another
-// process wrote, and the uid in a deletion protects a new object of the same name. Before the first deletion of a round
-// the DistTraining is read live, because a cache may be minutes behind. Errors that a retry alone does not resolve
-// (refusals) go to JobMemory, where the next plan finds them.
+// Each action is one or more requests with preconditions. The uid in an applied object makes the update of a deleted
+// child a conflict. The resourceVersion in the status write makes it fail if another process has written the status.
+// The uid in a deletion protects a new object of the same name. Before the first deletion of a plan, the DistTraining
+// is read from the API server, because a cache may be minutes behind. Refusals, which are errors that a retry alone
+// does not resolve, are stored in JobMemory for the next plan.
 #include "operator/controller/apply.h"
 
 #include <utility>
@@ -52,8 +52,8 @@ bool HasTrained(const kube::Json& object) {
   return component != job->meta.labels.end() && component->second == api::ToString(api::Role::kTrainer);
 }
 
-// Returns the labels that watches (managed-by) and caches (job) need to find a child and that it lacks, with the right
-// values.
+// Returns the labels that `child` lacks, or has with another value, of those by which watches (managed-by) and caches
+// (job) find children.
 kube::Json MissingLabels(const kube::ObjectMeta& child, const api::DistTraining& training) {
   const resources::Labels wanted = resources::MakeSelector(training);
   kube::Json lost = kube::Json::object();
@@ -171,10 +171,10 @@ Status Applier::CreateOrUpdate(Round& round, const plan::ApplyChild& action) {
   return Status();
 }
 
-// A server-side apply would silently take over an existing object of that name; an object of the user lacks the
-// operator's label, so no cache shows it. A POST fails instead. But a later apply does not remove fields that a POST
-// wrote. That matters only for StatefulSets and Workloads, the only kinds whose templates change: their name is looked
-// up by GET, then applied.
+// Creates a child by POST, which fails if an object of that name exists. A server-side apply would silently take over
+// an object of the user, which no cache shows because it lacks the operator's label. A disadvantage of POST is that
+// later applies do not remove fields that it wrote. That matters only for StatefulSets and Workloads, the only kinds
+// whose templates change: these are created by a server-side apply, after a GET has shown that the name is free.
 Status Applier::CreateChild(Round& round, const plan::ApplyChild& action, const kube::ObjectKey& key) {
   const bool looks_first = *action.resource == kube::kStatefulSets || *action.resource == kube::kWorkloads;
   if (looks_first) {
@@ -190,9 +190,9 @@ Status Applier::CreateChild(Round& round, const plan::ApplyChild& action, const 
   return TakeNote(round, *action.resource, there);
 }
 
-// Handles an object that exists although no cache shows it. An object of this job was created by a request whose
-// response was lost, and the guard waits until the cache shows it; or it has lost its labels. An object of another
-// owner is not changed, and the next plan waits until the name is free.
+// Handles an object that exists although no cache shows it. If it is this job's, either the response to its creation
+// was lost, and the stale guard then waits until the cache shows it, or it has lost its labels. If it has another
+// owner, it is not changed, and the next plan waits until the name is free.
 Status Applier::TakeNote(Round& round, const kube::Resource& resource, const kube::Json& there) {
   ASSIGN_OR_RETURN(const kube::ObjectMeta meta, kube::ParseObjectMeta(there));
   if (plan::IsOurs(meta, round.training)) return NoteLabeled(round, resource, there);
@@ -201,9 +201,10 @@ Status Applier::TakeNote(Round& round, const kube::Resource& resource, const kub
   return AlreadyExists(round.doing + " exists and is not this job's");
 }
 
-// Another writer may remove a child's labels, such as a policy engine that sets its own managed-by on all objects. To
-// the watches the child is then deleted, and they would never show it again. Only the labels are restored, with a merge
-// patch based on the version that lacks them: most other fields of a Job cannot be changed.
+// Records a write of the child, and restores its labels if it lacks some. Another writer may have removed them, for
+// example a policy engine that sets its own managed-by label on all objects. A watch then reports the child as deleted
+// and never reports it again. A merge patch with resourceVersion restores only the labels, because most other fields of
+// a Job are immutable.
 Status Applier::NoteLabeled(Round& round, const kube::Resource& resource, const kube::Json& there) {
   ASSIGN_OR_RETURN(const kube::ObjectMeta meta, kube::ParseObjectMeta(there));
   const kube::Json lost = MissingLabels(meta, round.training);
@@ -223,7 +224,8 @@ Status Applier::NoteLabeled(Round& round, const kube::Resource& resource, const 
   return Status();
 }
 
-// A Secret that was just written is not read again: the memory gets its facts, and forgets them if the write failed.
+// Stores the facts about the written Secrets in the memory, so that no Secret is read again. Removes the facts if the
+// write failed.
 Status Applier::Do(Round& round, const plan::MakeAuthority&) {
   round.doing = Describe(kube::kSecrets, {"", resources::AuthoritySecretName(round.job().name)});
   memory_.ForgetCertificates(round.job());
@@ -254,9 +256,9 @@ Status Applier::IssueLeaf(Round& round, api::Role role) {
   return Status();
 }
 
-// Reads the DistTraining live before the first deletion of a round and returns Aborted if it is not the one that the
-// plan was made for. A cache may be minutes behind, and a child that the old document made superfluous may be needed by
-// the new one.
+// Reads the DistTraining from the API server before the first deletion of a plan. Returns Aborted if it has changed
+// since the plan was made: the cache may be minutes behind, and the new document may need a child that the plan
+// deletes.
 Status Applier::ConfirmTraining(Round& round) {
   if (!round.live_resource_version.empty()) return Status();
   const kube::ObjectMeta& meta = round.training.meta;
@@ -305,8 +307,8 @@ Status Applier::Do(Round& round, const plan::WriteProgress& action) {
     Note(round, kube::kDistTrainings, *written);
     return Status();
   }
-  // The write is retried after errors that may be temporary. A lasting refusal must not keep the pods from being
-  // deleted.
+  // Errors that may be temporary are returned, so that the write is retried. A permanent refusal is not, because it
+  // must not prevent the deletion of the pods.
   const bool is_for_a_while = RefusalReason(written.status()).empty() || kube::IsWebhookUnreachable(written.status());
   if (is_for_a_while) return written.status().While("writing the final progress");
   telemetry::Log(telemetry::Level::kWarning, "final progress refused",
@@ -324,7 +326,7 @@ Status Applier::Do(Round& round, const plan::DryRunTemplates& action) {
   return Status();
 }
 
-// Kueue writes the same lists: the patch names the version that it was made for.
+// The patch contains the resourceVersion that it was made for, because Kueue writes the same lists.
 Status Applier::Do(Round& round, const plan::PatchWorkloadStatus& action) {
   round.doing = Describe(kube::kWorkloads, action.key);
   const Result<kube::Json> written = client_.MergePatchStatus(kube::kWorkloads, action.key, action.patch);

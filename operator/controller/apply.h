@@ -2,9 +2,10 @@
 // deletion of a pod on a lost node does not stop the actions after it; it is reported at the end.
 //
 // Guarantees: nothing is created or deleted before the status that announces it is stored; an object of another owner
-// is never changed; an update never recreates an object that is gone; no deletion relies on a cache alone. The stale
-// guard is informed of each write. Caches find children by their labels. If another writer has removed the labels of a
-// child, the plan creates the child again, and Apply then restores the labels of the existing object.
+// is never changed; an update never recreates an object that is gone; the DistTraining is read from the API server
+// before a deletion. The stale guard records each write. Caches find children by their labels. If another writer has
+// removed the labels of a child, the caches do not show it and the plan creates it again; Apply then restores the
+// labels of the existing object instead.
 #pragma once
 
 #include <string>
@@ -22,9 +23,9 @@ using plan::kFieldManager;
 
 struct Applied {
   bool wrote_status = false;
-  // The next plan needs a result of this round: the answer of a dry run, a new refusal, a name that is taken.
+  // The next plan needs a result of this one: that of a dry run, a new refusal, or a name that is taken.
   bool requeue_now = false;
-  // The API server refused an action. No watch reports when the cause is gone, so the caller must requeue the job.
+  // The API server refused an action. No watch reports when the action may succeed, so the caller must requeue the job.
   bool is_refused = false;
 };
 

@@ -15,7 +15,7 @@
 
 namespace espalier::ctl::controller {
 
-// A DistTraining, kept as text: a parsed one takes ten times the memory, and most of thousands of jobs are idle.
+// A DistTraining as text. A parsed one takes ten times the memory, and most of thousands of jobs are idle.
 struct TrainingRecord {
   kube::ObjectMeta meta;
   std::string phase;  // status.phase as stored
@@ -35,8 +35,8 @@ inline constexpr std::array kOtherKinds{&kube::kServices, &kube::kConfigMaps, &k
 // Returns the key of the DistTraining that the object's job label names, or nullopt if it has no such label.
 std::optional<kube::ObjectKey> FindJob(const kube::ObjectMeta& meta);
 
-// Removes the last-applied annotation of kubectl: it can be most of an object's metadata, and the operator does not
-// read it.
+// Removes kubectl's last-applied annotation, which can be the largest part of an object's metadata. The operator does
+// not read it.
 void DropBulkyAnnotations(kube::ObjectMeta* meta);
 
 // One store per kind. Children are indexed by FindJob. Thread-safe, as the stores are.

@@ -138,7 +138,8 @@ Result<runtime::ReconcileOutcome> Controller::Impl::Round(const std::shared_ptr<
   runtime::ReconcileOutcome outcome;
   outcome.requeue_after = plan.requeue_after;
   if (applied.is_refused) {
-    // The actions after the refused one were not run, so "at once" would retry in a tight loop.
+    // An immediate requeue is for the actions after the refused one, which were not run: it would retry in a tight
+    // loop.
     const auto wanted = plan.requeue_after.value_or(kTryAgain);
     outcome.requeue_after = wanted > std::chrono::nanoseconds(0) ? std::min(kTryAgain, wanted) : kTryAgain;
   }

@@ -2,8 +2,8 @@
 //
 // One reconcile of a job: read the caches and send GET requests for what they lack (observe.h), make a plan
 // (operator/plan, a pure function), carry out the plan (apply.h). After a failure the reconcile is retried from the
-// beginning. Besides the caches, the API server's responses are kept for the next reconcile, to save requests
-// (job_memory.h).
+// beginning. Responses of the API server about objects that no cache contains are kept for later reconciles, to save
+// requests (job_memory.h).
 #pragma once
 
 #include <functional>
@@ -47,7 +47,7 @@ class Controller {
   Status WaitForCaches(Deadline deadline);
   void StartWorkers();  // called once this process leads
   // Starts no new reconciles and waits for those in progress. Returns false if one of them has not ended by the
-  // deadline. The client may be stopped after that, so that Stop does not wait for its responses.
+  // deadline. The caller may then stop the client, so that Stop does not wait for responses.
   bool Drain(Deadline deadline);
   bool Stop(Deadline deadline);  // drains, then stops the caches and the progress poller
   // Runs one reconcile, as a worker does. For tests.

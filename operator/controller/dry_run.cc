@@ -45,9 +45,9 @@ std::optional<api::Role> RoleOfChild(const kube::Json& child) {
   return std::nullopt;
 }
 
-// Returns all violations, one line each, so that the user sees all of them at once. The document's part of every role
-// is checked, even if no pods are made from it now: status.images keeps its image, which would later pass as the
-// operator's.
+// Returns all violations of the policy, one line each, so that the user sees all of them at once. The document's part
+// of every role is checked, even if the role has no pods now: status.images stores its image, and that image would
+// later be taken for one of the operator's, which are allowed.
 Result<std::string> ForbiddenReferences(client::ApiClient& client, const plan::DryRunTemplates& action,
                                         const api::DistTraining& training, const PodPolicy& policy) {
   const LabelsOfSecret labels_of_secret =
@@ -86,8 +86,8 @@ Result<std::string> ForbiddenReferences(client::ApiClient& client, const plan::D
   return all;
 }
 
-// Returns the name of the list item that `selector` means: "2" is an index, "name=\"x\"" a key in the notation of
-// server-side apply. Empty: there is no such item.
+// Returns the name of the list item that `selector` selects, or "" if there is none. "2" is an index, "name=\"x\"" a
+// key in the notation of server-side apply.
 std::string NameOfItem(const kube::Json& list, const std::string& selector) {
   constexpr std::string_view kByName = "name=\"";
   if (selector.starts_with(kByName)) return selector.substr(kByName.size(), selector.size() - kByName.size() - 1);
@@ -128,8 +128,8 @@ bool IsOfField(const std::string& path, const std::string& field) {
          (path.size() == field.size() + 1 || path[field.size() + 1] == '.' || path[field.size() + 1] == '[');
 }
 
-// Returns the path below spec.<role> of the field that gave the role's own container its value at `path`; nullopt: the
-// value comes from no field of the role, or the template sets it too.
+// Returns the path below spec.<role> of the field that sets the value at `path` of the role's container. Returns
+// nullopt if no field of the role sets it, or if the role's template sets it too.
 std::optional<std::string> FieldOfContainer(const kube::Json& container, const api::RoleSpec& role,
                                             const std::string& path) {
   const kube::Json* const of_template =
@@ -193,7 +193,7 @@ class Attempt {
     // template.
     const kube::ObjectKey key{training_.meta.key.name_space, kube::StringAt(child.object, {"metadata", "name"})};
     const Result<kube::Json> there = client_.Get(*child.resource, key);
-    // It may have been an object of another owner that has just been deleted.
+    // If there was an object of another owner, it has just been deleted.
     if (there.status().code() == StatusCode::kNotFound) return Ask(child);
     if (!there.ok()) return there.status().While("trying the templates");
     ASSIGN_OR_RETURN(const kube::ObjectMeta meta, kube::ParseObjectMeta(*there));

@@ -41,8 +41,8 @@ class Informers {
   Status WaitForSync(Deadline deadline);
   // Returns why a kind that is watched has not been listed yet, or "" if it has.
   std::string ListError(const kube::Resource& resource) const;
-  // Returns whether the API server has answered the last list or watch of a kind that is watched with NotFound: it does
-  // not serve this kind. It is asked again after at most 30 s.
+  // Returns whether the API server does not serve a watched kind: the last list or watch of it returned NotFound. The
+  // informer tries again after at most 30 s.
   bool IsMissing(const kube::Resource& resource) const;
   // Returns the newest resourceVersion seen of that kind; "" for a kind that is not watched.
   std::string SeenVersion(const kube::Resource& resource) const;

@@ -1,6 +1,6 @@
-// A Secret is created first; if the name is taken, it is read and, if it is this job's and unusable or due, replaced.
-// The replacement has uid and resourceVersion as preconditions, so that two operators, or an operator and a user,
-// cannot overwrite each other unnoticed.
+// Each function first tries to create the Secret. If the name is taken, it reads the existing object, and replaces it
+// if it is this job's and cannot be used or is due for renewal. The replacement has uid and resourceVersion as
+// preconditions, so that two operators, or an operator and a user, cannot overwrite each other unnoticed.
 #include "operator/controller/job_certificates.h"
 
 #include <optional>

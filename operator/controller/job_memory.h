@@ -1,5 +1,5 @@
-// A cache of the API server's responses about a job that the informers do not cover, so that each reconcile does not
-// request them again. Lost entries are requested again.
+// A cache of the API server's responses about objects of a job that no informer watches, so that not every reconcile
+// requests them again. If an entry is missing, the next reconcile requests the object again.
 #pragma once
 
 #include <functional>
@@ -17,8 +17,8 @@ namespace espalier::ctl::controller {
 
 // How long facts about a Secret are valid. A Secret that was deleted is noticed after at most this time.
 inline constexpr std::chrono::minutes kCertificatesLifetime{10};
-// How long messages of events are valid. Reconciles come more often than that while pods start; one that a plan
-// requested with requeue_after reads the events again.
+// How long messages of events are valid. While pods start, reconciles are more frequent and use the same messages. A
+// reconcile that a plan has requested with requeue_after comes later and reads the events again.
 inline constexpr std::chrono::seconds kEventsLifetime = plan::kMinEventReadInterval - std::chrono::seconds(1);
 
 // How long a ResourceFlavor is used without reading it again. Kueue does not change the flavors of an admitted
@@ -42,7 +42,8 @@ class JobMemory {
   // Returns nullopt if nothing valid is stored, or if it was read before `read_since`.
   std::optional<Certificates> FindCertificates(const kube::ObjectKey& job, const std::string& uid,
                                                std::optional<kube::WallTime> read_since = std::nullopt);
-  // Adds the facts about a new certificate. Does nothing if those about the others are not stored.
+  // Adds the facts about a new certificate. Does nothing if the facts about the job's other certificates are not
+  // stored.
   void RememberLeaf(const kube::ObjectKey& job, const std::string& uid, api::Role role,
                     const resources::CertificateFacts& facts);
   void ForgetCertificates(const kube::ObjectKey& job);
@@ -70,7 +71,7 @@ class JobMemory {
                        std::optional<plan::Observed::Refusal> refusal);
   std::optional<plan::Observed::Refusal> FindRefusal(const kube::ObjectKey& job, const std::string& uid);
 
-  // Names of this job's children that objects of other owners hold.
+  // A name of one of this job's children that an object of another owner has.
   using TakenName = std::pair<const kube::Resource*, std::string>;
   void RememberTaken(const kube::ObjectKey& job, const std::string& uid, const TakenName& name);
   void ForgetTaken(const kube::ObjectKey& job, const TakenName& name);

@@ -1,6 +1,6 @@
 // Gauges follow the cache: a job's series are added, changed and removed with its TrainingRecord. Counters follow
-// status writes: apart from status_writes, each compares the status before and after a write, so that a change counts
-// once.
+// status writes. All of them except status_writes count differences between the status before and after a write, so
+// that a change counts once.
 #include "operator/controller/metrics.h"
 
 namespace espalier::ctl::controller {

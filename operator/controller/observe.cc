@@ -1,7 +1,6 @@
 // Children come from the caches. Secrets, events and objects without the job's label are in no cache, and a cache may
-// be behind: what a plan needs of these is read by GET or LIST, only if the plan requires it. Answers that may be
-// reused are stored in JobMemory. A missing object is an answer, not an error; every other error of the API server ends
-// the round.
+// be stale. Such objects are read by GET or LIST, and only if the plan needs them. JobMemory stores the results that
+// may be used again. NotFound is a result, not an error; every other error of the API server ends the reconcile.
 #include "operator/controller/observe.h"
 
 #include <algorithm>
@@ -15,7 +14,7 @@
 namespace espalier::ctl::controller {
 namespace {
 
-// The number of events of one object that are evaluated: enough to find a cause, however often a controller repeats it.
+// The number of events read per object. It is enough to find a cause even if a controller repeats other events.
 constexpr int kMaxEvents = 20;
 
 // Returns the object, or nullopt if it does not exist.
@@ -55,7 +54,7 @@ Result<Certificates> ReadCertificates(client::ApiClient& client, const api::Dist
 struct EventKind {
   const char* selector;
   bool (*is_meant)(const kube::Event& event);
-  std::chrono::minutes longest_ago;  // older ones are over: their source repeats them while the problem lasts
+  std::chrono::minutes longest_ago;  // older ones do not count: while a problem lasts, its events repeat
 };
 
 bool IsFailedCreate(const kube::Event& event) { return event.reason == "FailedCreate"; }

@@ -1,6 +1,6 @@
-// References are found by the names of fields, in the finished pod spec and in the document alike. Every value of the
-// finished spec is either written in the document, and then has a path there for the message, or comes from the
-// operator.
+// References are found by the names of fields, both in the finished pod spec and in the document. A reference in the
+// finished spec that is also in the document is checked, and the message names its path in the document. Any other
+// reference comes from the operator.
 //
 //   image, image.reference                  an image (of a container, of a volume of the source `image`)
 //   serviceAccountName, serviceAccount      an account
@@ -49,7 +49,7 @@ class Finder {
     }
   }
 
-  // `in_secret`, `in_image`: `json` is the value of a field of that name, or an item of that value.
+  // `in_secret` and `in_image` say whether `json` is the value of a field for a Secret or an image, or an item of it.
   void Walk(const Json& json, const std::string& path, bool in_secret, bool in_image) {
     if (json.is_array()) {
       for (size_t i = 0; i < json.size(); ++i) {

@@ -1,9 +1,9 @@
 // The administrator's policy on what pods of DistTrainings may use. Without a policy, a document may name any image,
 // and any service account and Secret of its namespace.
 //
-// The rules apply to the references in finished pod templates that come from the document (fields of roles, templates,
-// storage, TLS), and to the fields of roles without pods. References that the operator adds itself, such as its images,
-// the job's own service account and its certificates, are allowed.
+// The rules apply to references that the document makes in its fields of roles, templates, storage and TLS. They are
+// checked in the finished pod templates, and for roles without pods in the document. References that the operator adds
+// itself, such as its images, the job's own service account and its certificates, are allowed.
 #pragma once
 
 #include <functional>
@@ -20,8 +20,8 @@ namespace espalier::ctl::controller {
 struct PodPolicy {
   // Service accounts that are allowed besides the job's own; nullopt: all.
   std::optional<std::vector<std::string>> service_accounts;
-  // Allowed registries, paths or images. An image is allowed if its name begins with an entry that ends at a '/', ':'
-  // or '@' of the name; nullopt: all.
+  // Allowed registries, paths or images; nullopt: all. An entry allows its own name, and every image whose name
+  // continues after the entry with '/', or with a tag (':') or digest ('@').
   std::optional<std::vector<std::string>> images;
   // "key=value" or "key": the label that a Secret must have; empty: none.
   std::string secret_label;

@@ -145,7 +145,7 @@ void ProgressPoller::PollOnce() {
   const size_t num_threads = std::min<size_t>(static_cast<size_t>(options_.num_threads), trainings.size());
   try {
     for (size_t i = 1; i < num_threads; ++i) threads.emplace_back(work);
-  } catch (const std::system_error& error) {  // no more threads: those that exist and this one poll all jobs
+  } catch (const std::system_error& error) {  // cannot start more threads: the existing ones and this one poll all jobs
     telemetry::Log(telemetry::Level::kWarning, "progress is polled by fewer threads", {{"error", error.what()}});
   }
   work();

@@ -20,8 +20,8 @@ struct ProgressOptions {
   int num_threads = 4;
 };
 
-// Parses the /status document of a trainer. Returns InvalidArgument for anything that does not come from the current
-// incarnation of this job: another pod may have the address by now.
+// Parses the /status document of a trainer. Returns InvalidArgument for a document that does not come from the current
+// incarnation of this job, because another pod may have the address by now.
 Result<api::Progress> ParseProgress(std::string_view body, const TrainingRecord& training, kube::WallTime now);
 
 // Returns the pod of rank 0 of the job's incarnation if it is running, or null.

@@ -1,5 +1,5 @@
-// Writes status.progress with its own field manager, so that a server-side apply of the rest of the status does not
-// remove it, and the other way round.
+// Writes status.progress with its own field manager. So a server-side apply of the rest of the status does not remove
+// the progress, and a write of the progress does not remove the rest.
 #pragma once
 
 #include <string>
