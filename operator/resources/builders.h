@@ -33,7 +33,8 @@ struct Context {
   const JobDefaults* defaults = nullptr;    // null: none; must outlive this
   // What Kueue adds to the pods of a role at admission: partial PodTemplateSpecs, merged in last.
   std::map<api::Role, kube::Json> placements = {};
-  // Roles whose pods are members of their PodGroup. Not an input of an existing child: its pods stay as they are.
+  // Roles whose pods are members of a PodGroup. A change does not concern existing children, whose pods stay as they
+  // are.
   std::set<api::Role> gangs = {};
 };
 
@@ -54,17 +55,19 @@ kube::Json PartitionJob(const Context& context);  // of status.partition_attempt
 kube::Json ServerSet(const Context& context, int64_t replica, bool scaled_to_zero);
 kube::Json SamplerSet(const Context& context, bool scaled_to_zero);
 kube::Json TrainerJob(const Context& context);  // of status.incarnation, with status.trainer_replicas trainers
-// Kueue's Workload of the job: one pod set per role, named as the role's field in the document, with all of its pods
-// and their template without placements. `priority` is the value of the WorkloadPriorityClass that kQueuePriorityLabel
-// names, or nullopt: without a priority class.
+// Kueue's Workload of the job. It has one pod set per role, with the name of the role's field in the document, the
+// number of the role's pods, and their template without placements. `priority` is the value of the
+// WorkloadPriorityClass that kQueuePriorityLabel names; nullopt: the label is not set.
 kube::Json QueuedWorkload(const Context& context, std::optional<int64_t> priority);
-// The group that the pods of `role` are members of, named by PodGroupName: kube-scheduler places `min_count` of them at
-// the same time, or none. It has the priority class of the pods, which must equal that of the group.
+// The PodGroup of the role's pods, with the name of PodGroupName: kube-scheduler places at least `min_count` of the
+// pods at the same time, or none. The group has the priority class of the pods, because kube-scheduler requires that
+// the two are equal.
 kube::Json PodGroup(const Context& context, api::Role role, int64_t min_count);
 
 // Returns the pod template that the children of a role are made with.
 kube::Json PodTemplate(const Context& context, api::Role role);
-// Returns the number of pods that the role has while it runs, all trainers of the document among them.
+// Returns the number of pods that the role has while it runs. For trainers that is the number in the document, even if
+// Kueue has admitted fewer.
 int64_t CountPods(const api::Spec& spec, api::Role role);
 // Returns the fewest trainers that the document accepts (spec.trainers.minReplicas), or nullopt: all of them.
 std::optional<int64_t> MinTrainers(const api::Spec& spec);
@@ -72,8 +75,8 @@ std::optional<int64_t> MinTrainers(const api::Spec& spec);
 std::string CurrentPodGroupName(const Context& context, api::Role role);
 
 // Return the kInputsAnnotation that an object would have, without building it.
-std::string InputsOfShared(
-    const Context& context);  // Service, ServiceAccount, ConfigMap, NetworkPolicy, DisruptionBudget
+// InputsOfShared: of Service, ServiceAccount, ConfigMap, NetworkPolicy and DisruptionBudget.
+std::string InputsOfShared(const Context& context);
 std::string InputsOfServerSet(const Context& context, bool scaled_to_zero);  // of every replica
 std::string InputsOfSamplerSet(const Context& context, bool scaled_to_zero);
 std::string InputsOfPodGroup(const Context& context, int64_t min_count);

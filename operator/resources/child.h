@@ -10,7 +10,7 @@
 namespace espalier::ctl::resources {
 
 // The values that a child is made from, except those that are immutable once a job is accepted. The caller must leave
-// out empty values, so that a field that only a newer operator knows does not change the hashes of existing children.
+// out empty values: otherwise each new field in a newer operator would change the hashes of existing children.
 class Inputs {
  public:
   Inputs& Add(const std::string& name, kube::Json value);

@@ -9,8 +9,8 @@ using kube::Json;
 
 namespace {
 
-// Returns the document without defaults, so that the images of the job, which may be older than the operator, can read
-// it.
+// Returns the document without defaults. The job's images may be older than the operator, and might refuse fields that
+// they do not know.
 Json Shortened(const Json& document) {
   Result<Json> shortened = kube::ParseJson(job::WithoutDefaults(kube::Print(document)));
   ESPALIER_CHECK(shortened.ok()) << shortened.status().ToString();

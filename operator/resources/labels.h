@@ -15,23 +15,23 @@ inline constexpr char kComponentLabel[] = "app.kubernetes.io/component";   // = 
 inline constexpr char kJobLabel[] = "espalier.io/job";                     // = name of the DistTraining
 inline constexpr char kIncarnationLabel[] = "espalier.io/incarnation";     // trainers and their ConfigMap
 inline constexpr char kAttemptLabel[] = "espalier.io/attempt";             // partition Jobs
-inline constexpr char kCompletionIndexLabel[] =
-    "batch.kubernetes.io/job-completion-index";                 // set by the Job controller; also an annotation
+// Set by the Job controller; also an annotation.
+inline constexpr char kCompletionIndexLabel[] = "batch.kubernetes.io/job-completion-index";
 inline constexpr char kReplicaLabel[] = "espalier.io/replica";  // of a server: number of its replica
 // Hash of the mutable inputs of a child (its role's fields, image, replicas, incarnation; child.h). It is not a hash of
 // the rendered object, so that an upgraded operator that renders differently does not re-apply running objects.
 inline constexpr char kInputsAnnotation[] = "espalier.io/inputs";
-inline constexpr char kRenewAnnotation[] =
-    "espalier.io/renew-certificates";  // on the DistTraining: a new value renews its certificates
+// On the DistTraining: a new value renews the job's certificates.
+inline constexpr char kRenewAnnotation[] = "espalier.io/renew-certificates";
 
-// Labels of Kueue on the DistTraining: the LocalQueue, the WorkloadPriorityClass, and the time in seconds that the job
-// may be admitted for.
+// Labels of Kueue on the DistTraining: the LocalQueue, the WorkloadPriorityClass, and the longest time in seconds for
+// which the job may be admitted.
 inline constexpr char kQueueLabel[] = "kueue.x-k8s.io/queue-name";
 inline constexpr char kQueuePriorityLabel[] = "kueue.x-k8s.io/priority-class";
 inline constexpr char kQueueMaxTimeLabel[] = "kueue.x-k8s.io/max-exec-time-seconds";
 
-// Annotations of Kueue in the template of a role: how close its pods must be, as the label of a level of nodes
-// (topology.kubernetes.io/zone), or that it does not matter.
+// Annotations of Kueue in the template of a role. They name the level of the topology within which the role's pods must
+// or should be, by a node label (topology.kubernetes.io/zone), or say that the distance of the pods does not matter.
 inline constexpr char kRequiredTopologyAnnotation[] = "kueue.x-k8s.io/podset-required-topology";
 inline constexpr char kPreferredTopologyAnnotation[] = "kueue.x-k8s.io/podset-preferred-topology";
 inline constexpr char kUnconstrainedTopologyAnnotation[] = "kueue.x-k8s.io/podset-unconstrained-topology";

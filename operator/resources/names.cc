@@ -28,7 +28,7 @@ std::string AuthoritySecretName(const std::string& job) { return job + "-ca"; }
 
 std::string TlsSecretName(const std::string& job, api::Role role) { return job + "-tls-" + api::ToString(role); }
 
-// Not the job's name, which may be the name of an existing account, such as "default".
+// The job's name alone might be that of an existing account, such as "default".
 std::string ServiceAccountName(const std::string& job) { return job + "-job"; }
 
 std::string NetworkPolicyName(const std::string& job) { return job + "-job"; }

@@ -21,7 +21,8 @@ std::string TlsSecretName(const std::string& job, api::Role role);  // "cora-tls
 std::string ServiceAccountName(const std::string& job);             // "cora-job"
 std::string NetworkPolicyName(const std::string& job);              // "cora-job"
 std::string DisruptionBudgetName(const std::string& job);           // "cora-server"
-// Of the group of a role's pods; `number`: of the partition attempt or incarnation, unused for servers and samplers.
+// Name of the PodGroup of a role's pods. `number` is the partition attempt or the incarnation; it is not used for
+// servers and samplers.
 std::string PodGroupName(const std::string& job, api::Role role, int64_t number);
 std::string QueuedWorkloadName(const std::string& job);  // "cora-workload"
 

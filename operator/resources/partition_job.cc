@@ -12,12 +12,12 @@ namespace {
 constexpr api::Role kRole = api::Role::kPartitioner;
 constexpr std::chrono::seconds kGrace{30};  // the partitioner ends within 10 s; incomplete output is not used
 
-// How long partitioners wait for pods of their group that cannot be scheduled yet. It may be long, because a
-// partitioner that fails ends the Job at once.
+// How long partitioners wait for pods of their group that cannot be scheduled yet. The time may be long: if a
+// partitioner fails, the Job ends at once and nothing waits.
 constexpr std::chrono::hours kLongestStart{24};
 
-// Partitioners find each other in the store by the name of their group. It must be unique, so it has the uid, the
-// attempt and the number of partitioners, which may change while the job is suspended.
+// Partitioners find each other in the store by the name of their group. The name must be unique, so it contains the
+// uid, the attempt and the number of partitioners. (That number may change while the job is suspended.)
 void AddGroup(const Context& context, int64_t partitioners, RolePod* pod) {
   const std::string size = std::to_string(partitioners);
   pod->VariableOfPod("ESPALIER_PARTITIONER_RANK", "metadata.annotations['" + std::string(kCompletionIndexLabel) + "']")
@@ -29,8 +29,8 @@ void AddGroup(const Context& context, int64_t partitioners, RolePod* pod) {
 
 }  // namespace
 
-// With backoffLimit 0 the Job controller never replaces a pod. The operator starts a new attempt, because it can tell
-// whether the document is invalid or a node was lost.
+// With backoffLimit 0 the Job controller never replaces a pod. The operator starts a new attempt instead, because it
+// distinguishes an invalid document from a lost node.
 Json PartitionJob(const Context& context) {
   const int64_t attempt = context.status.partition_attempt;
   const std::string& name = context.training.meta.key.name;

@@ -44,7 +44,7 @@ std::string InputsOfPodGroup(const Context& context, int64_t min_count) {
   return InputsOfGroup(min_count).Hash(context.training);
 }
 
-// A group that ends together is preempted together: its other pods could not continue.
+// Pods of a group that ends together are also preempted together: after the loss of one, the others could not continue.
 Json PodGroup(const Context& context, Role role, int64_t min_count) {
   Json group = MakeChild(context, kube::kPodGroups, CurrentPodGroupName(context, role), api::ToString(role),
                          InputsOfGroup(min_count));

@@ -14,8 +14,8 @@ namespace espalier::ctl::resources {
 // message settings, variables of the operator (ESPALIER_*, AWS_*, *_NUM_THREADS, those from Secrets) and mounts;
 // volumes of ConfigMaps and Secrets, restartPolicy, subdomain, and the labels and annotations of `ours`.
 //
-// Merging is idempotent. Values of a wrong type are merged as they are, so that the API server rejects them with their
-// path.
+// Merging is idempotent. Values of a wrong type are merged without changes, so that the API server rejects them and
+// names their path.
 kube::Json MergePodTemplate(const kube::Json& ours, const kube::Json& partial, size_t programs = 1);
 
 }  // namespace espalier::ctl::resources

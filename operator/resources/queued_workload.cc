@@ -15,9 +15,9 @@ using api::Role;
 // Names the owner, as Kueue's own integrations do.
 constexpr char kJobUidLabel[] = "kueue.x-k8s.io/job-uid";
 
-// Returns the pod set's topologyRequest by the annotations of its template, or null if it has none of them. Pods of
-// Jobs have a rank, by which Kueue places neighbors close to each other; numbers of servers are unique only in their
-// replica.
+// Returns the topologyRequest that the annotations of the pod set's template ask for, or null if there is none. For
+// trainers it contains the index label, by which Kueue places neighboring ranks close to each other. For servers it
+// does not, because their numbers are unique only within a replica.
 Json TopologyRequest(Role role, const Json& pod_template) {
   const auto annotation = [&pod_template](const char* name) {
     return kube::StringAt(pod_template, {"metadata", "annotations", name});

@@ -1,6 +1,6 @@
 // The builder functions fill pod_, a pod template with one program container. Template merges in order: the
 // administrator's defaults, the script's init container, the document's fields, the further program containers (copies
-// of the first), and the user's template. The order matters: copies have the defaults, and the user's template can
+// of the first), and the user's template. In this order the copies have the defaults too, and the user's template can
 // address each container by its name.
 #include "operator/resources/role_pod.h"
 
@@ -47,15 +47,15 @@ Json ContainerSecurity() {
           {"capabilities", {{"drop", Json::array({"ALL"})}}}};
 }
 
-// Delay of the first probe. Trainers load large libraries before they listen; only the job's phase depends on their
-// probe.
+// Delay of the first probe. It is longer for trainers, which load large libraries before they listen. A late probe of a
+// trainer delays only the phase that users see.
 int InitialProbeDelaySeconds(api::Role role) { return role == api::Role::kTrainer ? 5 : 2; }
 
-// The container is ready once its startup probe succeeds; there is no readiness probe. Every failed probe would be a
-// Warning event, also during start and after the program's end. The process answers "/readyz?wait" when it is ready
-// (services/telemetry/admin_server.h), or with 503 after 600 s; one of an older image answers at once. The kubelet
-// restarts a container whose process refuses connections for five minutes (kStartupFailures periods). A process that
-// listens has kStartupFailures times 600 s to become ready.
+// The container is ready once its startup probe succeeds. There is no readiness probe, because every failed probe would
+// be a Warning event, also during the start and after the program's end. The process answers "/readyz?wait" when it is
+// ready (services/telemetry/admin_server.h), or with 503 after 600 s; a process of an older image answers at once. The
+// kubelet restarts a container whose process refuses connections for five minutes (kStartupFailures periods). A process
+// that listens has kStartupFailures times 600 s to become ready.
 constexpr int kStartupFailures = 150;
 Json StartupProbe(api::Role role, const std::string& port) {
   return {{"httpGet", {{"path", "/readyz?wait"}, {"port", port}}},
@@ -92,8 +92,8 @@ void SetVariable(const std::string& name, const std::string& value, Json* contai
   }
 }
 
-// Applies the template's entry for the role's container to all program containers. Entries for one of them by its own
-// name are merged after it.
+// Applies the template's entry for the first program container, which is named after the role, to all program
+// containers. The template's entries for the other ones are merged after that.
 Json RepeatForContainers(const Json& partial, const std::vector<std::string>& names) {
   const Json* const containers = kube::Find(partial, {"spec", "containers"});
   if (names.size() == 1 || containers == nullptr || !containers->is_array()) return partial;
@@ -120,8 +120,9 @@ Json LiteralWords(const std::vector<std::string>& words) {
   return literal;
 }
 
-// Gives the script's init container the program's resources where a template names none: a quota may require some of
-// each container, and the pod needs no more, because the two do not run at the same time. It needs no GPU.
+// Gives the script's init container the resources of the program, except GPUs, unless a template sets some. A quota may
+// require resources of every container. The pod as a whole does not need more, because the two containers do not run at
+// the same time.
 void ShareResources(const std::string& gpu_resource, Json* pod) {
   const Json& containers = kube::ListAt(*pod, {"spec", "containers"});
   // A template may have replaced the lists by other types, which the API server rejects.
@@ -170,9 +171,9 @@ RolePod::RolePod(const Context& context, api::Role role, const std::string& prog
                   {"automountServiceAccountToken", false},
                   // Variables for the services of the namespace could collide with variables of the program.
                   {"enableServiceLinks", false},
-                  // The kernel drops signals for process 1 if it has no handler. With a shared namespace process 1 is
-                  // the pause container, so that SIGTERM also ends a program without a handler, or one that is still
-                  // loading its libraries.
+                  // The kernel drops signals to process 1 if it has no handler. In a shared namespace the pause
+                  // container is process 1, so that SIGTERM ends a program that has no handler or is still loading its
+                  // libraries.
                   {"shareProcessNamespace", true},
                   // The architecture of the images; the document's nodeSelector may override it.
                   {"nodeSelector", {{"kubernetes.io/arch", "amd64"}}},
@@ -238,7 +239,8 @@ RolePod& RolePod::Document(const std::string& config_map) {
 
 RolePod& RolePod::Graph() {
   Variable("ESPALIER_SERVERS", ServerAddresses(context_));
-  // The name suffices: servers belong to one job, and a job that is created again has new servers.
+  // The name identifies the job to its servers: each server belongs to one job, and a job that is created again has new
+  // servers.
   Variable("ESPALIER_JOB_NAME", context_.training.meta.key.name);
   Variable("ESPALIER_CONNECT_SECONDS", std::to_string(kConnectSeconds));
   return Variable("ESPALIER_ACCESS", "rpc");  // pods share no files
@@ -260,8 +262,7 @@ RolePod& RolePod::ObjectStorage() {
   return *this;
 }
 
-// In memory, cached files count towards the container's memory limit; on disk they are page cache, which can be
-// evicted.
+// Cached files in memory count towards the container's memory limit. The page cache of files on disk can be evicted.
 RolePod& RolePod::Cache() {
   Json source = {{"emptyDir", Json::object()}};
   if (context_.training.spec->role(role_).cache_in_memory) source["emptyDir"]["medium"] = "Memory";
@@ -293,8 +294,9 @@ RolePod& RolePod::Script(const job::Script& script) {
 }
 
 // Returns the init container, with the operator's core image. It has the variables and volumes that the operator and
-// its defaults give `program`, such as settings and credentials of object storage and CA certificates of a company. The
-// document's fields for the program's container do not apply to it; a template may have an init container of its name.
+// the administrator's defaults give to `program`, such as settings and credentials of object storage and a company's CA
+// certificates. The document's fields for the program's container do not apply to it. A template can change it by an
+// init container of the same name.
 Json RolePod::ScriptContainer(const Json& program) const {
   Json script = {{"name", api::kScriptContainer},
                  {"imagePullPolicy", context_.image_pull.policy},
@@ -321,8 +323,8 @@ Json RolePod::ScriptContainer(const Json& program) const {
   return script;
 }
 
-// The device plugin sets NVIDIA_VISIBLE_DEVICES or passes device files. The capabilities are those of programs that
-// compute; images based on nvidia/cuda set them too.
+// The device plugin sets NVIDIA_VISIBLE_DEVICES or passes device files. NVIDIA_DRIVER_CAPABILITIES has the values for
+// compute programs; images based on nvidia/cuda set it too.
 RolePod& RolePod::Gpus(uint32_t count) {
   gpus_ = count;
   if (context_.gpu_resource.starts_with("nvidia.com/")) Variable("NVIDIA_DRIVER_CAPABILITIES", "compute,utility");

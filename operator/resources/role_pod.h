@@ -10,7 +10,7 @@
 
 namespace espalier::ctl::resources {
 
-// Returns `text` escaped for a command, an argument or a variable, where the kubelet would expand $(NAME).
+// Returns `text` escaped for a command, an argument or a variable, so that the kubelet does not expand $(NAME) in it.
 std::string Literal(const std::string& text);
 
 // Returns the address for listening on all addresses of the pod.
@@ -20,7 +20,7 @@ std::string AllAddresses(int port);
 class RolePod {
  public:
   RolePod(const Context& context, api::Role role, const std::string& program);
-  // For a program of the user.
+  // For a user's program.
   RolePod(const Context& context, api::Role role, const job::Program& program);
 
   RolePod& Argument(const std::string& argument);                        // $(NAME) is expanded
@@ -46,14 +46,15 @@ class RolePod {
   RolePod& Peers(const std::string& port_name, int port);
   // Adds the admin port without probes, for a program that runs to completion: a failed probe must not end it.
   RolePod& AdminPort();
-  // Adds mutual TLS, or the permission to listen without it. Alone, for a program with unknown ports.
+  // Adds mutual TLS, or the permission to listen without it. Peers calls it; call it directly for a program whose ports
+  // are unknown.
   RolePod& Transport();
   RolePod& GracePeriod(std::chrono::seconds grace);
   RolePod& Field(const std::string& name, kube::Json value);  // sets a field of the pod's spec
 
-  // Returns the template: defaults, the role's fields of the document, the role's template and its placement are merged
-  // into the pod, in this order. Further program containers equal the first one except for their ports, and share its
-  // volumes.
+  // Returns the template: the administrator's defaults, the role's fields in the document, the role's template and its
+  // placement are merged into the pod, in this order. Further program containers equal the first one except for their
+  // ports, and share its volumes.
   kube::Json Template() const;
 
  private:

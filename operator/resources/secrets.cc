@@ -1,6 +1,6 @@
 // A job has one CA, and each role a certificate that it signs, with the job and the role as SPIFFE identity. A Secret
-// is accepted only if its certificate is signed by the CA in it and names the identity that follows from the Secret's
-// own metadata, so that a Secret of another job or role is replaced.
+// is accepted only if its certificate is signed by the CA in the Secret and names the job and role of the Secret's own
+// metadata. So a Secret with the certificate of another job or role is replaced.
 #include "operator/resources/secrets.h"
 
 #include <utility>

@@ -12,7 +12,7 @@ using kube::Json;
 namespace {
 
 constexpr api::Role kTrainerRole = api::Role::kTrainer;
-// For the current step and the upload of the checkpoint; a trainer that needs less ends earlier.
+// Time for the current step and the upload of the checkpoint. A trainer ends as soon as both are done.
 constexpr std::chrono::seconds kTrainerGrace{300};
 
 std::string MakeConfig(const Context& context) {
@@ -49,7 +49,7 @@ RolePod EspalierTrainerPod(const Context& context) {
       .VariableOfPod("ESPALIER_RANK", RankField())
       .Variable("ESPALIER_WORLD_SIZE", std::to_string(CountTrainers(context)))
       .Variable("ESPALIER_RENDEZVOUS", RendezvousAddress(context))
-      // Not the DNS name of rank 0, which rank 0 might not be able to resolve yet.
+      // Rank 0 listens on an address, not on its own DNS name, which it might not be able to resolve yet.
       .Variable("ESPALIER_RING_LISTEN", "[::]:" + std::to_string(kTrainerPort))
       .VariableOfPod("ESPALIER_LOCAL_ADDRESS", "status.podIP")
       .Variable("ESPALIER_OUTPUT", run)
@@ -59,8 +59,8 @@ RolePod EspalierTrainerPod(const Context& context) {
   return pod;
 }
 
-// Sets the same variables as `espalier run -- PROGRAM` (services/runner/run/commands.cc, docs/programs.md). Its ports
-// are unknown, so it has no probes and is ready when it runs.
+// Sets the same variables as `espalier run -- PROGRAM` (services/runner/run/commands.cc, docs/programs.md). The ports
+// of the program are unknown, so the pod has no probes and is ready when it runs.
 RolePod UserProgramPod(const Context& context, const job::Program& program) {
   const api::Status& status = context.status;
   RolePod pod(context, kTrainerRole, program);
