@@ -46,8 +46,8 @@ std::optional<seconds> RetryAfter(const HttpResponse& response) {
   return seconds(std::stol(text));
 }
 
-// Replaces kFailedPrecondition of the transport (the request was not sent) by kUnavailable, because for callers the
-// code means: list again with resourceVersion "".
+// Replaces the transport's kFailedPrecondition (the request was not sent) by kUnavailable. For callers,
+// kFailedPrecondition has another meaning: list again with resourceVersion "".
 Status ForCallers(Status status) {
   if (status.code() != StatusCode::kFailedPrecondition) return status;
   return Unavailable("not sent: " + status.message());
@@ -80,7 +80,7 @@ Result<Json> ParseList(const HttpResponse& response) {
   return ParseBody(response, [](const std::string& body) { return kube::ParseObjects(body, kube::ObjectsIn::kList); });
 }
 
-// A stop token that is requested as soon as one of two others is.
+// A stop token that combines two others: a stop is requested as soon as it is requested on one of them.
 class EitherStop {
  public:
   EitherStop(const std::stop_token& one, const std::stop_token& other)
@@ -97,7 +97,7 @@ class EitherStop {
   std::stop_callback<Request> when_other_;
 };
 
-// Returns the limit for requesting a page again that was too large; 0 if a page of one object is too large.
+// Returns the limit with which a page that was too large is requested again; 0 if a page of one object is too large.
 int SmallerLimit(int limit) { return limit == 0 ? kube::ListOptions().limit : limit / 2; }
 
 struct Page {

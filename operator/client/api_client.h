@@ -2,9 +2,9 @@
 //
 // Guarantees: Every call ends by its deadline. After 429 and 503 with Retry-After the request is retried after that
 // time, at most 10 times and within the deadline. After a broken connection it is retried once, if it is repeatable or
-// was not sent. There are no other retries. Every request, including retries, takes a token of the rate limit.
-// After a broken connection the server may have executed the request. Names of objects are deterministic, so that a
-// second create returns AlreadyExists.
+// was not sent. There are no other retries. Every request, including retries, takes a token of the rate limit. If a
+// connection breaks, the server may have executed the request. Names of objects are deterministic, so that a second
+// create returns AlreadyExists.
 #pragma once
 
 #include <functional>
@@ -52,18 +52,18 @@ class ApiClient {
   Result<ObjectList> List(const kube::Resource& resource, const kube::ListOptions& options);
   // Calls `page` for each page, so that a list need not be in memory as a whole, and returns the list's
   // resourceVersion. If `page` returns false, the call ends with Cancelled. `restart` is called when the list starts
-  // over: the pages so far are void.
+  // over; the caller must then discard all pages that it has received.
   Result<std::string> ListPages(const kube::Resource& resource, const kube::ListOptions& options,
                                 const std::function<bool(std::vector<kube::Json>)>& page,
                                 const std::function<void()>& restart, const std::stop_token& stop = {});
-  // Opens a watch and returns its lines, for kube::ParseWatchEvent. An ERROR event is a line, not an error. `stop` ends
-  // the opening, not the stream.
+  // Opens a watch and returns its lines, for kube::ParseWatchEvent. An ERROR event is a line, not an error. `stop`
+  // applies until the stream is open.
   Result<std::unique_ptr<LineStream>> Watch(const kube::Resource& resource, const kube::WatchOptions& options,
                                             const std::stop_token& stop = {});
 
   Result<kube::Json> Create(const kube::Resource& resource, const kube::Json& object);
-  // Creates an object that the server answers and does not store (TokenReview, SubjectAccessReview), and returns it
-  // with its status. The object has no metadata. The message of an error does not contain the object.
+  // Sends an object that the server answers but does not store (TokenReview, SubjectAccessReview), and returns it with
+  // the status that the server has filled in. The object has no metadata. Error messages do not contain the object.
   Result<kube::Json> Review(const kube::Resource& resource, const kube::Json& object);
   // Returns kAborted if the object's resourceVersion is not the newest.
   Result<kube::Json> Replace(const kube::Resource& resource, const kube::Json& object);

@@ -6,8 +6,9 @@
 
 namespace espalier::ctl::client {
 
-// Returns InvalidArgument if the certificate or the key is not PEM, the key has a password, or they do not match: with
-// such a pair cpprestsdk would connect anonymously without an error. Error messages do not contain the texts.
+// Returns InvalidArgument if the certificate or the key is not PEM, if the key has a password, or if the two do not
+// match. cpprestsdk would use such a pair to connect anonymously, without an error. Error messages do not contain the
+// texts.
 Status CheckCertificatePair(const std::string& certificate_pem, const std::string& key_pem);
 
 // Returns InvalidArgument if `pem` does not start with a valid certificate.

@@ -19,7 +19,7 @@ using std::chrono::seconds;
 
 constexpr seconds kExpiryMargin{10};  // so that credentials are still valid when a request arrives
 constexpr seconds kPauseAfterFailure{5};
-// Reject is ignored for this long after a run: requests that were sent with the old token may fail after it.
+// For this time after a run Reject is ignored: requests that were sent with the old token may still fail.
 constexpr seconds kRejectGrace{2};
 
 class Plugin final : public CredentialsSource {

@@ -26,10 +26,11 @@ struct ExecPluginOptions {
 
 using WallClock = std::function<kube::WallTime()>;
 
-// Returns a source that runs the program at the first Get, 10 s before the credentials expire, and after Reject. The
-// program runs on a thread of its own, one run at a time, and a caller's deadline does not end it. During a run the
-// credentials stay in use while they are valid; otherwise callers wait. After a failure the next run starts 5 s later
-// at the earliest. Errors are Unauthenticated, or DeadlineExceeded at the caller's deadline, and name the command.
+// Returns a source that runs the program at the first Get, and again from 10 s before the credentials expire and after
+// Reject. A separate thread runs the program, one run at a time, and a caller's deadline does not end the run. During a
+// run the earlier credentials stay in use as long as they are valid; after that, callers wait. After a failure the next
+// run starts 5 s later at the earliest. Errors are Unauthenticated, or DeadlineExceeded at the caller's deadline, and
+// name the command.
 std::shared_ptr<CredentialsSource> ExecPlugin(ExecPluginOptions options, WallClock now = kube::SystemTime,
                                               Clock& clock = Clock::Real());
 

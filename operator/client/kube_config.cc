@@ -66,7 +66,7 @@ Status ResolveAuthorities(const KubeCluster& cluster, Connection* connection) {
   return CheckAuthorities(pem).While("certificate-authority " + connection->ca_file);
 }
 
-// Returns a proxy's URL without "user:password@", which a proxy may have and a server may not.
+// Returns the URL without "user:password@", which is allowed in the URL of a proxy but not in that of a server.
 std::string WithoutUser(std::string url) {
   const size_t scheme = url.find("://");
   if (scheme == std::string::npos) return url;
@@ -93,7 +93,7 @@ Status ResolveCluster(const KubeCluster& cluster, Connection* connection) {
 }
 
 // Returns the source of the client certificate, or null if there is none. Data takes precedence over the file of the
-// same field. Only if certificate and key are both in files, they are read again from time to time.
+// same field. The certificate and the key are read again from time to time only if both are in files.
 Result<std::shared_ptr<CredentialsSource>> MakeCertificateSource(const KubeUser& user) {
   const bool has_certificate = !user.certificate_pem.empty() || !user.certificate_file.empty();
   const bool has_key = !user.key_pem.empty() || !user.key_file.empty();

@@ -21,8 +21,9 @@ struct KubeOverrides {
   std::string as, as_uid;
   std::vector<std::string> as_groups;
 
-  // Returns true if a field selects the cluster or the user, or changes how the cluster is verified: the service
-  // account of a pod must not be used then. Impersonation (as, as_uid, as_groups) works with a service account.
+  // Returns true if a field selects the cluster or the user, or changes how the cluster is verified. A pod's service
+  // account must not be used then. Impersonation (as, as_uid, as_groups) works with a service account, so it does not
+  // count.
   bool chooses_a_cluster_or_user() const {
     return !cluster.empty() || !user.empty() || !server.empty() || !token.empty() || !ca_file.empty() ||
            !tls_server_name.empty() || skip_verification;

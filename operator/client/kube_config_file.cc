@@ -1,5 +1,5 @@
-// The document is parsed to JSON first. Fields then reads typed values from one object and keeps the first error, so
-// that a reader function checks the status once at its end.
+// The document is parsed to JSON first. The class Fields then reads typed values from one object and keeps the first
+// error, so that each reader function checks the status only once, at its end.
 #include "operator/client/kube_config_file.h"
 
 #include <filesystem>

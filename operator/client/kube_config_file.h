@@ -44,7 +44,8 @@ struct KubeUser {
   std::string impersonate_uid;
   std::vector<std::string> impersonate_groups;
   std::optional<KubeExec> exec;
-  // Unsupported field, such as "auth-provider", with the reason; an error if this user is selected. Empty: none.
+  // The first unsupported field, such as "auth-provider", and why it is not supported. It is an error only if this user
+  // is selected. Empty: none.
   std::string not_understood;
 };
 

@@ -17,7 +17,7 @@ using job::YamlKind;
 using job::YamlNode;
 using kube::Json;
 
-// Returns numbers and booleans only if JSON writes them in the same way; other scalars are strings.
+// Converts a scalar to a number or boolean only if JSON would write it in the same way; all others become strings.
 Json ScalarToJson(const YamlNode& node) {
   if (!node.plain) return node.text;
   if (const std::optional<bool> boolean = job::ReadBool(node.text)) return *boolean;
@@ -52,7 +52,8 @@ Json ToJson(const YamlNode& node) {
   return nullptr;
 }
 
-// Reports merge keys as errors. kubectl merges "<<", this reader does not, and would ignore a part of the document.
+// Reports merge keys ("<<") as errors. kubectl supports them; this reader does not, and would ignore a part of the
+// document.
 void RefuseMergeKeys(const YamlNode& node, std::vector<YamlError>* errors) {
   for (const YamlNode& item : node.items) RefuseMergeKeys(item, errors);
   for (const YamlEntry& entry : node.entries) {

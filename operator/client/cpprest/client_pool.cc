@@ -14,9 +14,10 @@ namespace {
 // Each client takes some kilobytes; the library closes its connection after 30 to 60 s without use.
 constexpr size_t kMaxIdle = 64;
 
-// The library's timer restarts with every byte, also runs while a slow reader makes the server wait, and has races when
-// it fires. The deadlines of calls replace it, and it is set so that it never fires. Tunnels are an exception: until a
-// proxy has answered CONNECT the library ignores a cancellation, and only the timer closes the socket.
+// The timeout at which the library's timer never fires. The timer is not useful: it restarts with every byte, it also
+// runs while a slow reader makes the server wait, and it has races when it fires. The deadlines of calls replace it.
+// Tunnels are an exception: until a proxy has answered CONNECT, the library ignores a cancellation, and only the timer
+// closes the socket.
 constexpr std::chrono::hours kNever{24};
 
 using TlsStream = boost::asio::ssl::stream<boost::asio::ip::tcp::socket&>;
@@ -31,8 +32,8 @@ void ConfigureProxy(const Endpoint& endpoint, web::http::client::http_client_con
 }
 
 void ConfigureSockets(const Endpoint& endpoint, bool tls, web::http::client::http_client_config& config) {
-  // With a tunnel the handle is a socket before the tunnel is open, and a TLS stream afterwards. The callback cannot
-  // tell which.
+  // With a tunnel the handle is a socket before the tunnel is open and a TLS stream afterwards, and the callback cannot
+  // distinguish the two.
   if (tls && !endpoint.proxy_uri.empty()) return;
   config.set_nativehandle_options([family = endpoint.address_family, tls](web::http::client::native_handle handle) {
     SetSocketOptions(

@@ -1,8 +1,9 @@
 // A pool of connections for later requests.
 //
-// The library pools connections within an http_client and decides by itself which to reuse and what to send again. To
-// control this, each http_client here carries one request at a time and therefore has at most one connection. After any
-// error it is dropped with its connection, and a new http_client cannot pick a connection that the server has closed.
+// The library pools connections within an http_client, and decides by itself which connection to reuse and which
+// requests to send again. To control this, each http_client of this pool carries one request at a time and so has at
+// most one connection. After any error the http_client and its connection are dropped. A new http_client has no
+// connection that the server might have closed already.
 #pragma once
 
 #include <cpprest/http_client.h>
@@ -36,7 +37,8 @@ class ClientPool {
   // Puts a client back after its response was read to the end. Drops it if it is from before the last Renew or change
   // of the certificate, or if there are too many idle clients.
   void Return(std::shared_ptr<PooledClient> client);
-  // Prevents the reuse of all current clients, idle or in use: their server was restarted, or cannot be reached.
+  // Prevents the reuse of all current clients, idle or in use. Called when their server was restarted or cannot be
+  // reached.
   void Renew();
 
  private:

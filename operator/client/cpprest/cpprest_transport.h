@@ -11,8 +11,9 @@
 namespace espalier::ctl::client {
 
 // Starts the library's thread pool and keeps OpenSSL from reading the system's CA certificates for every connection.
-// Call it first in main, before any thread starts. It sets SSL_CERT_FILE and SSL_CERT_DIR of this process to /dev/null,
-// so copy the environment for child processes before. Returns InvalidArgument for a second call with another number.
+// Call it first in main, before any thread starts. It sets SSL_CERT_FILE and SSL_CERT_DIR of this process to /dev/null;
+// copy the environment for child processes before the call. Returns InvalidArgument for a second call with another
+// number.
 Status InitializeCpprest(int num_threads = 4);
 
 struct CpprestOptions {
@@ -20,8 +21,9 @@ struct CpprestOptions {
   size_t max_line_bytes = 8 << 20;    // of a watch
   size_t high_water_bytes = 4 << 20;  // unread lines; above it reading from the server pauses
   size_t max_response_bytes = 64 << 20;
-  // Silence after which the library closes a TLS connection through a proxy. While a tunnel is being opened the library
-  // ignores a cancellation, so this limits how long it may take. Must exceed calls and the silence of watches.
+  // The library closes a TLS connection through a proxy after this time without a byte. It must be longer than calls
+  // and than the silence of watches. It also limits the time in which a tunnel is opened, because the library ignores a
+  // cancellation during that time.
   std::chrono::milliseconds tunnel_timeout{std::chrono::minutes(2)};
 };
 

@@ -44,7 +44,7 @@ Status ParseProxy(const std::string& url, Endpoint& endpoint) {
     if (endpoint.address_family == AF_UNSPEC && !IsName(host)) return InvalidArgument("the proxy's URL has no host");
     if (proxy.scheme() != "http")
       return InvalidArgument("a proxy is supported only with http://, not " + proxy.scheme());
-    // Without brackets, as in BaseUri. Without a port the library would connect to port 0.
+    // The host has no brackets, as in BaseUri. Without a port the library would connect to port 0.
     endpoint.proxy_uri = "http://" + host + ":" + std::to_string(proxy.port() > 0 ? proxy.port() : 80);
     const std::string& user_info = proxy.user_info();
     const size_t colon = std::min(user_info.find(':'), user_info.size());

@@ -9,8 +9,8 @@ std::shared_ptr<Exchange> Exchange::Start(std::shared_ptr<PooledClient> client, 
   const std::shared_ptr<Exchange> exchange(new Exchange(limits));
   try {
     request.set_response_stream(Concurrency::streams::streambuf<uint8_t>(exchange->sink_).create_ostream());
-    // A response is complete shortly before its connection can be reused. At that moment the library releases the
-    // request and with it this handler, whose `held` calls ReleaseRequest.
+    // A connection can be reused only shortly after the response is complete, when the library releases the request.
+    // With the request it releases this handler, and the deleter of `held` calls ReleaseRequest.
     const std::shared_ptr<void> held(nullptr, [exchange](void*) { exchange->ReleaseRequest(); });
     request.set_progress_handler(
         [exchange, held, body_bytes](web::http::message_direction::direction direction, utility::size64_t bytes) {
@@ -18,7 +18,7 @@ std::shared_ptr<Exchange> Exchange::Start(std::shared_ptr<PooledClient> client, 
           if (is_upload && bytes >= body_bytes) exchange->was_written_.store(true);
         });
     // An unobserved failure of a task terminates the process. So the last continuation takes a task, not a value: it
-    // observes every failure and throws none.
+    // observes every failure and throws no exception.
     client->http.request(request, exchange->cancellation_.get_token())
         .then([exchange](const web::http::http_response& response) {
           exchange->SetHead(response);

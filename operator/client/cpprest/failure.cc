@@ -18,8 +18,8 @@ std::string DescribeErrorCode(int code) {
   return "code " + std::to_string(code);
 }
 
-// Returns the error of a broken connection. Its code depends only on `was_written`: the library may have sent the
-// request twice by itself, and then its error is about the second time.
+// Returns the error of a broken connection. Its code depends only on `was_written`, not on the library's error: the
+// library may have sent the request twice by itself, and its error is then about the second time.
 Status Broken(std::string text, bool was_written) {
   return was_written ? Unavailable(std::move(text)) : FailedPrecondition(std::move(text));
 }

@@ -8,7 +8,7 @@
 
 namespace espalier::ctl::client {
 
-// Carries a Status through the library, which passes on exceptions only.
+// Carries a Status through the library, which passes on only exceptions.
 class StatusException final : public std::exception {
  public:
   explicit StatusException(Status status) : status_(std::move(status)) {}
@@ -19,9 +19,9 @@ class StatusException final : public std::exception {
   Status status_;
 };
 
-// Returns Unavailable if the request was completely written at least once, else FailedPrecondition. A non-empty
-// `refusal` is the reason why the server's certificate was refused; the result is then Unauthenticated, unless the
-// request was written.
+// Returns Unavailable if the request was completely written at least once (`was_written`). Otherwise returns
+// Unauthenticated if `refusal`, the reason why the server's certificate was refused, is not empty, else
+// FailedPrecondition.
 Status ToStatus(std::exception_ptr exception, const std::string& refusal, bool was_written);
 
 }  // namespace espalier::ctl::client

@@ -37,8 +37,8 @@ std::string TakeVariable(const char* variable, const char* otherwise) {
   return before;
 }
 
-// Ends the process before the library's static destructors. They stop the thread pool and join its threads, which may
-// deadlock: a thread can wait for work that only a thread already stopped would have done.
+// Ends the process before the library's static destructors run. They stop the thread pool and join its threads, which
+// may deadlock: a thread may wait for work of a thread that has already stopped.
 void ExitWithoutDestructors(int status, void*) {
   std::fflush(nullptr);
 #if defined(ESPALIER_ADDRESS_SANITIZER)

@@ -1,6 +1,7 @@
 // All bytes are in one string with a read position (taken_), which is compacted when at least half of it has been read.
-// Append counts the newlines, so that the reader waits for a number and not for a search. The writer is held above
-// high_water_bytes and resumed at half of it; bytes of an incomplete line do not count, or a long line could never end.
+// Append counts the newlines, so that the reader compares a number instead of searching the text. The writer is held
+// above high_water_bytes and resumed at half of it. Bytes of an incomplete line do not count: otherwise the end of a
+// long line could never arrive.
 #include "operator/client/cpprest/line_buffer.h"
 
 #include <cstring>

@@ -1,6 +1,6 @@
-// Passes the body of a response from the connection's thread to the reader: bytes go in, lines come out. Its size is
-// limited: a line that is too long ends it, and a writer that is too far ahead has to wait. Independent of cpprestsdk,
-// so that the framing can be tested and fuzzed alone.
+// Passes the body of a response from the connection's thread to the reader: bytes go in, lines come out. The size of
+// the buffer is limited: a line that is too long ends it, and a writer that is too far ahead has to wait. The class
+// does not depend on cpprestsdk, so that the framing can be tested and fuzzed alone.
 #pragma once
 
 #include <functional>
@@ -28,7 +28,8 @@ class LineBuffer {
     kHold,     // appended, but the writer must wait: `resume` is called once, when there is room or the buffer ends
     kRefused,  // a line or `bytes` is too long, or the buffer has ended; nothing was appended
   };
-  // Appends bytes. If there are more than both limits together they are not read, because the size may be wrong.
+  // Appends bytes. Refuses more bytes than both limits together without reading them, because the library may pass a
+  // wrong size.
   Appended Append(std::string_view bytes, const std::function<void()>& resume);
   // Ends the buffer; OK: the body is complete. Only the first call has an effect.
   void End(Status how);

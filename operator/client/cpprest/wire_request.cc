@@ -5,7 +5,8 @@
 namespace espalier::ctl::client {
 namespace {
 
-// Methods, targets, names and tokens are visible ASCII. Header values may also have spaces and bytes beyond ASCII.
+// Methods, targets, header names and tokens must be visible ASCII. Header values may also have spaces and bytes beyond
+// ASCII.
 bool IsVisible(unsigned char c) { return c > 0x20 && c < 0x7f; }
 bool IsWord(const std::string& text) { return !text.empty() && std::all_of(text.begin(), text.end(), IsVisible); }
 bool IsHeaderValue(const std::string& text) {
@@ -21,8 +22,9 @@ Status AddHeader(web::http::http_headers& headers, const std::string& name, cons
   return {};
 }
 
-// Adds one header line per value. The library keeps one value per name and joins several with commas, which the API
-// server would read as one group. Since it writes values unchanged, one value with line breaks becomes several lines.
+// Adds one header line per value. The library stores one value per name and joins several values with commas, which the
+// API server would read as one group. The library writes values unchanged, so this function stores one value with line
+// breaks, which becomes several lines.
 Status AddLines(web::http::http_headers& headers, const std::string& name, const std::vector<std::string>& values) {
   std::string lines;
   for (const std::string& value : values) {

@@ -2,9 +2,9 @@
 // resourceVersions, uids and generations; create, replace, server-side apply, merge patch, delete with preconditions,
 // status subresources, paged lists, watches with bookmarks, conflicts, 410 after compaction, and garbage collection by
 // owner references. Its behavior is tested by the suite of api_server_suite.h, which the real kube-apiserver passes
-// too. Not implemented, and not tested by the suite: authentication, admission, defaults, schema validation except for
-// unknown top-level fields, scale subresources, the visibility of an Event in both of its API groups, and merging lists
-// by key except for conditions and owner references.
+// too. The server lacks authentication, admission, defaults, scale subresources and the visibility of an Event in both
+// of its API groups. It validates only unknown top-level fields, and merges only conditions and owner references by
+// key. The suite does not test what is missing.
 //
 //   fake_api_server_request   parses requests
 //   fake_api_server_kinds     differences between kinds

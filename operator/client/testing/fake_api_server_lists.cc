@@ -1,6 +1,6 @@
 // A list with a limit keeps its matching objects as a snapshot, and its continue token names the snapshot and an
-// offset. Only kMaxSnapshots are kept; a token of an older one gets 410 with a new token, which continues after the
-// last object in the current state, as the real server does.
+// offset. Only kMaxSnapshots snapshots are kept. A token of an older snapshot gets 410 with a new token, which
+// continues after the last returned object in the current state, as in the real server.
 #include "operator/client/testing/fake_api_server_lists.h"
 
 #include <algorithm>
@@ -114,7 +114,7 @@ HttpResponse Lister::List(const ApiRequest& request) {
   if (refusal) return AnswerOf(*refusal);
   const KindTraits& kind = *request.kind;
   const auto& objects = place.listing->objects;
-  // A list of version "0", from the cache, has no pages.
+  // A list with resourceVersion "0" comes from the cache as a whole, without pages.
   const bool is_whole = token.empty() && request.Query("resourceVersion") == "0";
   const uint64_t limit = is_whole ? 0 : Number(request.Query("limit")).value_or(0);
   const size_t left = objects.size() - place.offset;

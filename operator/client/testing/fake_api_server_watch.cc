@@ -11,7 +11,7 @@ namespace {
 using kube::Json;
 using kube::WatchEventType;
 
-// A fake clock wakes no waiting thread when it moves, so streams with one poll at this interval.
+// A fake clock does not wake waiting threads when it is advanced, so streams with a fake clock poll at this interval.
 constexpr std::chrono::milliseconds kLookAgain{2};
 
 const char* ToString(WatchEventType type) {

@@ -1,6 +1,6 @@
-// Draw decides on the fault of a request with a counter-based random generator (Philox), whose input is the seed, the
-// method and path, and the number of earlier requests with them. So a run with one seed is reproducible although its
-// threads are not.
+// Draw chooses the fault of a request with a counter-based random generator (Philox). Its input is the seed, the
+// method, the path, and the number of earlier requests with the same method and path. So the faults depend on the seed
+// alone, not on the order in which threads send requests.
 #include "operator/client/testing/faulty_api_transport.h"
 
 #include <vector>

@@ -41,8 +41,8 @@ class FaultyApiTransport final : public HttpTransport {
  public:
   explicit FaultyApiTransport(HttpTransport& inner, FaultOptions day = {}) : inner_(inner), day_(day) {}
 
-  // Called before a call is sent, with a null `answer`, and again with its response. A result other than nullopt
-  // replaces the response; before sending, the call is then not sent.
+  // Called with a null `answer` before a request is sent, and again with the response. A result other than nullopt
+  // replaces the response; if the first call returns one, the request is not sent.
   using Fault =
       std::function<std::optional<Result<HttpResponse>>(const kube::HttpRequest& request, const HttpResponse* answer)>;
   // Must not be called during a call of Send.

@@ -24,7 +24,7 @@ struct RealApiServerOptions {
   std::vector<std::string> flags;  // more flags of kube-apiserver
 };
 
-// Its processes end when it is destroyed, or when the thread that started them ends. Thread-compatible.
+// The processes end when the object is destroyed, or when the thread that started them ends. Thread-compatible.
 class RealApiServer {
  public:
   // Returns the folder of the programs: the environment variable ESPALIER_KUBE_TOOLS, or the value from the
