@@ -32,8 +32,9 @@ void PrintToUser(const std::string& line) {
   std::fprintf(stderr, "%s\n", printable.c_str());
 }
 
-// Connects by a kubeconfig, as kubectl does; in a pod without one, if none was chosen, by the pod's service account. A
-// kubeconfig that cannot be used is an error: the user did not mean another cluster.
+// Connects by a kubeconfig, as kubectl does. In a pod without a kubeconfig, uses the pod's service account, unless the
+// user has chosen a cluster or a file. A kubeconfig that cannot be used is an error: the user did not mean another
+// cluster.
 Result<client::Connection> Connect(const ClusterFlags& flags, const EnvironmentMap& environment) {
   client::KubeConfigOptions options;
   options.paths = client::KubeConfigPaths(flags.kubeconfig, environment);

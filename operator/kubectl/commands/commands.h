@@ -9,8 +9,8 @@
 
 namespace espalier::ctl::kubectl {
 
-// The exit code of `status --watch` if the job has failed. The codes of docs/exit-codes.md are about this program
-// itself.
+// The exit code of `status --watch` if the job has failed. The codes of docs/exit-codes.md are for failures of
+// kubectl-espalier itself.
 inline constexpr int kJobHasFailed = 1;
 
 struct StatusFlags {

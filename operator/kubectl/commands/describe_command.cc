@@ -1,5 +1,5 @@
 // Collects what explains the job's state: the job, its pods, the failed pod's last log lines, and warnings. Only the
-// job is required; what the user may not read is reported in a note and left out.
+// job is required. Objects that the user may not read are left out, and a note says so.
 #include "operator/kube/api_error.h"
 #include "operator/kubectl/commands/commands.h"
 #include "operator/kubectl/commands/job_reader.h"

@@ -40,8 +40,8 @@ class LiveView {
   }
 
  private:
-  // Returns the time from which Line computes ages when two lines are compared. It is fixed between updates of the
-  // progress, so that a line does not differ from the last one only because time has passed.
+  // Returns the time that Line takes as the current time when two lines are compared. It changes only when the progress
+  // is updated, so that two lines do not differ only because time has passed.
   static kube::WallTime AgesFrom(const api::DistTraining& training) {
     return training.status.progress ? training.status.progress->last_updated : kube::WallTime();
   }

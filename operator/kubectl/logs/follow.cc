@@ -106,8 +106,9 @@ class Following {
     }
   }
 
-  // Returns the failure of reading a log whose container still runs. A container may print nothing for hours, and while
-  // its process waits for a restart each read of its log ends normally.
+  // Returns the error that counts as a failure to read the log of a container that still runs. DeadlineExceeded does
+  // not count, because a container may print nothing for hours. OK is no failure either: while the container waits for
+  // a restart, each read of its log ends normally.
   static Status ToFailure(const Status& read) { return read.code() == StatusCode::kDeadlineExceeded ? Status() : read; }
 
   // Prints lines until the stream ends. Returns DeadlineExceeded if it is silent and still open.
@@ -122,8 +123,8 @@ class Following {
     }
   }
 
-  // Prints the rest of an ended container's log: the stream may have been cut before its last lines. The log is
-  // complete by now, so silence means that the node does not respond.
+  // Prints the rest of the log of a container that has ended: the stream may have been cut before the last lines. The
+  // log is complete by now, so DeadlineExceeded means that the node does not respond.
   void PrintEnd(PodLog& log) {
     log.StopFollowing();
     int num_failures = 0;

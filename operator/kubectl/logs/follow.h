@@ -28,7 +28,8 @@ struct FollowOptions {
   size_t max_logs = 64;  // followed at the same time, one thread each
   std::chrono::nanoseconds probe_interval = std::chrono::seconds(2);
   std::chrono::nanoseconds between_tries = std::chrono::seconds(1);
-  // After this long without a line the container's state is checked: a node that dies leaves its streams open.
+  // After this time without a line, the state of the container is checked: the streams of a node that has died stay
+  // open.
   std::chrono::nanoseconds longest_silence = std::chrono::seconds(60);
   int max_tries = 30;  // in a row, for a log that cannot be read or an API server that does not respond
 };

@@ -1,5 +1,6 @@
-// Times are not unique, so the position is the newest time and the number of lines with that time. After Resume, older
-// lines are dropped, and as many lines of exactly that time as were read before.
+// Several lines may have the same time, so the position is the newest time and the number of lines read with that time.
+// After Resume, lines with an older time are skipped, and of the lines with exactly that time as many as were read
+// before.
 #include "operator/kubectl/logs/log_position.h"
 
 namespace espalier::ctl::logs {

@@ -1,5 +1,5 @@
-// The position up to which a log has been read, to request it again from there. An API server knows no offsets, only
-// "since this second", and sends the lines of that second again.
+// The position up to which a log has been read, so that a new request can continue from there. An API server does not
+// support offsets, only a time in seconds, and sends all lines of that second again.
 #pragma once
 
 #include "operator/kubectl/logs/log_line.h"

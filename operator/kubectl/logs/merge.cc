@@ -10,7 +10,7 @@
 namespace espalier::ctl::logs {
 namespace {
 
-// Nothing is followed here, so silence means that a kubelet does not respond.
+// Logs are not followed here, so a read without a line in this time means that the kubelet does not respond.
 constexpr std::chrono::seconds kLongestSilence{60};
 
 struct Head {

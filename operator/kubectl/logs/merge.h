@@ -16,7 +16,7 @@ struct LogPrinter {
 };
 
 // Prints the logs. The first line of each log is read by its own thread. Lines of one pod keep their order even if its
-// clock was set back. Memory: one line per log, and what the transport reads ahead. Returns the errors of
+// clock was set back. Memory: one line per log, and the bytes that the transport reads ahead. Returns the errors of
 // `printer.line`, Cancelled, or, if no log could be read at all, the first log's error.
 Status PrintMerged(client::HttpTransport& transport, const std::vector<LogSource>& sources, const LogOptions& options,
                    const LogPrinter& printer, const std::stop_token& stop);

@@ -37,7 +37,7 @@ Status PodLog::Open(Deadline deadline, const std::stop_token& stop) {
   RETURN_IF_ERROR(kube::CheckKey(kube::kPods, source_.pod));
   LogOptions options = options_;
   options.since = position_.since();
-  if (options.since) options.tail_lines.reset();  // counted from the end: it could omit lines written since
+  if (options.since) options.tail_lines.reset();  // it counts from the end, and could omit lines written since then
   ASSIGN_OR_RETURN(client::HttpTransport::Stream stream,
                    transport_.Open(LogRequest(source_.pod, options), deadline, stop));
   if (stream.head.code != 200) return kube::ToStatus(kube::ParseApiError(stream.head.code, stream.head.body));

@@ -17,7 +17,7 @@ struct LogSource {
   std::string uid;    // the pod's: a new pod of the same name has another log
 };
 
-// Holds one line in memory and what the transport has read ahead, whatever the log's size. Owned by one thread.
+// Memory, for a log of any size: one line, and the bytes that the transport reads ahead. Owned by one thread.
 class PodLog {
  public:
   // `options.container` is replaced by the source's. `transport` must outlive this object.
@@ -31,7 +31,7 @@ class PodLog {
   // Cancelled; ResourceExhausted if a line exceeds the transport's limit.
   Result<std::optional<LogLine>> Next(Deadline deadline, const std::stop_token& stop);
 
-  // Stops following: the calls of Next after this return only what the log holds by now.
+  // Stops following: later calls of Next return only lines that the log contains when they read it.
   void StopFollowing();
 
  private:

@@ -1,7 +1,7 @@
 // The order of the steps makes an interrupted fetch safe: first the files, each complete or absent, then result.json,
-// and manifest.json last. A manifest in the folder therefore names only complete files, and identifies the run they
-// belong to. Without one, the folder's result.json must equal the committed one. A lock allows one fetch per folder at
-// a time.
+// and manifest.json last. A manifest in the folder therefore names only complete files, and identifies the run of these
+// files. If the folder has no manifest, its result.json must equal the committed one. A lock allows one fetch per
+// folder at a time.
 #include "operator/kubectl/outputs/fetch.h"
 
 #include <unistd.h>
@@ -27,7 +27,7 @@ using format::OutputsManifest;
 
 constexpr char kManifest[] = "manifest.json";
 constexpr char kResult[] = "result.json";
-// A manifest is held in memory, several times as large once parsed. The manifest of 1 TiB has 7 MiB.
+// A manifest is held in memory; a parsed one takes several times its size. The manifest of 1 TiB of outputs has 7 MiB.
 constexpr uint64_t kMaxManifestBytes = 64 << 20;
 
 Result<OutputsManifest> ReadManifest(storage::ObjectStore& store, const std::string& prefix) {
@@ -169,7 +169,8 @@ class FolderLock {
   FolderLock(FolderLock&& other) noexcept : path_(std::exchange(other.path_, "")), lock_(std::move(other.lock_)) {}
   FolderLock& operator=(FolderLock&&) = delete;
   ~FolderLock() {
-    if (!path_.empty()) unlink(path_.c_str());  // while it is held: a waiting process checks the name again
+    // Before the lock is released, because a process that then gets the lock checks the name again.
+    if (!path_.empty()) unlink(path_.c_str());
   }
 
  private:

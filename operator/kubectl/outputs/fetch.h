@@ -4,8 +4,8 @@
 //   DIR/result.json
 //   DIR/manifest.json                written last; lists what was fetched, so that `espalier verify DIR` works
 //
-// Each file is verified by the manifest's checksums as it arrives and gets its name when it is complete. An interrupted
-// fetch resumes where it stopped; a fetch of more outputs of the same run adds to the folder.
+// Each file is verified by the manifest's checksums while it is downloaded, and gets its name when it is complete. An
+// interrupted fetch can be resumed. A later fetch of other outputs of the same run adds them to the folder.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
-// Rows are counted in characters, so the input must be Printable. WrapLine breaks at the last space that fits, unless
-// the word after it is longer than a row; then it breaks inside the word, so that no row is nearly empty.
+// Rows are counted in characters, so the input must be Printable. WrapLine breaks at the last space that fits. If the
+// word after that space is longer than a row, it breaks inside the word instead, so that no row is nearly empty.
 #include "operator/kubectl/text/fit.h"
 
 #include <algorithm>

@@ -10,8 +10,8 @@ namespace espalier::ctl::view {
 // Returns the meaning of an exit code: from docs/exit-codes.md for Espalier's processes, signals by name.
 std::string ExitCodeText(int code);
 
-// Returns the reason that needs the user's attention: for a job that failed because it failed too often, the cause of
-// the last failure; for a job that does not proceed, its blocker. Empty: nothing is wrong.
+// Returns the reason that the user should act on: for a job that exceeded its backoffLimit, the cause of the last
+// failure; for a job that does not proceed, its blocker. Empty: there is none.
 std::string ReasonToActOn(const api::Status& status);
 
 // Returns advice on what to do about `reason`; `message` is the message that came with it. Empty for a reason that is

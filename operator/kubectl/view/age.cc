@@ -7,7 +7,7 @@ namespace {
 
 constexpr int64_t kMinute = 60, kHour = 60 * kMinute, kDay = 24 * kHour;
 
-// Formats two units while the larger one is small, as kubectl does.
+// Formats two units if the value in the larger unit is small, as kubectl does.
 std::string Text(int64_t seconds, int64_t large, const char* large_name, int64_t small, const char* small_name,
                  int64_t two_below) {
   std::string text = std::to_string(seconds / large) + large_name;

@@ -24,9 +24,9 @@ struct Explanation {
   bool may_read_pods = true;       // false: nothing is known about pods
 };
 
-// Returns the text. For a terminal with `columns` columns (treated as at least 40): at most 50 rows, none wider, where
-// the rows that the fields leave are shared by the newest log lines and warnings. Without a terminal: everything, in
-// whole lines.
+// Returns the text. For a terminal with `columns` columns (fewer than 40 count as 40), the text has at most 50 rows,
+// and no row is wider than the terminal. The newest log lines and warnings share the rows that the fields do not need.
+// Without a terminal, the text is complete and has whole lines.
 std::string DescribeText(const Explanation& explanation, kube::WallTime now,
                          std::optional<size_t> columns = std::nullopt);
 

@@ -1,6 +1,6 @@
 // status.lastError names the pod if the operator knows it. Otherwise the pods are ranked by the operator's own rules
-// (plan/failure.h). Within the pod, the container is chosen by weight: a failed one, then one that failed before its
-// last restart, then one that is stuck; among equals, a program container.
+// (plan/failure.h). Within the pod, a container that has failed takes precedence over one that failed before its last
+// restart, and that one over one that is stuck. Among equal ones, program containers take precedence.
 #include "operator/kubectl/view/failed_pod.h"
 
 #include <algorithm>
@@ -60,7 +60,7 @@ std::optional<FailedPod> FindFailedPod(const api::DistTraining& training, const 
     for (const JobPod& member : members) {
       if (member.pod.meta.key.name == error->pod) return Describe(member);
     }
-    return std::nullopt;  // it is gone; another pod would not explain this error
+    return std::nullopt;  // the pod that failed no longer exists, and another pod would not explain this error
   }
   const JobPod* strongest = nullptr;
   CauseRank highest = CauseRank::kNone;

@@ -13,8 +13,8 @@ namespace espalier::ctl::view {
 class EpochRate {
  public:
   void See(const api::DistTraining& training);
-  // Returns nullopt until it is known, and again after each new incarnation. Does not change in phases other than
-  // training.
+  // Returns nullopt until the rate is known; each new incarnation resets it. In phases other than training the rate
+  // does not change.
   std::optional<double> epochs_per_minute() const { return rate_; }
 
  private:

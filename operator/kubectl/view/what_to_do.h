@@ -13,8 +13,8 @@ inline constexpr std::chrono::minutes kFreshProgress{5};
 
 // Returns "nothing: ..." for a job that has succeeded, that is suspended on request, or whose trainers have reported
 // progress within kFreshProgress. For a restart that the operator handles itself, returns why no action is needed. For
-// any other job, returns the known problem, or what the job waits for, since when, and where to look. `failed` is the
-// pod that explains the state, if any.
+// any other job, returns the known problem; or, if there is none, what the job waits for, since when, and where to
+// look. `failed` is the pod that explains the state, if any.
 std::string WhatToDo(const api::DistTraining& training, const std::optional<FailedPod>& failed, kube::WallTime now);
 
 }  // namespace espalier::ctl::view

@@ -19,8 +19,8 @@ class PluginWorld {
   PluginWorld();
 
   void Put(const kube::Resource& resource, const kube::Json& object);
-  // Returns a context in namespace ml at view::testing::Now(). A pause returns at once, after calling `on_pause`; if
-  // that returns false, or is not set, a stop is requested.
+  // Returns a context in namespace ml at view::testing::Now(). Its pause does not wait: it calls `on_pause`, and
+  // requests a stop if that returns false or is not set.
   CommandContext Context();
 
   client::FakeApiServer server;

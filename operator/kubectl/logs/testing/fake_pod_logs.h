@@ -1,6 +1,6 @@
-// A fake of the part of an API server that forwards containers' logs from kubelets, which FakeApiServer lacks (as does
-// a real API server without kubelets): a transport that answers GET .../pods/<name>/log itself and forwards other
-// requests.
+// A transport that answers GET .../pods/<name>/log itself and forwards other requests. It simulates the part of an API
+// server that forwards containers' logs from kubelets. FakeApiServer lacks that part, and so does a real API server
+// without kubelets.
 #pragma once
 
 #include <map>
