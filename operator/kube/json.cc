@@ -1,6 +1,6 @@
 // The parser is nlohmann's SAX parser with TreeBuilder, which applies the limits during parsing, so that a hostile text
-// fails before it fills the memory. Values that are dropped (managedFields, too deep values) are never built; only the
-// depth of dropped containers is tracked (dropped_depth_).
+// fails before it fills the memory. Dropped values (managedFields, and values that nest too deep) are never built;
+// dropped_depth_ tracks how deep the parser is inside a dropped container.
 #include "operator/kube/json.h"
 
 #include <algorithm>

@@ -34,7 +34,7 @@ Result<Json> ParseJson(std::string_view text, ManagedFields managed_fields = Man
 enum class ObjectsIn { kAnswer, kEvent, kList };
 // Parses like ParseJson, without managedFields, but tolerates values that nest deeper than kMaxJsonDepth: they are
 // left out, and NestsTooDeep returns true for the object that contains them. Such objects can exist if their resource
-// keeps unknown fields. If they were an error, one of them would make a whole list unreadable.
+// keeps unknown fields. If such an object were an error, it would make the whole list unreadable.
 Result<Json> ParseObjects(std::string_view text, ObjectsIn objects_in);
 // Returns true if ParseObjects left out values of the object because they nest too deep.
 bool NestsTooDeep(const Json& object);

@@ -46,7 +46,7 @@ inline constexpr Resource kWorkloadPriorityClasses{"kueue.x-k8s.io", "v1beta2", 
 // Groups of pods that kube-scheduler starts all-or-nothing. Served since Kubernetes 1.37, with feature gate
 // GenericWorkload.
 inline constexpr Resource kPodGroups{"scheduling.k8s.io", "v1beta1", "podgroups", "PodGroup"};
-// Questions that the API server answers and does not store.
+// Kinds that the API server answers but does not store.
 inline constexpr Resource kTokenReviews{"authentication.k8s.io", "v1", "tokenreviews", "TokenReview", false};
 inline constexpr Resource kSubjectAccessReviews{"authorization.k8s.io", "v1", "subjectaccessreviews",
                                                 "SubjectAccessReview", false};
@@ -62,8 +62,8 @@ struct ObjectKey {
 };
 std::string ToString(const ObjectKey& key);  // "namespace/name", or "name"
 
-// Returns InvalidArgument for a key that no object of this kind can have. In a request's path such a name would address
-// something else: an empty name the whole collection, ".." its parent.
+// Returns InvalidArgument for a key that no object of this kind can have. In the path of a request, such a key would
+// address another resource: an empty name addresses the whole collection, and the name ".." its parent.
 Status CheckKey(const Resource& resource, const ObjectKey& key);
 
 }  // namespace espalier::ctl::kube

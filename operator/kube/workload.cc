@@ -78,7 +78,8 @@ Result<StatefulSet> ParseStatefulSet(const Json& object) {
 
 Result<Event> ParseEvent(const Json& object) {
   ASSIGN_OR_RETURN(ObjectMeta meta, ParseObjectMeta(object));
-  // The legacy recorder writes lastTimestamp, the new one eventTime and series; the fields of the other are null.
+  // The legacy event recorder writes lastTimestamp, the new one eventTime and series. Each leaves the other's fields
+  // null.
   WallTime last_seen = meta.created_at;
   for (const auto& time : {TimeAt(object, {"lastTimestamp"}), TimeAt(object, {"eventTime"}),
                            TimeAt(object, {"series", "lastObservedTime"})}) {

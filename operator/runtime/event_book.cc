@@ -1,6 +1,6 @@
-// A series is in at most one state: being written, due (in queue_), or idle (all occurrences are written). Schedule is
-// the only place that changes queue_ and num_urgent_, and by_time_ finds idle series to remove. OnFailed keeps the
-// series due, with a growing delay. A patch of an Event that has expired in the cluster becomes a create.
+// A series is being written, or due (in queue_), or idle (all occurrences are written). Schedule is the only place that
+// changes queue_ and num_urgent_, and by_time_ finds idle series to remove. OnFailed keeps the series due, with a
+// growing delay. A patch of an Event that has expired in the cluster becomes a create.
 #include "operator/runtime/event_book.h"
 
 #include <algorithm>

@@ -37,7 +37,7 @@ struct EventNote {
 class EventBook {
  public:
   static constexpr size_t kMaxQueued = 1000;  // series to be created, or patched for the first time
-  static constexpr size_t kMaxSeries = 4096;  // beyond that, the written series with the oldest event is removed
+  static constexpr size_t kMaxSeries = 4096;  // if there are more, the written series with the oldest event is removed
   static constexpr int kMaxTries = 12;        // attempts to write a series
   static constexpr std::chrono::minutes kRefresh{30};
   static constexpr std::chrono::minutes kFinish{6};
@@ -61,7 +61,7 @@ class EventBook {
   // report the result with OnWritten or OnFailed.
   std::optional<Write> NextWrite(Due due, SteadyTime now);
   void OnWritten(const Write& write, SteadyTime now);
-  // Schedules a retry. Returns false if there is none: the series is removed.
+  // Schedules a retry and returns true, or removes the series and returns false if no retry is allowed.
   bool OnFailed(const Write& write, const Status& status, SteadyTime now);
 
   // Returns when the next request is due, or nullopt if none is queued.

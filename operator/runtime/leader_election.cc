@@ -1,7 +1,8 @@
-// One thread tries to take or renew the Lease (Try): a write with the resourceVersion of the last read, so that of two
-// competing writers one fails with a conflict. A second thread checks the renew deadline, because the first may hang in
-// a request. A term starts when a request is sent, not when the response arrives: the Lease may have been stored at
-// once. Roles change under mutex_; requests, `lost` and logging run without it.
+// One thread tries to take or renew the Lease (Try) by a write with the resourceVersion of the last read: if two
+// processes write at the same time, one of them gets a conflict. A second thread checks the renew deadline, because the
+// first may hang in a request. A term starts when the request is sent, not when the response arrives, because the
+// server may have stored the Lease long before the response. Roles change under mutex_; requests, `lost` and logging
+// run without it.
 #include "operator/runtime/leader_election.h"
 
 #include <algorithm>
@@ -46,8 +47,8 @@ kube::Json WithRecord(kube::Json object, const LeaseRecord& record) {
 
 }  // namespace
 
-// The first argument of min is for a second try that starts when the first one has timed out, the other one for a
-// second try that starts retry_period after the first.
+// The first argument of min is the limit if the second try starts when the first one has timed out. The second argument
+// is the limit if it starts retry_period after the start of the first one.
 std::chrono::milliseconds LeaseCallTimeout(const LeaderElectionOptions& options) {
   return std::min((options.renew_deadline - options.retry_period) / 2,
                   options.renew_deadline - 2 * options.retry_period);
@@ -77,7 +78,7 @@ LeaderElector::LeaderElector(client::ApiClient& client, LeaderElectionOptions op
   ESPALIER_CHECK(options_.lease_duration > options_.renew_deadline &&
                  options_.renew_deadline > 2 * options_.retry_period)
       << "lease_duration > renew_deadline > 2 retry_period";
-  // A request must also end before the term: the server could execute it while another process leads.
+  // A request must also end before the term ends: otherwise the server could execute it while another process leads.
   ESPALIER_CHECK(client.options().call_timeout <= LeaseCallTimeout(options_))
       << "the call_timeout of the lease's client leaves no time for a second try";
 }

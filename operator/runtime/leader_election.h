@@ -10,8 +10,8 @@
 // - `lost` is called once, also while a request hangs, and immediately when another holder is seen. It is called before
 //   anything that may block, such as logging. It should end the process (_exit), because writes may be in progress.
 // - A single renewal that hangs does not end the leadership: another one fits before renew_deadline (LeaseCallTimeout).
-// - All this also holds if the Lease is deleted, except that a process that has never seen it creates and holds it
-//   immediately.
+// - All this also holds if the Lease is deleted, with one exception: a process that has never seen the Lease creates it
+//   and leads immediately.
 // There is no fencing: late writes of an old leader are possible. For that reason names of objects are deterministic.
 #pragma once
 
@@ -34,9 +34,9 @@ struct LeaderElectionOptions {
   std::chrono::milliseconds renew_deadline{7000};
   std::chrono::milliseconds retry_period{2000};  // between starts of tries; up to half more while another leads
 };
-// Returns the longest timeout of a request with which a renewal that hangs leaves time for one more before
-// renew_deadline. A try starts retry_period after the start of the one before, or when that one has failed, whichever
-// is later. Not positive unless retry_period is less than half of renew_deadline.
+// Returns the longest request timeout that leaves time for a second try before renew_deadline if the first try hangs.
+// The second try starts retry_period after the start of the first one, or when the first one has failed, whichever is
+// later. The result is positive only if retry_period is less than half of renew_deadline.
 std::chrono::milliseconds LeaseCallTimeout(const LeaderElectionOptions& options);
 
 struct LeaseRecord {

@@ -131,7 +131,7 @@ Status ListWatch::Follow(client::LineStream& lines, SteadyTime silent_until, Wat
       PassOver({}, event.status());
       continue;
     }
-    // A connection that still delivers events after its time is not dead.
+    // A connection that delivers events is not dead, even if the watch should have ended.
     silent_until = std::max(silent_until, clock_.Now() + options_.idle_grace);
     ++tally->num_events;
     RETURN_IF_ERROR(TakeEvent(*event));

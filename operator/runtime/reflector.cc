@@ -45,8 +45,8 @@ ReflectorAction Reflector::Next() const {
 
 void Reflector::Fail() { delay_ = DelayBefore(++num_failures_, kBackoff, jitter_.Next()); }
 
-// A server may drop an old version at any time, which needs no delay. If it also drops the version of a new list, the
-// server has a problem, and the delay grows.
+// Handles an expired version. The first time there is no delay, because a server may drop an old version at any time.
+// If the version of the new list expires too, the server has a problem, and the delay grows.
 void Reflector::Expire() {
   if (has_relisted_) return Fail();
   has_relisted_ = true;
@@ -101,7 +101,8 @@ void Reflector::OnWatchEnded(const Status& how, std::chrono::nanoseconds lasted,
     delay_ = std::chrono::milliseconds(0);
     return;
   }
-  // The same watch would receive a line that is too long again, and probably also lines that cannot be parsed.
+  // Lists again: the same watch would receive the line that is too long again, and probably also the lines that cannot
+  // be parsed.
   if (how.code() == StatusCode::kResourceExhausted || num_garbled_watches_ >= kMaxGarbledWatches) {
     state_ = State::kMustList;
     num_garbled_watches_ = 0;

@@ -15,14 +15,15 @@
 //   only ERROR events, or only lines that    the same watch, with a delay; list after kMaxErrorEvents events or
 //   cannot be parsed                         kMaxGarbledWatches watches in a row
 //
-// Lists use resourceVersion "", the newest state: they come in pages and are never older than what was seen. client-go
-// starts with "0", which is cheaper, because it is read from the server's cache. But then the server ignores the limit
-// and returns all objects in one body, which is too large in a large cluster. One operator lists only a few times per
-// start, so the cost does not matter.
+// Lists use resourceVersion "", the newest state: they come in pages and are never older than an object that was seen
+// before. client-go starts with "0", which costs the server less, because it reads its cache. But with "0" the server
+// ignores the limit and returns all objects in one body, which is too large in a large cluster. An operator lists only
+// a few times per start, so the cost does not matter.
 //
-// Guarantees: The driver reports an object that is missing from a new list as deleted. resourceVersions are never taken
-// from ADDED events of a watch that started at "" or "0", which have no order. Only a list may lower the version.
-// Delays double from 0.8 s to 30 s, with jitter, and start over after a watch that has lasted for kHealthyWatch.
+// Guarantees: The driver reports an object that is missing from a new list as deleted. A watch that started at "" or
+// "0" first sends ADDED events in no order; resourceVersions are never taken from these. Only a list may lower the
+// version. Delays double from 0.8 s to 30 s, with jitter, and start over after a watch that has lasted for
+// kHealthyWatch.
 #pragma once
 
 #include <chrono>

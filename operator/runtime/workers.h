@@ -17,8 +17,8 @@
 namespace espalier::ctl::runtime {
 
 // The delay after which a key is requeued because the cache is stale. It doubles with each consecutive requeue, up to
-// kMaxStaleDelay; jitter shortens it by at most half. Usually the key is added sooner, by the watch event of the write
-// that is missing in the cache.
+// kMaxStaleDelay; jitter shortens it by at most half. Usually the watch event for the write that is missing in the
+// cache adds the key sooner.
 inline constexpr std::chrono::milliseconds kFirstStaleDelay{50};
 inline constexpr std::chrono::milliseconds kMaxStaleDelay{2000};
 

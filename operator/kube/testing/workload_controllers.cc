@@ -7,7 +7,7 @@ namespace {
 
 bool IsBeingDeleted(const Pod& pod) { return pod.meta.deletion_requested_at.has_value(); }
 
-// Kubernetes counts as active what has not ended and is not being deleted.
+// Returns whether Kubernetes counts the pod as active: it has not ended and is not being deleted.
 bool IsActive(const Pod& pod) { return !HasEnded(pod) && !IsBeingDeleted(pod); }
 
 // Appends the indexes below `wanted` without a pod.

@@ -20,12 +20,12 @@ struct WorkloadPod {
 // What a controller does next. Pointers are those of its arguments.
 struct JobDecision {
   Job job;                            // with its new status
-  std::vector<const Pod*> counted;    // their ends are in the status from now on, or never will be
+  std::vector<const Pod*> counted;    // pods that later decisions must not count again
   std::vector<const Pod*> deletions;  // to delete; not yet being deleted
   std::vector<int64_t> missing;       // completion indexes to make pods for
 };
 struct StatefulSetDecision {
-  StatefulSet set;  // with its new status, whose `current` counts no pods that are yet to be made
+  StatefulSet set;  // with its new status; `current` does not include `missing`
   std::vector<const Pod*> deletions;
   std::vector<int64_t> missing;  // ordinals to make pods for
 };
