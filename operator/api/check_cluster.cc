@@ -37,7 +37,7 @@ std::filesystem::path PathTo(const std::string& uri) {
   } else if (path.starts_with("file:")) {
     path = path.substr(5);
   }
-  // Without the empty last component that a trailing slash leaves.
+  // A trailing slash leaves an empty last component, which is removed.
   std::filesystem::path normal = std::filesystem::path(path).lexically_normal();
   return normal.has_filename() || normal == normal.root_path() ? normal : normal.parent_path();
 }
@@ -115,7 +115,8 @@ void CheckPlace(const Place& place, const Spec& spec, std::vector<std::string>* 
   }
 }
 
-// The exit message of a container with a server's name would be taken for a server's.
+// Refuses other containers with the names of server containers: their exit messages would be taken for those of
+// servers.
 void CheckContainerNames(const Spec& spec, std::vector<std::string>* violations) {
   const uint32_t servers = CountProgramContainers(spec, Role::kServer);
   for (const char* const list : {"initContainers", "containers"}) {
@@ -129,8 +130,9 @@ void CheckContainerNames(const Spec& spec, std::vector<std::string>* violations)
   }
 }
 
-// Refuses pod templates that could put other files in the script's place: volumes with its names, and mounts over its
-// folders or around them, where a symbolic link could later lead elsewhere.
+// Refuses pod templates that could put other files in the script's place: volumes with the names of the script's
+// volumes, and mounts inside or around the script's folders. A mount around a folder could later contain a symbolic
+// link to other files.
 void CheckScriptVolumes(Role role, const kube::Json& pod_template, std::vector<std::string>* violations) {
   const std::string field = std::string("spec.") + FieldName(role) + ".template: ";
   const auto is_reserved = [](const std::string& volume) {

@@ -1,5 +1,5 @@
-// The DistTraining resource as the operator reads it: identity, the job (parsed and validated by services/job, the same
-// on a laptop and on a cluster), the fields that only a cluster uses, and the status. Plain values; no I/O.
+// The DistTraining resource as the operator reads it: its identity, the job, the fields that only a cluster uses, and
+// the status. services/job parses and validates the job, as it does on a laptop. Plain values; no I/O.
 #pragma once
 
 #include <array>
@@ -57,8 +57,8 @@ struct Spec {
   RunPolicy run_policy;
   TlsMode tls = TlsMode::kManaged;
   std::string tls_secret;
-  bool gangs =
-      true;  // scheduling.gang is not Never: the pods of a role start all-or-nothing where the cluster can do it
+  // scheduling.gang is not Never: the pods of a role start all-or-nothing if the cluster supports it.
+  bool gangs = true;
 
   const RoleSpec& role(Role role) const { return roles[static_cast<size_t>(role)]; }
 };

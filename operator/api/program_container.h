@@ -1,5 +1,5 @@
-// The containers of a role's pod that run its program: one that is named after the role, and in server pods
-// (spec.servers.containersPerPod) more of them: "server", "server-1", "server-2".
+// Program containers: the containers of a role's pod that run the role's program. Each pod has one that is named after
+// the role. Server pods have spec.servers.containersPerPod of them: "server", "server-1", "server-2".
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,9 @@ std::string ProgramContainer(Role role, uint32_t number);
 // Returns the number of the program container with this name; nullopt for a sidecar or an init container.
 std::optional<uint32_t> NumberOfContainer(Role role, std::string_view container);
 
-// The init container that fetches a program's script (spec.trainers.program.script), and its volumes. It is in the pods
-// of the partitioner, which report the script's digest first, and in those of trainers, whose program runs the script
-// from kScriptFolder.
+// The init container that fetches a program's script (spec.trainers.program.script), and its volumes. Pods of the
+// partitioner and of trainers have it. The partitioner's pods run first and report the script's digest; trainers run
+// the script from kScriptFolder.
 inline constexpr char kScriptContainer[] = "script";
 inline constexpr char kScriptVolume[] = "script";
 inline constexpr char kScriptSourceVolume[] = "script-source";  // of the ConfigMap

@@ -50,7 +50,8 @@ size_t PlaceInOrder(const std::string& type) {
   return static_cast<size_t>(std::find(kConditionOrder.begin(), kConditionOrder.end(), type) - kConditionOrder.begin());
 }
 
-// The schema requires a reason in every condition, also in one that was read from the status.
+// Returns the condition's reason. The schema requires one, but a condition that was read from a stored status may have
+// none.
 std::string ConditionReason(const Condition& condition) {
   return condition.reason.empty() ? condition.type : condition.reason;
 }

@@ -1,4 +1,4 @@
-// Measures the processor time that a server in this process uses on the threads of its callers, so that it can be
+// Measures the processor time of a server that runs in this process on the threads of its callers, so that it can be
 // subtracted from the time of the client.
 #pragma once
 

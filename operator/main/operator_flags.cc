@@ -167,7 +167,7 @@ std::optional<std::vector<std::string>> AllowedFrom(const std::vector<std::strin
   return words;
 }
 
-// Refuses "-" together with other words, and an empty word, which would be a prefix of every name.
+// Refuses "-" together with other words, and empty words: an empty word would be a prefix of every name.
 Status CheckAllowed(const char* flag, const std::vector<std::string>& words) {
   for (const std::string& word : words) {
     if (word.empty()) return InvalidArgument(std::string(flag) + ": one of the names is empty");
@@ -260,8 +260,8 @@ Status CheckOperatorFlags(const OperatorFlags& flags) {
   if (flags.cluster_domain.empty()) return InvalidArgument("--cluster-domain is empty");
   RETURN_IF_ERROR(CheckGpuResource(flags.gpu_resource));
   if (flags.leader_elect && flags.lease_name.empty()) return InvalidArgument("--lease-name is empty");
-  // A holder must try to renew more than once before it gives up (LeaseCallTimeout), and must have given up before
-  // another process may become leader.
+  // A leader must have time for a second renewal before renew_deadline (LeaseCallTimeout), and renew_deadline must be
+  // over before another process may lead.
   const bool in_order =
       flags.lease_seconds > flags.lease_renew_seconds && flags.lease_renew_seconds > 2 * flags.lease_retry_seconds;
   if (flags.leader_elect && !in_order) {

@@ -1,7 +1,7 @@
-// Three API clients share one transport: one for the lease, which waits for no rate limit, one for reconciles, and one
-// for events, which must still write the last events after the reconcile client was stopped. All but the lease client
-// send through LeaderTransport. After SIGTERM the lease is released only if all reconciles have ended; otherwise it is
-// left to expire, because this process might still write.
+// Three API clients share one transport. The client for the lease has no rate limit. The client for reconciles is
+// stopped after SIGTERM. The client for events still writes the last events after that. Reconciles and events go
+// through LeaderTransport. After SIGTERM the lease is released only if all reconciles have ended; otherwise it is left
+// to expire, because this process might still write.
 #include "operator/main/operator_process.h"
 
 #include <unistd.h>

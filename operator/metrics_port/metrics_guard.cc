@@ -37,7 +37,8 @@ std::optional<HttpResponse> ToRefusal(Decision decision) {
   ESPALIER_CHECK(false) << "decision " << static_cast<int>(decision);
 }
 
-// Returns the question whether the user of a TokenReview's status may get the metrics.
+// Returns the SubjectAccessReview that asks whether a user may get the metrics. `user` comes from a TokenReview's
+// status.
 Json MakeAccessReview(const Json& user) {
   Json spec = {{"nonResourceAttributes", {{"path", kMetricsPath}, {"verb", "get"}}}};
   spec["user"] = kube::StringAt(user, {"username"});

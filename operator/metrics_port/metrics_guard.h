@@ -15,8 +15,8 @@ namespace espalier::ctl::metrics_port {
 
 struct MetricsGuardOptions {
   DecisionCacheOptions cache;
-  // Tokens that are reviewed per second, and at once after a pause. A token beyond this limit is refused with 429, so
-  // that invalid tokens neither delay other scrapers nor load the API server.
+  // The largest rate of token reviews, and the largest number of reviews at once after a pause. A token beyond this
+  // limit is refused with 429, so that invalid tokens neither delay other scrapers nor load the API server.
   double reviews_per_second = 5;
   double review_burst = 20;
 };
@@ -26,9 +26,9 @@ class MetricsGuard {
  public:
   explicit MetricsGuard(client::ApiClient& client, MetricsGuardOptions options = {}, Clock& clock = Clock::Real());
 
-  // Returns the response that refuses the request, or nullopt if its bearer may get the metrics: 401 without a valid
-  // token, 403 without the permission, 429 beyond the limit of reviews, 503 if the API server cannot be asked, which is
-  // also logged. Blocks for two calls of the client if no recent decision is cached. Errors are not cached.
+  // Returns nullopt if the request may get the metrics. Otherwise returns the response that refuses it: 401 without a
+  // valid token, 403 without the permission, 429 beyond the limit of reviews, 503 if the API server does not answer,
+  // which is also logged. Blocks for two calls of the client if no recent decision is cached. Errors are not cached.
   std::optional<telemetry::HttpResponse> Refuse(const telemetry::HttpRequest& request);
 
  private:

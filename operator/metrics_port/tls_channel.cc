@@ -101,7 +101,8 @@ Result<ContextHandle> MakeContext(const std::string& certificate_pem, const std:
   if (context == nullptr) return OpenSslError(StatusCode::kInternal, "making a TLS context");
   SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
   SSL_CTX_set_options(context.get(), SSL_OP_NO_RENEGOTIATION);
-  // Each scrape is one connection, and a session that is resumed would keep a certificate that was replaced.
+  // Sessions are not resumed: each scrape is one connection, and a resumed session would keep a certificate that was
+  // replaced.
   SSL_CTX_set_session_cache_mode(context.get(), SSL_SESS_CACHE_OFF);
   SSL_CTX_set_num_tickets(context.get(), 0);
   SSL_CTX_set_options(context.get(), SSL_OP_NO_TICKET);

@@ -22,8 +22,8 @@ struct CertificateFiles {
 // sockets without MSG_NOSIGNAL.
 class TlsChannels {
  public:
-  // Uses the certificate of two files. Errors name the file: NotFound, PermissionDenied and others for one that cannot
-  // be read, InvalidArgument for one that has no certificate or the key of another one.
+  // Uses the certificate of two files. Errors name the file: NotFound, PermissionDenied and others if it cannot be
+  // read; InvalidArgument if it has no certificate, or if the key belongs to another certificate.
   static Result<std::unique_ptr<TlsChannels>> FromFiles(CertificateFiles files);
   // Uses a fixed certificate.
   static Result<std::unique_ptr<TlsChannels>> FromPair(const pki::KeyAndCertificate& pair);

@@ -29,7 +29,8 @@ OrderedJson Integer(const FieldSpec& field) {
   const bool is_small = field.maximum_integer <= std::numeric_limits<int32_t>::max();
   OrderedJson schema = {
       {"type", "integer"}, {"format", is_small ? "int32" : "int64"}, {"minimum", field.minimum_integer}};
-  // API servers read bounds as doubles, which cannot hold the largest int64; `format` implies that bound.
+  // The largest int64 is left out as a bound: API servers read bounds as doubles, which cannot represent it, and
+  // `format` implies it.
   if (field.maximum_integer < std::numeric_limits<int64_t>::max()) schema["maximum"] = field.maximum_integer;
   return schema;
 }

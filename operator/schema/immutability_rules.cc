@@ -7,8 +7,9 @@
 namespace espalier::ctl::schema {
 namespace {
 
-// Optionals of CEL are not used: an API server cannot estimate their size and rejects the rule as too expensive.
-// startTime is checked too, because it stays, whereas an invalid change removes Accepted=True.
+// Whether the job is accepted or has started. startTime is checked too, because an invalid change removes Accepted=True
+// but not startTime. CEL's optionals are not used: an API server cannot estimate their size and rejects the rule as too
+// expensive.
 constexpr char kAccepted[] =
     "(has(oldSelf.status) && (has(oldSelf.status.startTime) || has(oldSelf.status.conditions) && "
     "oldSelf.status.conditions.exists(one, one.type == 'Accepted' && one.status == 'True')))";
@@ -44,16 +45,16 @@ Rule FixedTrainers() {
   return ImmutableUnlessSuspended("trainers", unchanged + ")", "everything but replicas, minReplicas and maxReplicas");
 }
 
-// has() checks only the last name of a path. If the role is absent, as in objects stored by a version without defaults
-// for it, has() of its image would be an error, and an API server rejects every write with an error, including the
-// status.
+// Returns an expression for whether the role has an image. has() checks only the last name of a path, so the role
+// itself is checked first: it is absent in objects that were stored by a version without defaults for it. has() of its
+// image would then be an error, and an API server rejects every write with an error, including those of the status.
 std::string HasImage(const std::string& object, const std::string& role) {
   const std::string at = object + ".spec." + role;
   return "(has(" + at + ") && has(" + at + ".image))";
 }
 
 // An image must not be removed from a document: the operator's current default would replace it, although the job has
-// checkpoints of another version. A default image that the operator has resolved once stays.
+// checkpoints of another version. The rule does not concern a default image, which the operator resolves only once.
 Rule ImageNotRemovable(const std::string& role) {
   return {"", "!" + std::string(kAccepted) + " || !" + HasImage("oldSelf", role) + " || " + HasImage("self", role),
           "cannot be removed: name the image with which the job is to resume", "spec." + role + ".image",
@@ -74,7 +75,7 @@ std::vector<Rule> ImmutabilityRules() {
   rules.push_back(ImmutableUnlessSuspended("samplers", Unchanged("samplers"), ""));
   rules.push_back(FixedTrainers());
   for (const char* role : {"partitioner", "servers", "samplers", "trainers"}) rules.push_back(ImageNotRemovable(role));
-  // Immutable from the creation on: two controllers must never manage the same job.
+  // Immutable even before the job is accepted: two controllers must never manage the same job.
   rules.push_back(
       {"", Unchanged("runPolicy.managedBy"), "is immutable", "spec.runPolicy.managedBy", "FieldValueForbidden"});
   return rules;

@@ -1,5 +1,5 @@
-// The rules of single fields whose types have no schema that suffices (PlaceRules), and those of services/job as the
-// schema has them. An API server evaluates a rule after it has filled in the defaults of the schema; optional fields
+// PlaceRules has the rules of single fields that a schema alone cannot describe. RelationRules has the rules of
+// services/job. An API server evaluates a rule after it has filled in the defaults of the schema; optional fields
 // without a default need has(). AddRules inserts the rules into the schema.
 #include "operator/schema/rules.h"
 

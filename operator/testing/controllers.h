@@ -1,5 +1,5 @@
-// The controllers that FakeCluster::Step runs. What the Job and StatefulSet controllers decide is in
-// operator/kube/testing/workload_controllers.h; here it is carried out on an API server's objects.
+// The controllers that FakeCluster::Step runs. operator/kube/testing/workload_controllers.h decides for the Job and
+// StatefulSet controllers; the classes here carry the decisions out on an API server's objects.
 #pragma once
 
 #include <functional>

@@ -1,6 +1,6 @@
 // A step works on snapshots of pods, Jobs and StatefulSets, and the controllers write to the server directly, as in
-// FakeApiServer::Put. Only deletions use the API, since they have grace periods and finalizers. A change that a part
-// makes is seen by the others at the next step at the latest.
+// FakeApiServer::Put. Only deletions use the API, since they have grace periods and finalizers. Each part sees the
+// changes of the other parts at the next step at the latest.
 #include "operator/testing/fake_cluster.h"
 
 #include <utility>

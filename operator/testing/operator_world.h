@@ -35,8 +35,8 @@ class TestOperator {
   TestOperator(client::FakeApiServer& server, WallTimer& wall, controller::ControllerOptions options = {});
   ~TestOperator();
 
-  // Waits until the caches equal the objects of the server. Those of Workloads and PodGroups count only if
-  // awaits_workloads and awaits_pod_groups: the server may refuse to list them.
+  // Waits until the caches equal the objects of the server. Waits for Workloads and PodGroups only if awaits_workloads
+  // and awaits_pod_groups are set, because the server may refuse to list them.
   void Sync();
   struct Round {
     bool did_something = false;                          // a write, an error, or an immediate requeue
