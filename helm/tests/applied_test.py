@@ -1,5 +1,5 @@
-"""What the chart renders is what a real API server takes: applied to one of e2e/control_plane, which keeps none of it.
-Two releases are installed, one in a namespace by people without the cluster's rights, and are gone at the end."""
+"""The chart on a real API server (e2e/control_plane). What it renders for many sets of values is applied as a dry run. Two
+releases are installed and uninstalled, one of them in a namespace by a user without permissions for the cluster."""
 
 import json
 import os
@@ -19,10 +19,10 @@ from runner import pages  # noqa: E402
 HELM = pathlib.Path(os.environ["ESPALIER_HELM"]) / "helm"
 CHART = REPOSITORY / "helm/espalier"
 NAMESPACE, OF_GRAFANA, OF_A_TEAM = "espalier-system", "monitoring", "of-a-team"
-RELEASE, OF_RELEASE = "upgraded", "of-upgraded"  # one that is installed
+RELEASE, OF_RELEASE = "upgraded", "of-upgraded"  # a release that is installed, and its namespace
 DEFINITION = "customresourcedefinition/disttrainings.espalier.io"
 OPERATORS_ACCOUNT = f"system:serviceaccount:{OF_A_TEAM}:espalier-operator"
-# The rules of Kubernetes' own `admin`; without controllers, no process aggregates them.
+# The roles that Kubernetes aggregates to `admin`. Without controllers, the control plane does not aggregate them.
 ROLES_OF_ADMIN = [f"system:aggregate-to-{role}" for role in ("admin", "edit", "view")]
 DIGEST = "sha256:" + "0123456789abcdef" * 4
 EVERYTHING_OF_METRICS = {
@@ -78,7 +78,7 @@ VALUES = {
 
 
 def rendered(version, values):
-    """As JSON is YAML, values go to helm as they are."""
+    """Returns what `helm template` prints. JSON is YAML, so the values are passed to helm as JSON."""
     done = subprocess.run([HELM, "template", "espalier", CHART, "--namespace", NAMESPACE, "--kube-version", version,
                            "--values", "-"], input=json.dumps(values), capture_output=True, text=True, timeout=60)
     if done.returncode != 0:
@@ -101,7 +101,7 @@ class AppliedTest(unittest.TestCase):
             raise AssertionError(waiting.stderr)
 
     def apply(self, objects):
-        # By the server alone: kubectl's own idea of what is valid is another program's.
+        # The server validates, not kubectl.
         return self.server.kubectl("apply", "--server-side", "--dry-run=server", "--validate=strict", "-f", "-",
                                    "--output=name", stdin=objects)
 
@@ -127,12 +127,12 @@ class AppliedTest(unittest.TestCase):
                 self.assertIn(why, done.stderr)
 
     def test_an_upgrade_without_the_definition_leaves_it_with_its_jobs(self):
-        # A definition of this release would be in the way of what the others apply.
+        # The definition of this release would conflict with those that other tests apply.
         self.addCleanup(self.kubectl, "delete", DEFINITION, "--ignore-not-found", "--timeout=50s")
         self.helm("install", RELEASE, CHART)
         self.addCleanup(self.helm, "uninstall", RELEASE)
         self.kubectl("wait", "--for=condition=Established", "--timeout=50s", DEFINITION)
-        # Established is a moment before it is served.
+        # The condition Established is True a moment before the API server serves the resource.
         wait_until(lambda: self.server.kubectl("apply", "--server-side", "--namespace", OF_RELEASE, "-f",
                                                REPOSITORY / "crds/examples/cora.yaml").returncode == 0, 50, "a job")
         before = self.identities()
@@ -168,7 +168,7 @@ class AppliedTest(unittest.TestCase):
             self.assertFalse(self.may(user, "patch", "disttrainings/status", OF_A_TEAM))
 
     def grant(self, user, *roles):
-        """In the team's namespace."""
+        """Binds the roles to the user in the team's namespace."""
         for role in roles:
             self.kubectl("create", "rolebinding", f"{user}-{role}".replace(":", "-"), f"--clusterrole={role}",
                          f"--user={user}", "--namespace", OF_A_TEAM)
@@ -181,7 +181,7 @@ class AppliedTest(unittest.TestCase):
         return answer.stdout.strip() == "yes"
 
     def shell(self, commands, user):
-        """Runs commands in the repository, as a user does."""
+        """Runs the commands in the repository, as the given user."""
         config = json.loads(pathlib.Path(self.server.kubeconfig(ADMIN)).read_text())
         if user != ADMIN:
             config["users"][0]["user"]["as"] = user
@@ -193,7 +193,7 @@ class AppliedTest(unittest.TestCase):
                                    "PATH": f"{HELM.parent}:{self.server.tools}:/usr/bin:/bin"})
 
     def identities(self):
-        """Returns uid and deletion time of the definition and of a job."""
+        """Returns uid and deletionTimestamp of the definition and of a job."""
         return [self.kubectl("get", name, "--namespace", OF_RELEASE,
                              "--output=jsonpath={.metadata.uid} deleted: {.metadata.deletionTimestamp}")
                 for name in (DEFINITION, "disttraining/cora")]

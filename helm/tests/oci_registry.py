@@ -1,5 +1,5 @@
-"""An OCI registry in memory on a free port of 127.0.0.1: what helm uses of the distribution specification, without
-authentication. Uploads are in one piece or in chunks; a digest that does not match its bytes is refused, as in a real one."""
+"""An OCI registry in memory on a free port of 127.0.0.1. It has the part of the distribution specification that helm uses,
+without authentication. Uploads are in one piece or in chunks. A digest that does not match its bytes is refused."""
 
 import hashlib
 import http.server
@@ -18,7 +18,7 @@ def digest_of(data):
 
 
 class OciRegistry:
-    """A context: serves while it is open. `manifests` and `blobs` may be read after it is closed."""
+    """A context manager that serves until it is closed. `manifests` and `blobs` may be read after that."""
 
     def __init__(self):
         self.blobs = {}  # (repository, digest): bytes

@@ -1,4 +1,4 @@
-"""helm/push with the real helm, against a registry in this process; what lies there is installed from again."""
+"""helm/push with the real helm and a registry in this process. The pushed chart is then pulled from the registry."""
 
 import json
 import os

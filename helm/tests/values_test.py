@@ -1,4 +1,4 @@
-"""Each value of the chart is explained where it stands: values.yaml has what the schema knows, each with a comment."""
+"""values.yaml has each value of the schema with a comment, and the chart's copies of other files are up to date."""
 
 import json
 import pathlib
@@ -10,8 +10,8 @@ KEY = re.compile(r"( *)(\w+):(.*)")
 
 
 def keys():
-    """(path, whether a comment stands directly above, whether it is a group) of each key of values.yaml, of which this
-    reads no more than the file needs."""
+    """Returns (path, whether a description is directly above it, whether it is a group) for each key of values.yaml. Parses
+    only the YAML syntax that this file uses."""
     found, path, comment = [], [], None
     for line in (CHART / "values.yaml").read_text().splitlines():
         if line.strip().startswith("#"):
@@ -28,7 +28,7 @@ def keys():
 
 
 def of_schema(schema, path=()):
-    """Paths of what can be chosen."""
+    """Yields the paths of all values in the schema."""
     for name, one in schema["properties"].items():
         if "properties" in one:
             yield from of_schema(one, (*path, name))
@@ -42,7 +42,7 @@ class ValuesTest(unittest.TestCase):
         self.assertEqual([path for path, is_explained, is_group in keys() if not is_explained and not is_group], [])
 
     def test_all_that_can_be_chosen_is_there(self):
-        # Of helm, and of charts that have this one as an optional part.
+        # Values of helm itself, and of a chart that has this one as an optional dependency.
         others = {"global", "enabled"}
         chosen = set(of_schema(json.loads((CHART / "values.schema.json").read_text()))) - others
         self.assertEqual(sorted(chosen - {path for path, _, _ in keys()}), [])
@@ -52,7 +52,7 @@ class ValuesTest(unittest.TestCase):
         section = page.partition("\n## espalier-operator\n")[2].partition("\n## ")[0]
         flags = set(re.findall(r"^  (?:-h,)?(--[a-z-]+)", section, re.MULTILINE))
         self.assertGreater(len(flags), 25)
-        # A pod reads its service account, not a file of kubectl's.
+        # A pod uses its service account, not a kubeconfig file.
         others = {"--help", "--version", "--kubeconfig", "--context"}
         template = (CHART / "templates/deployment.yaml").read_text()
         set_here = set(re.findall(r"^ +- (--[a-z-]+)", template, re.MULTILINE))
@@ -60,7 +60,7 @@ class ValuesTest(unittest.TestCase):
         self.assertEqual(set_here - flags, {"--no-leader-elect"})
 
     def test_annotations_of_artifact_hub_show_the_definition_and_an_example(self):
-        """Without a parser of YAML: the example is the file's lines as the only item of a list."""
+        """Compares lines instead of parsing YAML: the example is a list with one item, the lines of the file."""
         chart = (CHART / "Chart.yaml").read_text()
         lines = [line for line in (CHART.parents[1] / "crds/examples/minimal.yaml").read_text().splitlines()
                  if not line.startswith("#")]
@@ -72,7 +72,7 @@ class ValuesTest(unittest.TestCase):
             self.assertRegex(chart, rf"(?m)^    (- |  ){name}: {re.escape(value)}$")
 
     def test_what_it_has_from_elsewhere_is_the_same(self):
-        """Files, for links do not come through every way in which charts are brought to a cluster."""
+        """The copies are files, because symbolic links do not survive every way of distributing a chart."""
         origins = {"disttrainings.yaml": "crds/disttrainings.yaml"}
         for name in ("role.yaml", "kueue_role.yaml", "kueue_cluster_role.yaml", "gang_role.yaml", "metrics_cluster_role.yaml"):
             origins[name] = f"operator/rbac/{name}"

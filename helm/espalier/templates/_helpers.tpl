@@ -20,7 +20,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end -}}
 
-{{- /* (list CONTEXT LABELS...): the chart's own labels, then each of LABELS, then extraLabels. The first value of a key is used. */ -}}
+{{- /* (list CONTEXT LABELS...): the chart's labels, each of LABELS, and extraLabels. The first value of a key counts. */ -}}
 {{- define "espalier.labelsWith" -}}
 {{- $context := first . -}}
 {{- $labels := include "espalier.ownLabels" $context | fromYaml -}}
@@ -58,7 +58,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- include "espalier.image" (dict "repository" .Values.image.trainer "digest" .Values.image.trainerDigest "tag" (default .Chart.AppVersion .Values.image.tag)) -}}
 {{- end -}}
 
-{{- /* The Secret of the metrics port's certificate; empty if there is no such port or no such Secret. */ -}}
+{{- /* The name of the Secret with the metrics port's certificate; empty if the port or the Secret is not set. */ -}}
 {{- define "espalier.metricsSecret" -}}
 {{- with .Values.metrics.secure }}{{ if .enabled }}{{ .secretName }}{{ end }}{{ end -}}
 {{- end -}}
