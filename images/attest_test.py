@@ -1,4 +1,4 @@
-"""images/attest, run as it is: documents of an image and a chart that this test makes, and signatures with a throw-away key,
+"""images/attest, run as a program: documents of an image and a chart that this test makes, and signatures with a temporary key,
 which openssl verifies too."""
 
 import base64
@@ -117,7 +117,7 @@ class AttestTest(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.folder)
 
     def attest(self, *words, status=0):
-        """Standard output of images/attest, or standard error where it fails."""
+        """Runs images/attest and returns its standard output, or its standard error if it fails."""
         done = subprocess.run([sys.executable, IMAGES / "attest", *map(str, words)], capture_output=True, text=True, timeout=60)
         self.assertEqual(done.returncode, status, done.stderr)
         return done.stderr if status else done.stdout
@@ -132,7 +132,7 @@ class AttestTest(unittest.TestCase):
         return json.loads(self.attest("sbom", self.image()))
 
     def check_spdx(self, document):
-        """Against the schema's required and allowed fields, and references inside of the document."""
+        """Checks the schema's required and allowed fields, and the references inside the document."""
         self.assertEqual((document["spdxVersion"], document["dataLicense"]), ("SPDX-2.3", "CC0-1.0"))
         self.assertRegex(document["creationInfo"]["created"], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")
         self.assertTrue(document["creationInfo"]["creators"][0].startswith("Tool: "))
@@ -358,7 +358,7 @@ class AttestTest(unittest.TestCase):
                       self.attest("verify", envelope, "--digest", DIGEST, "--key", public, status=1))
 
     def test_the_envelope_signs_type_and_length(self):
-        """The pre-authentication encoding of DSSE, written out here once more."""
+        """Computes the pre-authentication encoding of DSSE here again, independently of images/attest."""
         private, public = make_key(self.folder)
         statement = self.folder / "statement.json"
         text = json.dumps(statement_of("sha256:" + "ab" * 32))

@@ -1,5 +1,5 @@
-"""What images/build asks docker, podman or buildah for. It runs as it is, with nothing on its PATH but stubs of these
-and the few programs that it needs itself."""
+"""The commands that images/build runs. The script runs unchanged; its PATH has only stubs of docker, podman and buildah, and
+the few programs that it needs itself."""
 
 import pathlib
 import re
@@ -14,7 +14,7 @@ VERSION = re.search(r"^project\(Espalier VERSION ([0-9.]+)", (BUILD.parents[1] /
 NEEDED = ("bash", "cat", "date", "dirname", "head", "mkdir", "sed")
 TOOLS = ("docker", "podman", "buildah")
 
-# Writes down its words, one call a line; of what was built last it knows the labels.
+# Records its arguments, one call per line, and prints the labels of the image that was built last.
 STUB = """#!/bin/sh
 tool=${0##*/}
 {
@@ -55,7 +55,7 @@ class BuildTest(unittest.TestCase):
 
     def build(self, *words, tools=TOOLS, docker_info=0, user="65532:65532", script=BUILD, git_status="",
               architecture="arm64"):
-        """The process that has ended."""
+        """Runs images/build and returns the process."""
         (self.folder / "calls").write_text("")
         for name in TOOLS:
             (self.folder / "bin" / name).unlink(missing_ok=True)
@@ -67,12 +67,12 @@ class BuildTest(unittest.TestCase):
                  "IMAGE_USER": user, "GIT_STATUS": git_status, "IMAGE_ARCHITECTURE": architecture})
 
     def calls(self, *verbs):
-        """[words] of each call whose first word is one of these."""
+        """Returns the arguments of each recorded call whose first argument is one of these."""
         calls = [line.split("\t") for line in (self.folder / "calls").read_text().splitlines()]
         return [words for words in calls if words[1] in verbs]
 
     def sources(self):
-        """images/build in a folder of sources of which nothing is built."""
+        """Copies images/build into a folder with sources that nothing compiles."""
         (self.folder / "sources/images").mkdir(parents=True)
         shutil.copy(BUILD.parents[1] / "CMakeLists.txt", self.folder / "sources")
         wheels = self.folder / "sources/images/python-wheels"

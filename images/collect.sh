@@ -1,20 +1,21 @@
-# collect.sh ROOTFS LIMIT PROGRAM...: puts the programs of /binaries (into usr/bin; plugins, *.so, into
-# usr/lib/espalier), the shared libraries that they load and the base image does not have in the version that was
-# installed (/images/base-packages), those of wheels (/images/torch, into usr/lib/espalier), the licences of those and of
-# what is compiled in, and the certificate authorities into ROOTFS, and nothing else. Fails where that is more than LIMIT MB.
-# With /images/python, also Python (packages-python.txt), the package espalier and the wheels that are unpacked there, all
-# compiled to bytecode: the root of a container cannot be written.
-# usr/share/doc/espalier has packages.txt, all of these with their versions, and files.txt, which Debian package each copied
-# file comes from, for inventories (images/attest).
+# collect.sh ROOTFS LIMIT PROGRAM...: puts these files into ROOTFS, and fails if they have more than LIMIT MB:
+# - the programs, from /binaries, in usr/bin; plugins (*.so) in usr/lib/espalier;
+# - the shared libraries that they load, unless the base image has them in the installed version (/images/base-packages);
+#   those of wheels (/images/torch) are in usr/lib/espalier;
+# - the licences of these libraries and of the packages that are compiled in; the certificate authorities;
+# - if there is /images/python: Python (packages-python.txt), and the package espalier and the wheels in that folder. All of it
+#   is compiled to bytecode, because the root file system of a container cannot be written;
+# - in usr/share/doc/espalier, for inventories (images/attest): packages.txt with the names and versions of all these packages,
+#   and files.txt with the Debian package of each copied file.
 # For another processor (images/cross): INPUTS is the folder with binaries and images, SYSROOT has the libraries and their
-# licences, and DPKG_ADMINDIR is its database. Both are empty in an image.
+# licences, and DPKG_ADMINDIR is the dpkg database of SYSROOT. INPUTS and SYSROOT are empty in an image.
 set -eu
 rootfs=$1 limit=$2 inputs=${INPUTS:-} sysroot=${SYSROOT:-}
 shift 2
 lists=$(mktemp -d)
 trap 'rm -r "$lists"' EXIT
 
-# dpkg knows a file by the path that its package was made with: under /lib or under /usr/lib.
+# Prints the package of a file. Its path in dpkg's database is that in the package: under /lib or under /usr/lib.
 package_of() {
   dpkg -S "$1" "${1#/usr}" "/usr$1" 2>/dev/null | head -n 1 | cut -d: -f1
 }
@@ -23,7 +24,7 @@ version_of() { dpkg-query -W -f '${Package}=${Version}\n' "$1"; }
 
 is_in_base() { version_of "$1" | grep -qxFf - "$inputs/images/base-packages"; }
 
-# ldd runs the dynamic linker, which must be for this processor.
+# ldd cannot be used for another processor, because it runs the dynamic linker.
 linked_libraries() {
   if [ -z "$sysroot" ]; then ldd "$@"; else "$inputs/images/linked-libraries" "$sysroot" "$@"; fi
 }
@@ -37,7 +38,7 @@ if [ -d "$inputs/images/torch" ]; then
     install -m 0755 "$library" "$rootfs/usr/lib/espalier/${library##*/}"
   done
 fi
-packages=$rootfs/usr/local/lib/python3.11/dist-packages  # where Debian's Python looks for them
+packages=$rootfs/usr/local/lib/python3.11/dist-packages  # where Debian's Python finds packages
 if [ -d "$inputs/images/python" ]; then
   grep -v '^#' "$inputs/images/packages-python.txt" | cut -d= -f1 | while read -r package; do
     if is_in_base "$package"; then continue; fi
@@ -67,19 +68,19 @@ for program in "$@"; do
   install -D -m 0755 "$inputs/binaries/$program" "$folder/$program"
   linked_libraries "$folder/$program"
 done >"$lists/ldd"
-# Python and the modules of its library.
+# Libraries that Python and the modules of its standard library load.
 find "$rootfs" \( -path '*/bin/python3.*' -o -path '*/lib-dynload/*.so' \) -type f -exec ldd {} + >>"$lists/ldd"
 if grep 'not found' "$lists/ldd" >&2; then
   echo "libraries are missing: the package lists do not fit the binaries" >&2
   exit 1
 fi
 
-# Libraries go where the dynamic linker looks for them, as the files that the links there lead to.
+# Each library is copied to the path where the dynamic linker finds it; a symbolic link is replaced by its target.
 sed -n 's/.*=> \(\/[^ ]*\) .*/\1/p' "$lists/ldd" | grep -vF "$rootfs/" | sort -u | while read -r library; do
   file=$(readlink -f "$sysroot$library")
   package=$(package_of "${file#"$sysroot"}")
   if is_in_base "$package"; then continue; fi
-  if [ "$package" = libc6 ]; then  # goes with the dynamic linker, which is the base's
+  if [ "$package" = libc6 ]; then  # must match the dynamic linker, which is that of the base
     echo "the base image's C library is too old for the pinned packages: take a newer base" >&2
     exit 1
   fi

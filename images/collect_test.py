@@ -1,6 +1,6 @@
-"""What install-pinned.sh and collect.sh put into an image, by the base that it is made from. Both run as they are, but
-below a folder instead of the root, with stubs of apt and dpkg: a package is a line name=version, a library is one file
-and is called like its package."""
+"""The files that install-pinned.sh and collect.sh put into an image, for several bases. Both scripts run unchanged, but below a
+folder instead of the root, with stubs of apt and dpkg. A package is a line name=version; a library is one file with the name of
+its package."""
 
 import pathlib
 import re
@@ -111,7 +111,7 @@ class CollectTest(unittest.TestCase):
                          ["mkl_include=2024.2.2 (wheel)", "torch=2.11.0 (wheel)"])
 
     def write_python(self):
-        """What an image with Python is made of: Debian's Python, the package espalier, and a wheel."""
+        """Writes the parts of an image with Python: Debian's Python, the package espalier, and a wheel."""
         self.write("usr/lib/python3.11-minimal/os.py", "a module")
         (self.root / "usr/lib/python3.11-minimal/link").symlink_to("os.py")
         self.write("usr/share/doc/python3.11-minimal/copyright", "Python's")

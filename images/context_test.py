@@ -1,5 +1,5 @@
-""".dockerignore keeps out of the images' build context what .gitignore keeps out of the repository: outputs of runs
-would travel to the builder with every image, gigabytes of them."""
+""".dockerignore excludes from the images' build context all files that .gitignore excludes from the repository. Otherwise
+gigabytes of outputs of runs would be sent to the builder with every image."""
 
 import pathlib
 import re
@@ -14,13 +14,13 @@ def patterns(name):
 
 
 def expression(pattern):
-    """The regular expression of a pattern of .dockerignore: of what it names, and of all below it."""
+    """Returns the regular expression of a pattern of .dockerignore. It matches the named path and all paths below it."""
     text = re.escape(pattern.strip("/")).replace(r"\*\*/", "(?:.*/)?").replace(r"\*", "[^/]*")
     return re.compile(text + "(?:/.*)?")
 
 
 def is_in_context(path):
-    """Of several patterns that fit the last one counts."""
+    """Returns whether a path is in the context. If several patterns match, the last one counts."""
     is_in = True
     for pattern in patterns(".dockerignore"):
         if expression(pattern.removeprefix("!")).fullmatch(path):
@@ -29,7 +29,7 @@ def is_in_context(path):
 
 
 def examples(pattern):
-    """Paths that a pattern of .gitignore names. Without a slash at its beginning it is for every folder."""
+    """Returns paths that a pattern of .gitignore matches. A pattern that does not begin with a slash matches in any folder."""
     name = pattern.strip("/").replace("*", "some")
     path = name + "/file" if pattern.endswith("/") else name
     return [path] if pattern.startswith("/") else [path, "services/job/" + path]

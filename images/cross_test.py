@@ -1,6 +1,6 @@
-"""images/cross: which programs it compiles, the sysroot that it makes of Debian's packages, and the files that it collects for the
-image. It runs as it is, with stubs of apt, cmake and the compiler; the packages are small ones made here, and programs of this
-machine stand in for those of arm64."""
+"""images/cross: the programs that it compiles, the sysroot that it makes from Debian's packages, and the files that it collects
+for the image. It runs unchanged, with stubs of apt, cmake and the compiler. The test makes small packages, with programs of this
+machine instead of those for arm64."""
 
 import os
 import pathlib
@@ -23,7 +23,7 @@ STUBS = {
     "protoc": "",
     "grpc_cpp_plugin": "",
     "apt-cache": 'case "$2" in "$GONE"=*) ;; *) echo there ;; esac',
-    # Writes down its words; `install` downloads the packages.
+    # Records its arguments; `install` downloads the packages.
     "apt-get": """echo "$*" >>"$FOLDER/apt-get"
     archives=$(sed -n 's/^Dir::Cache "\\(.*\\)";/\\1/p' "$APT_CONFIG")/archives
     case "$1" in install) cp "$FOLDER"/debs/*.deb "$archives/" ;; esac""",
@@ -70,7 +70,7 @@ class CrossTest(unittest.TestCase):
         path.chmod(0o755)
 
     def package(self, name, files, links=None):
-        """A package of Debian for arm64 with the files, {path: text, or file to copy}, and its license."""
+        """Makes a Debian package for arm64 with its license and `files`, {path: text, or file to copy}."""
         tree = self.folder / "trees" / name
         for path, content in {**files, f"/usr/share/doc/{name}/copyright": f"license of {name}"}.items():
             file = tree / path[1:]
@@ -140,7 +140,7 @@ class CrossTest(unittest.TestCase):
                                         timeout=60).stdout, f"libtinfo6:arm64: {library}\n")
         self.assertEqual(subprocess.run(["dpkg-query", "-W", "-f", "${Package}=${Version}\n", "libtinfo6"], capture_output=True,
                                         text=True, check=True, env=environment, timeout=60).stdout, "libtinfo6=1\n")
-        # Where the absolute link of the package would lead out of the sysroot.
+        # In the package this link is absolute, and would point outside of the sysroot.
         self.assertEqual((sysroot / f"{FOLDER[1:]}/libtinfo.so").resolve(), (sysroot / f"{FOLDER[1:]}/{self.library}").resolve())
         self.assertEqual((sysroot / "etc/ssl/certs/ca-certificates.crt").read_text(), "first\nsecond\n")
 

@@ -1,6 +1,6 @@
-# install-pinned.sh LIST...: installs the packages of the lists, and nothing that they only recommend. What the base
-# image had before is noted in /images/base-packages, name=version. Of the packages of /images/compiled-in.txt, which
-# nothing loads, it takes the licences alone, into /images/licences/<package>.
+# install-pinned.sh LIST...: installs the packages of the lists, without packages that they only recommend. Writes the packages
+# that the base image had before to /images/base-packages, name=version. Of the packages in /images/compiled-in.txt, which no
+# program loads, it writes only the licences, to /images/licences/<package>.
 set -eu
 export DEBIAN_FRONTEND=noninteractive
 compiled_in=/images/compiled-in.txt
@@ -15,7 +15,7 @@ dpkg-query -W -f '${Package}=${Version}\n' >/images/base-packages
 apt-get update -qq -o APT::Update::Error-Mode=any ||
   fail "Debian's lists of packages did not come (apt's words are above): no network, no proxy, or a mirror that is away"
 
-# Debian keeps the newest version only.
+# Debian's archive has only the newest version of a package.
 gone=$(pins "$@" "$compiled_in" | while read -r pin; do
   [ -n "$(apt-cache show "$pin" 2>/dev/null)" ] || printf ' %s' "$pin"
 done)

@@ -29,7 +29,7 @@ class SigstoreTest(unittest.TestCase):
         subprocess.run([sys.executable, IMAGES / "attest", *arguments, "--key", self.private], check=True, timeout=50)
 
     def verify(self, *arguments, status=0):
-        """Standard output of verify, or its standard error where it fails."""
+        """Runs verify and returns its standard output, or its standard error if it fails."""
         done = subprocess.run([VERIFY, *arguments], capture_output=True, text=True, timeout=50, check=False)
         self.assertEqual(done.returncode, status, done.stdout + done.stderr)
         return done.stderr if status else done.stdout

@@ -1,8 +1,8 @@
-"""What an image contains, as packages: Debian's of the base, and everything that collect.sh has put on top of it.
+"""The packages in an image: Debian's packages of the base, and the packages that collect.sh has added.
 
-collect.sh lists what it collects in packages.txt, `name=version`, with `(wheel)` or `(compiled in)` behind it, and in
-files.txt which Debian package each copied file comes from. dpkg's status in the image lists the packages of the base.
-A package whose newer version was collected over the base's occurs twice, once for each version: only the files that
+collect.sh lists the packages that it collects in packages.txt as `name=version`, followed by `(wheel)` or `(compiled in)`, and
+the Debian package of each copied file in files.txt. dpkg's status in the image lists the packages of the base. If collect.sh
+has copied files of a newer version over those of the base, the package occurs with both versions, because only the files that
 programs load were replaced.
 """
 
@@ -96,14 +96,14 @@ def _read_wheel(image, package, pins):
 
 
 def _metadata_paths(image, package, name):
-    """Where the images with Python have a wheel's metadata, and where the trainer's image has it."""
+    """Returns the two paths of a wheel's metadata: in the images with Python, and in the trainer's image."""
     packages = f"dist-packages/{package.name}-{package.version}.dist-info/{name}"
     return [path for path in image.texts
             if path.endswith(packages) or path == f"usr/share/doc/{package.name}/{name}"][:1]
 
 
 def _assign_files(image, packages):
-    """Gives files of the collected layer to their packages; returns those of no package."""
+    """Assigns the files of the collected layer to their packages; returns the files without a package."""
     owners = {}
     collected = {package.name: package for package in packages if package.origin == "collected"}
     for line in image.texts.get(FILES, "").splitlines():

@@ -1,8 +1,8 @@
 """SPDX license expressions from Debian's copyright files and from metadata of wheels.
 
 Debian's machine-readable copyright files (DEP-5) name a license for each group of files. Known names become SPDX
-identifiers, joined by AND over the groups; any other name becomes a LicenseRef with its text. What is not
-machine-readable gives None: the document then says NOASSERTION and where the text lies in the image.
+identifiers, joined by AND over the groups; any other name becomes a LicenseRef with its text. For a file that is not
+machine-readable the result is None: the document then has NOASSERTION and the path of the text in the image.
 """
 
 import email

@@ -1,8 +1,8 @@
 """SLSA v1 provenance as in-toto statements: from which revision, base and wheels something was built, how and when.
 
 The facts of an image come from the record that `images/build --archive` writes beside the archive, not from the caller;
-a statement about changed sources is refused, because its revision would be wrong. The caller names only what no build
-can know: the address of the sources and the identity of the builder.
+a statement about changed sources is refused, because its revision would be wrong. The caller gives only the two facts that a
+build cannot determine: the address of the sources and the identity of the builder.
 """
 
 import re
@@ -12,7 +12,7 @@ from supply_chain.errors import AttestError
 STATEMENT = "https://in-toto.io/Statement/v1"
 SLSA = "https://slsa.dev/provenance/v1"
 SPDX = "https://spdx.dev/Document"
-# Names of the kinds of build, described in docs/operations/supply-chain.md. Tag URIs: nothing has to answer there.
+# Names of the kinds of build, described in docs/operations/supply-chain.md. They are tag URIs, which need no server.
 IMAGE_BUILD = "tag:espalier.io,2026:images-build/v1"
 CHART_BUILD = "tag:espalier.io,2026:helm-package/v1"
 REVISION = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
