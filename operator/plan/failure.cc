@@ -1,6 +1,6 @@
-// Classify maps the end of one container to a rank and a retry rule. FindFailure applies what is known of the whole
-// pod: a disruption or lost node first, then its strongest container, unless the pod's deletion was requested earlier
-// and SIGTERM may have caused the failure. StrongestFailure compares the pods of a group.
+// Classify maps the end of one container to a rank and a retry rule. FindFailure finds the failure of a pod: first a
+// disruption or a lost node, then the failure of its strongest container, which becomes 75 if the pod's deletion was
+// requested earlier and SIGTERM may have caused the failure. StrongestFailure compares the pods of a group.
 #include "operator/plan/failure.h"
 
 #include <algorithm>

@@ -11,8 +11,8 @@
 //
 // A pod with the condition DisruptionTarget is disrupted, whatever it reported. If the deletion of a pod was requested
 // before it ended, SIGTERM may have caused its failure: the failure is then 75, and every other failure of the group is
-// stronger. SIGTERM does not cause 64, 65 and OOMKilled, so these keep their ranks; of a user's program only OOMKilled
-// does. A pod that is still ending has failure 75 too.
+// stronger. Failures that SIGTERM does not cause keep their rank: 64, 65 and OOMKilled, or for a user's program only
+// OOMKilled. A pod that is still ending has failure 75 too.
 //
 // A container whose end was not observed was lost with its node, for example in a reboot. That also holds if its pod
 // has been deleted meanwhile: the peers of the pod noticed the loss first and ended with 74, and then the Job

@@ -118,7 +118,7 @@ Lookups CollectLookups(const api::DistTraining& training, const Observed& seen, 
     return of_queue;
   }
   lookups.flavors = AdmittedFlavors(training, seen);
-  if (!IsAccepted(training, seen)) {  // certificates of a job that runs on are still renewed
+  if (!IsAccepted(training, seen)) {  // a job that keeps running still needs its certificates
     const bool runs_on = training.status.started_at && !api::IsTrue(training.status, api::kSuspended);
     lookups.certificates = lookups.certificates && runs_on;
     return lookups;

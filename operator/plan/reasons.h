@@ -69,7 +69,7 @@ inline constexpr char kHeldBack[] = "HeldBack";                          // some
 inline constexpr char kServerLost[] = "ServerLost";                      // a server's pod was replaced; not counted
 inline constexpr char kCertificatesReplaced[] = "CertificatesReplaced";  // 77 because of new certificates; not counted
 inline constexpr char kStoppedSoon[] = "StoppedSoon";    // a program's 75, soon after its start; not counted
-inline constexpr char kStoppedAgain[] = "StoppedAgain";  // the same once more; counted
+inline constexpr char kStoppedAgain[] = "StoppedAgain";  // StoppedSoon in the next attempt too; counted
 
 // For an event only: the job has succeeded, with warnings about its data or metrics (docs/outputs.md, Warnings).
 inline constexpr char kTrainedWithWarnings[] = "TrainedWithWarnings";

@@ -18,19 +18,20 @@ struct Obstacle {
 // Returns the obstacle that the condition TrainersReady records for Job `job`: the current one, or an earlier one if
 // not all pods of the group have run since then.
 std::optional<Obstacle> ObstacleSeen(const api::Status& status, const std::string& job);
-// Returns the message of TrainersReady for Job `job` by which ObstacleSeen finds `obstacle` again.
+// Returns a message of TrainersReady for Job `job` from which ObstacleSeen reads `obstacle` back.
 std::string MessageWithObstacle(const std::string& job, const Obstacle& obstacle);
 
-// Returns the settled `failure` of `job`, the Job of the current incarnation, with `retry`, `reason` and `message` set
-// by what else is known:
+// Returns the settled `failure` of `job`, the Job of the current incarnation. In these cases `retry`, `reason` and
+// `message` are changed by facts that the pods do not report:
 //
 //   HeldBack      74, while some of the trainers could not be started. Not counted, because a blocker is not counted
 //   ServerLost    74, and a server pod was replaced since the Job began (evicted, deleted, lost with its node). Not
 //                 counted; a server that crashes in its pod is counted
 //   CertificatesReplaced  77 with a message about certificates, while the operator replaces its own, or just after
-//   StoppedSoon   75 of a user's program within ten minutes of its start, although it was not asked to stop. The
-//                 program may mean "try later" (EX_TEMPFAIL), and would be restarted forever. Not counted
-//   StoppedAgain  the same once more: counted, as `espalier run` does (docs/programs.md)
+//   StoppedSoon   75 of a user's program within ten minutes of its start, although it was not asked to stop. Not
+//                 counted. The program may mean "try later" (EX_TEMPFAIL)
+//   StoppedAgain  75 as for StoppedSoon, directly after StoppedSoon or StoppedAgain. Counted, as by `espalier run`
+//                 (docs/programs.md), because the program would otherwise be restarted forever
 Failure AsItCounts(const PlanBuilder& builder, const kube::Job& job, Failure failure);
 
 }  // namespace espalier::ctl::plan

@@ -27,7 +27,7 @@ class PodLog {
 
   // Returns the next line, or nullopt when the log has ended; a further call continues from there. A broken connection
   // is opened again at once, with at most three attempts in a row. Returns NotFound if there is no such pod;
-  // InvalidArgument if the container has no log, perhaps not yet; DeadlineExceeded if no line arrived by then;
+  // InvalidArgument if the container has no log (yet); DeadlineExceeded if no line arrived by then;
   // Cancelled; ResourceExhausted if a line exceeds the transport's limit.
   Result<std::optional<LogLine>> Next(Deadline deadline, const std::stop_token& stop);
 
