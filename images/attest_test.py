@@ -417,7 +417,7 @@ class AttestTest(unittest.TestCase):
         return folder, commit
 
     def chart(self, **changes):
-        """The chart as helm packages it: without tests, and with a Chart.yaml that is written anew."""
+        """Packages the chart as helm does: without tests, and with a rewritten Chart.yaml."""
         chart = REPOSITORY / "helm/espalier"
         files = {f"espalier/{path.relative_to(chart)}": path.read_bytes() for path in sorted(chart.rglob("*"))
                  if path.is_file() and path.relative_to(chart).parts[0] != "tests"}

@@ -1,1 +1,1 @@
-"""Documents about what is shipped: an SPDX inventory, SLSA provenance and signatures of images and chart (images/attest)."""
+"""Documents about the images and the chart: SPDX inventories, SLSA provenance and signatures (images/attest)."""

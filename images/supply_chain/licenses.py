@@ -92,7 +92,7 @@ def _expression(name):
 
 
 def wheel_license(metadata):
-    """Returns (SPDX expression or None, what the wheel says) from the text of METADATA."""
+    """Returns (SPDX expression or None, the license as METADATA states it) from the text of METADATA."""
     fields = email.message_from_string(metadata)
     if expression := fields.get("License-Expression"):
         return expression.strip(), expression.strip()

@@ -48,7 +48,7 @@ def subjects_of(value, path):
 
 
 def image_provenance(image, record, pins, source, builder, digest=None):
-    """The statement about an image. `digest`: that of the image in a registry, where it differs from the archive's."""
+    """The statement about an image. `digest`: that of the image in a registry, if it differs from the archive's."""
     recorded = {"title": f"espalier-{record['image']}", "version": record["tag"], "revision": record["revision"]}
     for label, value in recorded.items():
         if image.label(label) != value:
