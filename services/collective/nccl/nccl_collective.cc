@@ -132,6 +132,8 @@ class NcclConnector {
                      group_.AllGather(std::as_bytes(std::span(&place_, 1)), deadline_));
     std::vector<RankPlace> places(group_.size());
     std::memcpy(places.data(), all.data(), all.size());
+    // The bytes of other ranks may lack the final zero.
+    for (RankPlace& place : places) place.host.back() = place.gpu.back() = place.nccl_version.back() = '\0';
     unusable_ = CheckPlaces(places);
     return Status();
   }
