@@ -5,6 +5,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <fstream>
@@ -171,13 +172,13 @@ class NcclConnector {
   }
 
   // A rank with an error ends its own wait; the others wait for it until connect_timeout, since NCCL does not tell
-  // them.
+  // them. At least half of the time is left for the agreement, so that the group stays usable.
   Status ConnectGpus() {
     Result<std::unique_ptr<NcclCommunicator>> begun =
         NcclCommunicator::Begin(library_->api, *options_.device, group_.rank().value, group_.size(), id_);
     if (begun.ok()) communicator_ = *std::move(begun);
     Status own = begun.status();
-    const Deadline end = deadline_.AtMost(options_.connect_timeout);
+    const Deadline end = deadline_.AtMost(std::min(options_.connect_timeout, deadline_.Remaining() / 2));
     const auto poll = [&]() -> Result<bool> {
       if (!own.ok()) return true;
       const Result<bool> connected = communicator_->PollConnected();

@@ -30,7 +30,8 @@ struct NcclOptions {
   std::optional<int> device;       // this rank's GPU, by CUDA's number; nullopt: the rank computes on the CPU
   bool allow_other_hosts = false;  // whether ranks on several hosts may use NCCL, in plaintext; the same on all ranks
   std::string host;                // identifies this host or container; empty: as the kernel identifies it
-  std::chrono::nanoseconds connect_timeout = std::chrono::seconds(60);  // of NCCL; the same on all ranks
+  // How long NCCL may connect the GPUs: at most half of the time until the deadline. The same on all ranks.
+  std::chrono::nanoseconds connect_timeout = std::chrono::seconds(60);
 };
 
 struct NcclConnection {

@@ -193,6 +193,16 @@ TEST_F(NcclCollectiveTest, ARankThatCannotConnectKeepsAllRanksOnTheGroup) {
             Unavailable("trainer 0: connecting the GPUs: unhandled system error (NCCL's result 2)"));
 }
 
+TEST_F(NcclCollectiveTest, ConnectingLeavesTimeToAgreeBeforeTheDeadline) {
+  fake_.FakeNcclFail(/*rank=*/1, /*when=*/0, kNcclSystemError);
+  const Deadline before_connect_timeout = Deadline::After(std::chrono::seconds(2));
+  for (auto& connection : ConnectRanks(MakeInProcessGroup(2), kUnchanged, before_connect_timeout)) {
+    ASSERT_TRUE(connection.ok()) << connection.status().ToString();
+    EXPECT_EQ(connection->unusable, DeadlineExceeded("trainer 0: connecting the GPUs: NCCL did not connect in time"));
+  }
+  EXPECT_EQ(fake_.FakeNcclNumAlive(), 0);
+}
+
 // --- a rank ends while the others connect
 
 TEST_F(NcclCollectiveTest, ARankThatLeavesBeforeItConnectsFailsTheOthers) {

@@ -24,7 +24,8 @@ inline NcclOptions FakeOptions(uint32_t rank) {
 // Connects all ranks, each in a thread of its own, and returns the results by rank. `change` may change a rank's
 // options.
 template <class Change>
-std::vector<Result<NcclConnection>> ConnectRanks(std::vector<std::unique_ptr<Collective>> ranks, const Change& change) {
+std::vector<Result<NcclConnection>> ConnectRanks(std::vector<std::unique_ptr<Collective>> ranks, const Change& change,
+                                                 const Deadline& deadline = Soon()) {
   std::vector<Result<NcclConnection>> connections;
   for (size_t rank = 0; rank < ranks.size(); ++rank) connections.push_back(Unavailable("did not run"));
   std::vector<std::jthread> threads;
@@ -32,7 +33,7 @@ std::vector<Result<NcclConnection>> ConnectRanks(std::vector<std::unique_ptr<Col
     threads.emplace_back([&, rank] {
       NcclOptions options = FakeOptions(rank);
       change(rank, options);
-      connections[rank] = ConnectNccl(std::move(ranks[rank]), options, Soon());
+      connections[rank] = ConnectNccl(std::move(ranks[rank]), options, deadline);
     });
   }
   threads.clear();  // joins
