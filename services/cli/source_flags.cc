@@ -45,8 +45,7 @@ CLI::Option* AddSourceFlags(CLI::App* command, SourceFlags* flags) {
       ->add_option(
           "--label", flags->labels,
           "Further columns with labels, as NAME or NAME,NAME, besides label, labels, y and *-label: their values may "
-          "be "
-          "missing (NaN); --normalize-features and --feature-dtype change neither these columns nor node-label")
+          "be missing (NaN); --normalize-features and --feature-dtype change neither these columns nor node-label")
       ->delimiter(',')
       ->allow_extra_args(false);
   command->add_option(

@@ -1,4 +1,5 @@
-// One rank's communicator of NCCL, which never blocks: its functions begin something, and Poll tells when it has ended.
+// One rank's communicator of NCCL. It never blocks: functions begin an operation, and Poll functions return whether it
+// has ended.
 #pragma once
 
 #include <memory>
@@ -9,7 +10,7 @@
 
 namespace espalier::collective {
 
-// Owned by one thread. NCCL ends no wait for a rank that has left: whoever polls must learn of it and call Abort.
+// Owned by one thread. NCCL does not end the wait for a rank that has left: the caller must detect this and call Abort.
 class NcclCommunicator {
  public:
   // Begins to connect the ranks; the communicator can be used when PollConnected returns true. `api` must stay valid.

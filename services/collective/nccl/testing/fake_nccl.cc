@@ -2,9 +2,8 @@
 // It keeps what Espalier relies on, and is as strict as NCCL may be:
 //   - All communicators are nonblocking. One is connected when all ranks of its id have joined.
 //   - A sum is in the stream only after its rank has polled the communicator's state. Before, the stream seems idle.
-//   - A sum ends when it is in the streams of all ranks: each then has the sum in rank order. If the ranks' sizes
-//   differ,
-//     it never ends.
+//   - A sum ends when it is in the streams of all ranks: each then has the sum in rank order. It never ends if the
+//     ranks' sizes differ.
 //   - Streams belong to the thread's current device, which is 0 in a new thread.
 //   - A rank that has aborted its communicator takes no further part. No other rank learns of it.
 #include <algorithm>
@@ -184,7 +183,7 @@ FAKE_EXPORT NcclResult ncclAllReduce(const void* from, void* to, size_t count, N
                                      NcclOperation operation, NcclHandle handle, CudaStream stream) {
   const std::lock_guard lock(mutex);
   if (!state.alive.contains(handle) || type != kNcclFloat32 || operation != kNcclSum) return kNcclInvalidArgument;
-  // The fake knows in-place sums in the default stream alone.
+  // The fake supports only in-place sums in the default stream.
   if (from != to || stream != nullptr || handle->device != current_device) return kNcclInvalidArgument;
   if (!handle->ranks->connected || handle->launching != nullptr) return kNcclInvalidUsage;
   ++state.num_begun;
