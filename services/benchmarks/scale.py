@@ -12,6 +12,7 @@ The largest graph of the default takes 28 GB of disk at most, in --folder.
 
 import argparse
 import array
+import calendar
 import json
 import pathlib
 import resource
@@ -76,11 +77,11 @@ def job(arguments, folder):
 
 
 def seconds_until(log, message):
-    """When trainer 0 logged `message`, in seconds of the wall clock; log lines are JSON."""
+    """When trainer 0 logged `message`, in seconds since 1970; log lines are JSON, with times in UTC."""
     for line in log.read_text().splitlines():
         if f'"message":"{message}"' in line:
             text = json.loads(line)["time"]
-            return time.mktime(time.strptime(text[:19], "%Y-%m-%dT%H:%M:%S")) + float(text[19:-1]) - time.timezone
+            return calendar.timegm(time.strptime(text[:19], "%Y-%m-%dT%H:%M:%S")) + float(text[19:-1])
     sys.exit(f"{log}: no line '{message}'")
 
 
