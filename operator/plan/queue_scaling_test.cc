@@ -154,6 +154,26 @@ TEST(QueueScalingTest, FewerTrainersBeforeTheFirstIncarnationStartAsThatNumber) 
   EXPECT_EQ(WorkloadIn(scene).CountReclaimable("trainers"), 1);
 }
 
+TEST(QueueScalingTest, ADocumentThatIsRefusedGivesNoQuotaBack) {
+  Scene scene = QueuedScene({{"trainers", {{"replicas", 4}}}});
+  scene.Settle();
+  scene.cluster().AdmitWorkload("spot");
+  scene.Settle();
+  const std::string uid = WorkloadIn(scene).meta.uid;
+  scene.cluster().set_template_error("trainers.template: unknown field");
+  scene.Edit({{"trainers", {{"replicas", 1}}}});
+  scene.Settle();
+  EXPECT_EQ(scene.ReasonOf(api::kAccepted), kInvalidTemplate);
+  EXPECT_THAT(WorkloadIn(scene).reclaimable_pods, IsEmpty());
+
+  scene.cluster().set_template_error({});
+  scene.Edit({{"trainers", {{"replicas", 4}}}});
+  scene.Settle();
+  EXPECT_EQ(scene.status().phase, Phase::kPartitioning) << "all quota is left";
+  EXPECT_EQ(WorkloadIn(scene).meta.uid, uid);
+  EXPECT_THAT(WorkloadIn(scene).reclaimable_pods, IsEmpty());
+}
+
 TEST(QueueScalingTest, MoreTrainersPutARunningJobBackIntoTheQueue) {
   Scene scene = QueuedScene();
   ASSERT_NO_FATAL_FAILURE(TrainInQueue(scene));

@@ -121,10 +121,13 @@ bool HasMoreTrainers(const PlanBuilder& builder, int64_t trainers) {
 }
 
 // Returns the number of pods whose quota the job does not need any more, by pod set. It never decreases while quota is
-// reserved. The quota of a larger group of trainers is needed until the last pod of that group has ended.
+// reserved. The quota of a larger group of trainers is needed until the last pod of that group has ended. A document
+// that is not accepted yet frees no quota: the job would get it back only through the queue.
 ReclaimablePods FindReclaimablePods(const PlanBuilder& builder, const kube::QueuedWorkload& workload) {
   ReclaimablePods pods;
-  if (builder.status().partition) pods[kPartitionerPodSet] = builder.spec().job.partitioner_replicas;
+  const auto* const partitioners = workload.FindPodSet(kPartitionerPodSet);
+  if (builder.status().partition && partitioners != nullptr) pods[kPartitionerPodSet] = partitioners->count;
+  if (!IsAccepted(builder.training(), builder.seen())) return pods;
   const int64_t wanted = builder.spec().job.trainer_replicas;
   const auto* const set = workload.FindPodSet(kTrainerPodSet);
   const auto* const assignment = workload.FindAssignment(kTrainerPodSet);
