@@ -21,7 +21,8 @@ void WarnOfNarrowHeads(const Model& model, std::vector<std::string>* warnings) {
 void WarnOfUnusedGpus(const DistTraining& job, std::vector<std::string>* warnings) {
   if (job.program.has_value() || job.trainer_gpus == 0 || job.trainer_device != Device::kCpu) return;
   warnings->push_back("spec.trainers.gpus: " + std::to_string(job.trainer_gpus) +
-                      " reserves a GPU that trainers with device CPU do not use; set spec.trainers.device to CUDA");
+                      " reserves a GPU on a cluster, which trainers with device CPU do not use; set "
+                      "spec.trainers.device to CUDA");
 }
 
 }  // namespace

@@ -31,8 +31,9 @@ TEST(JobWarningsTest, NamesHeadsThatAreTooNarrow) {
 TEST(JobWarningsTest, NamesAGpuThatTrainersDoNotUse) {
   DistTraining job;
   job.trainer_gpus = 1;
-  EXPECT_THAT(JobWarnings(job), ElementsAre("spec.trainers.gpus: 1 reserves a GPU that trainers with device CPU do not "
-                                            "use; set spec.trainers.device to CUDA"));
+  EXPECT_THAT(JobWarnings(job),
+              ElementsAre("spec.trainers.gpus: 1 reserves a GPU on a cluster, which trainers with device "
+                          "CPU do not use; set spec.trainers.device to CUDA"));
   job.trainer_device = Device::kCuda;
   EXPECT_THAT(JobWarnings(job), IsEmpty());
   job.trainer_device = Device::kCpu;
