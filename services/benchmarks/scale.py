@@ -4,7 +4,7 @@
 For each of --edges, a graph with 20 edges a node and 16 columns of F16 is generated (not counted), cut by Streaming within
 --memory, and trained on: an epoch over the training nodes, then a test evaluation and the embeddings of chosen nodes, both by
 `espalier run`. The memory of a process is that which the kernel cannot drop: pages of mapped files are not counted.
-The largest graph of the default takes 28 GB of disk at most, in --folder.
+The largest graph of the default takes 21 GB of disk in --folder.
 
     services/benchmarks/scale.py --bin build/release/bin --folder /scratch
     services/benchmarks/scale.py --bin build/release/bin --folder /scratch --edges 1e6
