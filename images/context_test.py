@@ -45,11 +45,13 @@ class ContextTest(unittest.TestCase):
     def test_sources_and_the_binaries_that_are_given_are_there(self):
         for path in ("LICENSE", "services/job/parsing/parse.cc", "images/collect.sh", "build/release/bin/espalier",
                      "build/release/bin/espalier-trainer", "build/torch/torch/lib/libtorch_cpu.so",
-                     "build/release/python/espalier/_core.abi3.so", "build/python-wheels/python/numpy/__init__.py"):
+                     "build/release/python/espalier/_core.abi3.so", "build/python-wheels/python/numpy/__init__.py",
+                     "build/arm64/rootfs/usr/bin/espalier"):
             self.assertTrue(is_in_context(path), path)
         for path in ("build/torch/torch/include/torch/torch.h", "build/asan/bin/espalier", "build/release/CMakeCache.txt",
                      "build/release/bin/espalier_job_test", "build/release/python/CMakeFiles/module.cc.o",
-                     "build/release/python/espalier/bin", "build/python/bin/python"):
+                     "build/release/python/espalier/bin", "build/python/bin/python", "build/arm64/sysroot/usr/bin/protoc",
+                     "build/arm64/release/bin/espalier"):
             self.assertFalse(is_in_context(path), path)
 
     def test_nanobind_is_pinned_as_the_package_is_compiled(self):
