@@ -176,8 +176,8 @@ class NcclConnector {
   Status ConnectGpus() {
     Result<std::unique_ptr<NcclCommunicator>> begun =
         NcclCommunicator::Begin(library_->api, *options_.device, group_.rank().value, group_.size(), id_);
-    if (begun.ok()) communicator_ = *std::move(begun);
     Status own = begun.status();
+    if (own.ok()) communicator_ = *std::move(begun);
     const Deadline end = deadline_.AtMost(std::min(options_.connect_timeout, deadline_.Remaining() / 2));
     const auto poll = [&]() -> Result<bool> {
       if (!own.ok()) return true;
