@@ -90,7 +90,8 @@ class BuildTest(unittest.TestCase):
             self.assertEqual(self.calls("build", "bud"), [
                 [tool, verb, "--target", name, "--tag", f"espalier-{name}:{VERSION}", "--file", "images/Dockerfile",
                  "--build-arg", "BASE=debian:bookworm-slim", "--build-arg", "BINARIES=compiled",
-                 "--build-arg", f"VERSION={VERSION}", "--build-arg", "REVISION=0123abc",
+                 "--build-arg", "CORE_FILES=core-files", "--build-arg", f"VERSION={VERSION}",
+                 "--build-arg", "REVISION=0123abc",
                  *(["--layers"] if tool == "buildah" else []), "."]  # the others keep layers anyway
                 for name in ("core", "trainer", "python")])
             self.assertEqual((self.folder / f"{tool}-buildkit").read_text().strip(), buildkit)
@@ -175,8 +176,8 @@ class BuildTest(unittest.TestCase):
                 [tool, verb, "--target", "core", "--tag", f"espalier-core:{VERSION}-arm64",
                  "--file", "images/Dockerfile",
                  "--build-arg", "BASE=debian:bookworm-slim", "--build-arg", "BINARIES=compiled",
-                 "--build-arg", f"VERSION={VERSION}", "--build-arg", "REVISION=0123abc", "--platform", "linux/arm64",
-                 "--build-arg", "CORE_FILES=core-cross-files", *(["--layers"] if tool == "buildah" else []), "."]])
+                 "--build-arg", "CORE_FILES=core-cross-files", "--build-arg", f"VERSION={VERSION}",
+                 "--build-arg", "REVISION=0123abc", "--platform", "linux/arm64", *(["--layers"] if tool == "buildah" else []), "."]])
             [asked] = self.calls("inspect", "image")
             self.assertTrue(asked[-2].endswith(f" {{{{{config}.Architecture}}}}"), asked)
 
