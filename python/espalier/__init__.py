@@ -7,8 +7,8 @@
     for batch in loader:
         x = g.ndata["node-feat"][batch.input_nodes]
 
-The names are DGL's where the notion is; docs/python.md says what differs. Needs NumPy alone. Ids are global ids of one
-type, int64; `DistGraph.to_global_ids` converts the ids of the input graph to them.
+Names are those of DGL if DGL has the same notion; docs/python.md describes the differences. Requires only NumPy. Ids
+are global ids of one type, int64; `DistGraph.to_global_ids` converts ids of the input graph to global ids.
 """
 
 from espalier import processor  # before the extension module is loaded

@@ -1,4 +1,4 @@
-"""What blocks and batches do with their arrays, which are NumPy's; torch_arrays has the same for tensors."""
+"""Functions of blocks and batches for NumPy arrays. torch_arrays has the same functions for tensors."""
 
 import numpy as np
 
@@ -18,12 +18,13 @@ def differences(array):
 
 
 def repeat_rows(array, counts, total):
-    """Returns row i of `array` counts[i] times. total: the sum of counts, which a GPU is not asked for."""
+    """Returns row i of `array` counts[i] times. total: the sum of counts, passed so that it need not be read back from
+    a GPU."""
     return np.repeat(array, counts, axis=0)
 
 
 def behind_zero(array):
-    """Returns `array` behind a 0: [n + 1]."""
+    """Returns a 0 followed by `array`: [n + 1]."""
     return np.concatenate((np.zeros(1, array.dtype), array))
 
 

@@ -1,12 +1,12 @@
-"""Records of what was sampled (docs/sampling.md, "Comparing two runs").
+"""Records sampled edges (docs/sampling.md, "Comparing two runs").
 
     with ep.audit.AuditWriter(g, f"audit-{g.rank()}.bin") as audit:
         for batch in loader:
             audit.record(batch)
     digest, expansions = ep.audit.samples_digest(["audit-0.bin", "audit-1.bin"])
 
-A program whose loader has the split, seed, batch size and sampler of a job has the `samplesDigest` that
-`espalier run --audit` gives of the job.
+If the loader of a program has the split, seed, batch size and sampler of a job, the digest is the `samplesDigest` that
+`espalier run --audit` reports for the job.
 """
 
 import os
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class AuditWriter:
-    """Records batches in a file, which it replaces; epochs and steps must ascend."""
+    """Records batches in a file, replacing an existing one. Epochs and steps must ascend."""
 
     def __init__(self, g: "DistGraph", path: Path) -> None:
         self._core = _core.open_audit(g._core, os.fspath(path))
@@ -31,7 +31,7 @@ class AuditWriter:
         self._core.record(batch._core)
 
     def close(self) -> None:
-        """Writes what is left; no batch can be recorded afterwards."""
+        """Writes the remaining records. No batch can be recorded afterwards."""
         self._core.close()
 
     def __enter__(self) -> "AuditWriter":
@@ -42,5 +42,6 @@ class AuditWriter:
 
 
 def samples_digest(paths: Iterable[Path]) -> tuple[str, int]:
-    """Returns (digest, number of distinct expansions) of the files of all ranks. DataLoss: two ranks drew differently."""
+    """Returns (digest, number of distinct expansions) of the files of all ranks. DataLoss: two ranks sampled different
+    edges for the same node."""
     return _core.merge_audits([os.fspath(path) for path in paths])

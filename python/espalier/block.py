@@ -13,22 +13,22 @@ if TYPE_CHECKING:
     import torch
 
 NID = "_ID"  # name of the column of global node ids in srcdata and dstdata, as in DGL
-EID = "_ID"  # and of global edge ids in edata
+EID = "_ID"  # name of the column of global edge ids in edata
 
 
 class Block:
     """A bipartite graph: the in-edges that one layer of a model reads. Counterpart of DGL's blocks (message flow graphs).
 
-    Rows of destinations are the first rows of the sources of their type. Arrays of rows are int32, ids int64. With
-    several types, functions take the name of one; without a name they mean the only one. Arrays are NumPy's, and of a
-    block that `to` or `pin_memory` has made, tensors.
+    Destinations are also the first sources of their node type. Row numbers are int32 and ids are int64. In a graph with
+    several types, functions take the name of a type; the name may be omitted if there is only one. Arrays are NumPy
+    arrays, or tensors in a block that `to` or `pin_memory` returned.
     """
 
-    _arrays = arrays  # the module for what they are
+    _arrays = arrays  # the module of functions for these arrays
 
     def __init__(self, schema, relations, num_src, num_dst, src_nodes):
         self._schema = schema
-        self._nodes = src_nodes  # by node type; a block has the first of them
+        self._nodes = src_nodes  # by node type; the sources of this block are the first of them
         self._relations = relations  # {number of an edge type: (indptr, indices, edge ids)}
         self._num_src, self._num_dst = num_src, num_dst  # by node type
         self.srcdata = _NodeData(schema, [{NID: nodes[:count]} for nodes, count in zip(src_nodes, num_src)])
@@ -48,7 +48,7 @@ class Block:
         return len(self.csc(etype)[1])
 
     def size(self, etype: EdgeType | None = None) -> tuple[int, int]:
-        """Returns the numbers of rows that edges of a type join, (sources, destinations): PyG's `size`."""
+        """Returns (number of sources, number of destinations) of an edge type: PyG's `size`."""
         number = self._schema.edge_type(etype)
         return self._num_src[self._schema.source_of(number)], self._num_dst[self._schema.destination_of(number)]
 
@@ -66,7 +66,7 @@ class Block:
                      for count, dtype in ((destinations + 1, "int32"), (0, "int32"), (0, "int64")))
 
     def edges(self, etype: EdgeType | None = None) -> tuple[Any, Any]:
-        """Returns (sources, destinations), int64 [edges] each, as rows."""
+        """Returns (sources, destinations) as row numbers, int64 [edges] each."""
         indptr, indices = self.csc(etype)
         rows = self._arrays.count_up(len(indptr) - 1, self._nodes[0])
         destinations = self._arrays.repeat_rows(rows, self._arrays.differences(indptr), len(indices))
@@ -77,15 +77,15 @@ class Block:
         return self._arrays.stack(self.edges(etype))
 
     def edge_index_dict(self) -> dict[tuple[str, str, str], Any]:
-        """Returns {canonical edge type: edge_index} of the sampled edge types, as PyG's HeteroConv takes it."""
+        """Returns {canonical edge type: edge_index} of the sampled edge types, the format of PyG's HeteroConv."""
         return {names: self.edge_index(names) for names in self.canonical_etypes}
 
     def bipartite(self, x: Any) -> Any:
-        """Returns the inputs of PyG's convolutions on this block, whose sources and destinations are other rows.
+        """Returns the inputs of PyG's convolutions on this block, as separate rows of sources and destinations.
 
-        x: rows of the sources, [num_src_nodes, ...]: then the result is (x, the rows of the destinations); or {node
-        type: rows}: then {canonical edge type: (rows of the sources, of the destinations)}, which HeteroConv takes as
-        `x_dict`, of the sampled edge types between types that x has.
+        x: rows of the sources, [num_src_nodes, ...], or {node type: rows}. For rows, returns (x, rows of the
+        destinations). For a dict, returns {canonical edge type: (rows of the sources, rows of the destinations)},
+        HeteroConv's `x_dict`, for the sampled edge types between types that are in x.
         """
         if not isinstance(x, dict):
             return x, x[:self._num_dst[self._schema.node_type()]]
@@ -93,21 +93,22 @@ class Block:
                 for names in self.canonical_etypes if names[0] in x and names[2] in x}
 
     def to(self, device: "str | torch.device", *, non_blocking: bool = False) -> "Block":
-        """Returns this block, its columns included, as tensors on `device`, a name or a torch.device. On "cpu" they
-        share the memory of the arrays. Counterpart of DGL's `block.to`. ImportError: there is no PyTorch."""
+        """Returns this block and its columns as tensors on `device`, a name or a torch.device. Tensors on "cpu" share
+        the memory of the arrays. Counterpart of DGL's `block.to`. ImportError: PyTorch is not installed."""
         from espalier import torch_arrays
 
         return self._moved(torch_arrays.mover(device, non_blocking))
 
     def pin_memory(self) -> "Block":
-        """Returns this block, its columns included, as tensors in pinned memory, which `to(device, non_blocking=True)`
+        """Returns this block and its columns as tensors in pinned memory, from which `to(device, non_blocking=True)`
         copies without waiting. InvalidArgument: there is no GPU."""
         from espalier import torch_arrays
 
         return self._moved(torch_arrays.pin)
 
     def _moved(self, move, nodes=None):
-        """move: the function of an array, nodes: the sources by node type if they have been moved already."""
+        """Returns this block with all arrays converted by `move`. nodes: the sources by node type if they are already
+        converted."""
         from espalier import torch_arrays
 
         nodes = [move(of_type) for of_type in self._nodes] if nodes is None else nodes
@@ -119,18 +120,19 @@ class Block:
         return moved
 
     def to_dgl(self) -> Any:
-        """Returns this block as a block of DGL's, with its columns. ImportError: there is no DGL."""
+        """Returns this block as a DGL block, with its columns. ImportError: DGL is not installed."""
         from espalier import conversions
 
         return conversions.to_dgl(self)
 
     def edge_ids(self, etype: EdgeType | None = None) -> Any:
-        """Returns the global ids of the edges: int64 [edges]; empty unless the sampler has `edge_ids=True`."""
+        """Returns the global ids of the edges, int64 [edges], or an empty array unless the sampler has
+        `edge_ids=True`."""
         return self._relation(etype)[2]
 
     @property
     def edata(self) -> dict[str, Any]:
-        """{EID: global ids of the edges}; of several edge types {EID: {canonical edge type: ids}}."""
+        """{EID: global ids of the edges}, or {EID: {canonical edge type: ids}} if there are several edge types."""
         if len(self._schema.edge_types) == 1:
             return {EID: self.edge_ids()}
         return {EID: {names: self.edge_ids(names) for names in self.canonical_etypes}}
@@ -142,7 +144,8 @@ class Block:
 
 
 class _NodeData:
-    """Columns of a block's nodes: `block.srcdata["feat"]`, and of several types `block.srcdata["feat"]["paper"]`."""
+    """Columns of a block's nodes: `block.srcdata["feat"]`, or `block.srcdata["feat"]["paper"]` with several node
+    types."""
 
     def __init__(self, schema, by_type):
         self._schema, self._by_type = schema, by_type
@@ -163,7 +166,7 @@ class _NodeData:
             self._by_type[self._schema.node_type(ntype)][name] = rows
 
     def _take(self, others, move):
-        """Adds the columns of `others`, moved, except for the ids, which are here already."""
+        """Adds the columns of `others`, converted by `move`, except for the ids, which this object already has."""
         for columns, found in zip(self._by_type, others._by_type):
             columns.update((name, move(rows)) for name, rows in found.items() if name not in columns)
 
@@ -178,10 +181,10 @@ class _NodeData:
 
 
 class LinkBatch:
-    """The seed edges of a mini-batch, and their negatives. Ends are rows among the seed nodes of the last block (of
-    several node types: those of all types one type after the other, in the order of `DistGraph.ntypes`)."""
+    """The seed edges of a mini-batch, and their negatives. Ends are row numbers of the destinations of the last block.
+    With several node types, the rows of all types are numbered consecutively, in the order of `DistGraph.ntypes`."""
 
-    _arrays = arrays  # the module for what the arrays are
+    _arrays = arrays  # the module of functions for these arrays
 
     def __init__(self, links):
         self.sources = links["sources"]  # int32 [edges]
@@ -193,8 +196,8 @@ class LinkBatch:
         self._sets = links
 
     def negatives(self) -> tuple[Any, Any, Any]:
-        """Returns (sources, destinations, valid), [edges, negatives per edge] each, for negatives of single edges.
-        valid: False where a drawn pair is an edge of the batch."""
+        """Returns (sources, destinations, valid), [edges, negatives per edge] each: the negatives of each edge. valid
+        is False for a sampled pair that is an edge of the batch."""
         count, edges = self.negatives_per_edge, len(self.sources)
         destinations = self._sets["negative_destinations"].reshape(-1 if count else edges, count)
         if len(destinations) != edges:  # edges of a set share its negatives
@@ -218,11 +221,12 @@ class LinkBatch:
 
 
 class MiniBatch:
-    """A sampled mini-batch. The same for the same (seeds, loader's seed, epoch, step, rank), whatever the partitions,
-    servers, threads and samplers, and the one that the C++ trainer has.
+    """A sampled mini-batch. It is a function of the graph, the sampler, the seeds, the loader's seed, the epoch, the
+    step and the rank, for any partitions, servers, threads and sampler processes. The C++ trainer samples the same
+    mini-batch.
 
-    Its arrays are views of one memory, which lives as long as any of them: input_nodes, output_nodes and the ids of the
-    blocks' nodes change together.
+    Its arrays are views of one block of memory, which is freed with the last of them. A change of input_nodes,
+    output_nodes or the ids of a block's nodes therefore changes the others too.
     """
 
     def __init__(self, schema, core, fetches, origin=None):
@@ -240,27 +244,28 @@ class MiniBatch:
 
     @property
     def num_seeds(self) -> int:
-        """Number of seeds of this rank, nodes or edges. 0 is possible: a rank may have no share of a batch."""
+        """Number of seed nodes or seed edges of this rank. It is 0 if the rank has no share of the batch."""
         return self._core.num_seeds if self.links is None else len(self.links.sources)
 
     @property
     def global_num_seeds(self) -> int:
-        """Number of seeds of all ranks in this step (with a list of this rank's seeds: of this rank)."""
+        """Number of seeds of all ranks in this step. If the loader was given a list of this rank's seeds, only those of
+        this rank."""
         return self._core.global_num_seeds
 
     def _nodes(self, number):
         return self._core.nodes(number) if self._moved_nodes is None else self._moved_nodes[number]
 
     def _host_inputs(self) -> dict[str, np.ndarray]:
-        """Returns {node type: global ids of the nodes that the first block reads} as arrays, also of a batch that `to`
-        has moved: no ids are copied back from a device."""
+        """Returns {node type: global ids of the nodes that the first block reads} as arrays, also for a batch that `to`
+        has moved, without copying ids back from a device."""
         counts = (self._core.num_inputs(0) if self._core.num_layers else
                   [len(self._core.nodes(number)) for number in range(len(self._schema.node_types))])
         return {name: self._core.nodes(number)[:count]
                 for number, (name, count) in enumerate(zip(self._schema.node_types, counts))}
 
     def _like_nodes(self, array: np.ndarray) -> Any:
-        """Returns `array` as this batch has its ids: an array, or a tensor on the device of the batch."""
+        """Returns `array` in the form of this batch's ids: as an array, or as a tensor on the batch's device."""
         if self._moved_nodes is None:
             return array
         from espalier import torch_arrays
@@ -275,14 +280,15 @@ class MiniBatch:
 
     @property
     def input_nodes(self) -> Any:
-        """Global ids of the nodes whose features the first block reads: int64 [n], or {type: ids} with every type."""
+        """Global ids of the nodes whose features the first block reads: int64 [n], or {node type: ids} of all types if
+        there are several."""
         if self._core.num_layers == 0:
             return self.output_nodes
         return self._by_type(self._core.num_inputs(0))
 
     @property
     def output_nodes(self) -> Any:
-        """Global ids of the nodes that the last block computes: the seeds, or the ends of seed edges."""
+        """Global ids of the nodes that the last block computes: the seed nodes, or the ends of the seed edges."""
         layers = self._core.num_layers
         counts = (self._core.num_outputs(layers - 1) if layers else
                   [len(self._nodes(number)) for number in range(len(self._schema.node_types))])
@@ -290,15 +296,15 @@ class MiniBatch:
 
     @property
     def links(self) -> LinkBatch | None:
-        """The seed edges (LinkBatch) of an edge loader's batch; None of a node loader's."""
+        """The seed edges (LinkBatch) of a batch of an edge loader; None in a batch of a node loader."""
         if self._links is None and self._core.has_links:
             self._links = LinkBatch(self._core.links())
         return self._links
 
     @property
     def blocks(self) -> list[Block]:
-        """One block for each layer of a model, the first layer first. The first one's `srcdata` has the sampler's
-        `prefetch_node_feats`, the last one's `dstdata` its `prefetch_labels`."""
+        """The blocks of the model's layers, first layer first. `blocks[0].srcdata` has the sampler's
+        `prefetch_node_feats`, and `blocks[-1].dstdata` has its `prefetch_labels`."""
         if self._blocks is None:
             nodes = [self._nodes(number) for number in range(len(self._schema.node_types))]
             self._blocks = []
@@ -312,14 +318,15 @@ class MiniBatch:
         return self._blocks
 
     def to(self, device: "str | torch.device", *, non_blocking: bool = False) -> "MiniBatch":
-        """Returns this batch, its ids, blocks, columns and links, as tensors on `device`, a name or a torch.device. On
-        "cpu" they share the memory of the arrays. ImportError: there is no PyTorch."""
+        """Returns this batch, with its ids, blocks, columns and links, as tensors on `device`, a name or a
+        torch.device. Tensors on "cpu" share the memory of the arrays. ImportError: PyTorch is not installed."""
         from espalier import torch_arrays
 
         return self._moved(torch_arrays.mover(device, non_blocking))
 
     def pin_memory(self) -> "MiniBatch":
-        """Returns this batch as tensors in pinned memory, which `to(device, non_blocking=True)` copies without waiting.
+        """Returns this batch as tensors in pinned memory, from which `to(device, non_blocking=True)` copies without
+        waiting.
         InvalidArgument: there is no GPU."""
         from espalier import torch_arrays
 
@@ -333,40 +340,42 @@ class MiniBatch:
         return moved
 
     def to_data(self, x: str | None = None, y: str | None = None) -> Any:
-        """Returns this batch as a torch_geometric.data.Data, as PyG's NeighborLoader gives it, of a graph with one node
-        and one edge type.
+        """Returns this batch as the torch_geometric.data.Data that PyG's NeighborLoader would yield. Only for a graph
+        with one node type and one edge type.
 
-        Its attributes are n_id, edge_index, e_id (with the sampler's `edge_ids=True`), num_sampled_nodes,
-        num_sampled_edges, and of seed nodes batch_size and input_id (the positions of the seeds in the loader's nodes;
-        of a NodesOfSplit their ids), of seed edges edge_label_index, edge_label and input_id (`links.edge_ids`,
-        where there are any): positives with label 1 before negatives with label 0. Fetched columns keep their names,
-        but for the ones that are to be x and y. y of integers is int64, and [n] where the column is [n, 1]; it has rows
-        of the seeds alone where it was fetched as a label.
+        Its attributes are n_id, edge_index, e_id (with the sampler's `edge_ids=True`), num_sampled_nodes and
+        num_sampled_edges. Seed nodes add batch_size and input_id, the positions of the seeds in the loader's nodes or,
+        for a NodesOfSplit, their ids. Seed edges add edge_label_index, edge_label and, if the batch has
+        `links.edge_ids`, input_id; positives with label 1 come before negatives with label 0. The fetched columns named
+        by the arguments become the attributes x and y; other fetched columns keep their names. An integer y is int64,
+        and a column [n, 1] becomes y [n]. If y was fetched as a label, it has only the rows of the seeds.
 
-        InvalidArgument: the sampler expands nodes anew in every layer (expand="Always", with two layers or more).
-        NotFound: x or y was not fetched. ImportError: there is no PyG.
+        InvalidArgument: the sampler has expand="Always" and two or more layers. NotFound: x or y was not fetched.
+        ImportError: PyG is not installed.
         """
         from espalier import conversions
 
         return conversions.to_data(self, x, y)
 
     def to_hetero_data(self, x: str | Mapping[str, str] | None = None, y: str | Mapping[str, str] | None = None) -> Any:
-        """Returns this batch as a torch_geometric.data.HeteroData with all node and edge types of the graph. As
-        `to_data`; x and y: names of columns, of the types that have them, or {node type: name}."""
+        """Returns this batch as a torch_geometric.data.HeteroData with all node and edge types of the graph. Attributes
+        and errors are those of `to_data`. x, y: the name of a column, for all node types that have it, or {node type:
+        name}."""
         from espalier import conversions
 
         return conversions.to_hetero_data(self, x, y)
 
     def to_dgl(self) -> tuple[Any, Any, Any]:
-        """Returns (input_nodes, output_nodes, blocks) as tensors and blocks of DGL's, with the fetched columns.
-        ImportError: there is no DGL."""
+        """Returns (input_nodes, output_nodes, blocks) as tensors and DGL blocks, with the fetched columns. ImportError:
+        DGL is not installed."""
         from espalier import conversions
 
         moved = self.to("cpu")
         return moved.input_nodes, moved.output_nodes, [conversions.to_dgl(block) for block in moved.blocks]
 
     def __iter__(self) -> Iterator[Any]:
-        """`input_nodes, output_nodes, blocks = batch`, as DGL's loaders of nodes give it."""
+        """Iterates over input_nodes, output_nodes and blocks, so that a batch unpacks like a batch of DGL's node
+        loaders."""
         return iter((self.input_nodes, self.output_nodes, self.blocks))
 
     def __repr__(self) -> str:

@@ -11,11 +11,12 @@
             if batch.step % 100 == 99:
                 ep.checkpoint.save(g, group, uri, loader=loader, model=model, optimizer=optimizer, embeddings=[emb])
 
-A checkpoint holds the position of the loader, the states of a model and an optimizer (objects with state_dict and
-load_state_dict), values of the program, the random states of every rank (Python's random, numpy.random, and torch's if it is
-imported; not those of numpy.random.Generator objects), DistTensors, and DistEmbeddings with their optimizers' state. So a
-resumed run continues with the next batch, and ends with the same bits as a run without interruption. Nothing is pickled.
-Saving is atomic. All ranks call these functions, and all raise the error of a rank.
+A checkpoint contains the position of the loader, the states of a model and an optimizer (objects with state_dict and
+load_state_dict), values of the program, the random states of every rank (Python's random, numpy.random, and torch's if
+it is imported; not those of numpy.random.Generator objects), DistTensors, and DistEmbeddings with their optimizers'
+state. A resumed run therefore continues with the next batch and ends with bitwise the same results as a run without
+interruption. Nothing is pickled. Saving is atomic. All ranks must call these functions, and an error of one rank is
+raised on all.
 """
 
 import json
@@ -44,18 +45,18 @@ if TYPE_CHECKING:
 _STATE = "espalier-checkpoint-state"  # a tensor of bytes
 _ROW_BYTES = 65536
 _FOLDER = re.compile(r"checkpoint-(\d{12})")
-_of_this_run = set()  # URIs below which all checkpoints are of this process's run
+_of_this_run = set()  # URIs below which all checkpoints are from the run of this process
 
 
 def save(g: "DistGraph", group: ProcessGroup, uri: Path, *, loader: Stateful | None = None,
          model: Stateful | None = None, optimizer: Stateful | None = None, state: Any = None,
          embeddings: Iterable[DistEmbedding] = (), tensors: Iterable[DistTensor] = (), keep: int = 2) -> None:
-    """Saves a checkpoint in a folder of its own below `uri` (a folder, or an s3:// URI), and removes older checkpoints
-    there but the last `keep`.
+    """Saves a checkpoint in a new folder below `uri` (a folder, or an s3:// URI), and removes all but the last `keep`
+    checkpoints there.
 
-    loader: its next batch is the first one after resuming. state: values of the program: numbers, strings, arrays, tensors,
-    lists and dicts. tensors: DistTensors. Every rank passes the same; the states of loader, model and optimizer, and
-    `state`, are taken from rank 0.
+    loader: a resumed run starts with its next batch. state: values of the program: numbers, strings, arrays, tensors,
+    lists and dicts. tensors: DistTensors. All ranks must pass the same arguments; the states of loader, model and
+    optimizer, and `state`, are those of rank 0.
     """
     embeddings, tensors, parts = list(embeddings), list(tensors), []
 
@@ -67,18 +68,18 @@ def save(g: "DistGraph", group: ProcessGroup, uri: Path, *, loader: Stateful | N
             states = {name: None if it is None else it.state_dict() for name, it in objects.items()}
             parts.append(_pack({**states, "state": state}))
 
-    group.agree(_error_of(prepare))  # all ranks have taken the steps that are saved
+    group.agree(_error_of(prepare))  # after this, all ranks have completed the steps to save
     parts += _gather_bytes(group, _pack(_random_state()))
     group.agree(_error_of(lambda: _save(g, uri, parts, embeddings, tensors, keep)) if group.rank == 0 else None)
 
 
 def stop_if_asked(g: "DistGraph", group: ProcessGroup, uri: Path, **what: Any) -> None:
-    """Where a rank has got SIGTERM since the first call: saves a checkpoint of `what` (the arguments of `save`) and ends the
-    program on all ranks with exit code 75. `espalier run`, `espalier launch` and the operator send SIGTERM before a
-    suspension, and before they end a job that is asked to stop.
+    """If any rank has received SIGTERM since the first call, saves a checkpoint of `what` (the arguments of `save`) and
+    ends the program on all ranks with exit code 75. `espalier run`, `espalier launch` and the operator send SIGTERM to
+    suspend or stop a job.
 
-    To be called by every rank between two steps, in the main thread; the ranks exchange eight bytes. From the first call on
-    SIGTERM ends the program here only; a second one ends it at once.
+    Every rank must call this function between two steps, in the main thread. The ranks exchange eight bytes. After the
+    first call, a SIGTERM ends the program only in this function; a second SIGTERM ends it at once.
     """
     global _stop_handler
     if _stop_handler is None:
@@ -105,7 +106,7 @@ _stop_handler = None
 
 def _save(g, uri, parts, embeddings, tensors, keep):
     sizes = [len(part) for part in parts]
-    DistTensor.drop(g, _STATE)  # of a save or a resumption that has failed
+    DistTensor.drop(g, _STATE)  # left by a save or a resume that failed
     held = DistTensor.create(g, (_first_rows(sizes)[-1], _ROW_BYTES), np.uint8, _STATE, persistent=True)
     try:
         for first, part in zip(_first_rows(sizes), parts):
@@ -125,11 +126,11 @@ def _save(g, uri, parts, embeddings, tensors, keep):
 
 
 def resume(g: "DistGraph", group: ProcessGroup, uri: Path) -> "Checkpoint | None":
-    """Returns the newest Checkpoint below `uri`; None if there is none. In a job that begins anew (ESPALIER_RESUME=never)
-    the first call of a process removes the checkpoints there, which are of an earlier run, and returns None.
+    """Returns the newest Checkpoint below `uri`, or None if there is none. In a job that starts from the beginning
+    (ESPALIER_RESUME=never), the first call of a process removes the checkpoints of earlier runs there and returns None.
 
-    The DistTensors of the checkpoint exist afterwards, with the saved rows (DistTensor.open). AlreadyExists: a tensor of
-    such a name existed. InvalidArgument: the checkpoint is of another number of ranks.
+    Creates the DistTensors of the checkpoint with the saved rows; DistTensor.open opens them. AlreadyExists: a tensor
+    with one of their names exists. InvalidArgument: the checkpoint has another number of ranks.
     """
     found = []
     error = _error_of(lambda: found.extend(_load_newest(g, uri))) if group.rank == 0 else None
@@ -162,7 +163,7 @@ def _load_newest(g, uri):
         return []
     if not numbers:
         return []
-    DistTensor.drop(g, _STATE)  # of a save or a resumption that has failed
+    DistTensor.drop(g, _STATE)  # left by a save or a resume that failed
     _, notes = load_tensors(g, _join(uri, numbers[-1]))
     if "espalier.checkpoint" not in notes:
         raise InvalidArgument(f"{_join(uri, numbers[-1])} holds saved tensors that espalier.checkpoint has not written")
@@ -170,7 +171,8 @@ def _load_newest(g, uri):
 
 
 class Checkpoint:
-    """A loaded checkpoint. `uri` is its folder, for DistEmbedding(resume_from=); `state` are the program's values."""
+    """A loaded checkpoint. `uri` is its folder, for DistEmbedding(resume_from=). `state` has the values of the
+    program."""
 
     def __init__(self, uri, shared, of_rank):
         self.uri, self.state = uri, shared["state"]
@@ -178,7 +180,7 @@ class Checkpoint:
 
     def restore(self, *, loader: Stateful | None = None, model: Stateful | None = None,
                 optimizer: Stateful | None = None) -> None:
-        """Loads the states of these objects, and the random states of this rank."""
+        """Restores the states of these objects and the random states of this rank."""
         for name, target in (("loader", loader), ("model", model), ("optimizer", optimizer)):
             if target is None:
                 continue
@@ -189,7 +191,7 @@ class Checkpoint:
 
 
 def _error_of(call):
-    """Returns the exception of `call`, or None."""
+    """Calls `call` and returns its exception, or None."""
     try:
         call()
     except Exception as error:
@@ -198,7 +200,7 @@ def _error_of(call):
 
 
 def _numbers(uri):
-    """The numbers of the checkpoints below `uri`, ascending; other saved tensors there are not looked at."""
+    """Returns the numbers of the checkpoints below `uri`, ascending. Ignores other saved tensors there."""
     names = [_FOLDER.fullmatch(name) for name in list_saved_tensors(uri)]
     return sorted(int(name[1]) for name in names if name)
 
@@ -212,11 +214,11 @@ def _num_rows(size):
 
 
 def _first_rows(sizes):
-    """[parts + 1]: each part begins with a row of its own."""
+    """Returns the first row of each part and the number of rows: [parts + 1]. Each part starts at a new row."""
     return [sum(map(_num_rows, sizes[:part])) for part in range(len(sizes) + 1)]
 
 
-# --- values as bytes: a JSON document with the arrays behind it
+# --- values as bytes: a JSON document, followed by the arrays
 
 
 def _pack(value):

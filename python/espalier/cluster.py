@@ -1,4 +1,4 @@
-"""Jobs on a Kubernetes cluster, by the official client (package `kubernetes`), which is imported when it is needed."""
+"""Jobs on a Kubernetes cluster. Uses the official client (package `kubernetes`), which is imported on the first use."""
 
 import contextlib
 import json
@@ -18,8 +18,8 @@ _KIND = ("espalier.io", "v1alpha1")
 _PLURAL = "disttrainings"
 _ROLES = ("partitioner", "server", "sampler", "trainer")
 _REQUEST_SECONDS = 30
-_WATCH_SECONDS = 240     # of one watch: a connection that has died without a word is noticed after that
-_OUTAGE_SECONDS = 300    # for which `wait` asks an API server that does not answer
+_WATCH_SECONDS = 240     # duration of a watch, after which a dead connection is noticed
+_OUTAGE_SECONDS = 300    # for which `wait` retries requests to an API server that does not respond
 _RETRY_SECONDS = 1
 _ACCOUNT_NAMESPACE = pathlib.Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 _BY_STATUS = {400: errors.InvalidArgument, 401: errors.Unauthenticated, 403: errors.PermissionDenied,
@@ -31,12 +31,13 @@ def submit(job: dict[str, Any] | Path, *, namespace: str | None = None, context:
            kubeconfig: Path | None = None) -> "Job":
     """Creates a DistTraining on a cluster and returns its Job. Counterpart of `kubectl create -f`.
 
-    job: a dict, or the path of a YAML or JSON file. namespace: default: the document's, else the context's. context: of
-    the kubeconfig; default: the current one. kubeconfig: default: KUBECONFIG, else ~/.kube/config, else the pod's
-    account.
+    job: a dict, or the path of a YAML or JSON file. namespace: None: that of the document, else that of the context.
+    context: name of a context of the kubeconfig; None: the current one. kubeconfig: path; None: KUBECONFIG, else
+    ~/.kube/config, else the service account of the pod.
 
-    Needs `pip install 'kubernetes>=37'` (ImportError). InvalidArgument: the API server refuses the document, with
-    the path of each field that is wrong or unknown; AlreadyExists, PermissionDenied, Unauthenticated, Unavailable.
+    Requires `pip install 'kubernetes>=37'` (ImportError). InvalidArgument: the API server rejects the document; the
+    message has the path of each invalid or unknown field. Other errors: AlreadyExists, PermissionDenied,
+    Unauthenticated, Unavailable.
     """
     cluster = _Cluster(namespace, context, kubeconfig)
     if not isinstance(job, dict):
@@ -53,7 +54,8 @@ def submit(job: dict[str, Any] | Path, *, namespace: str | None = None, context:
 
 def job(name: str, namespace: str | None = None, *, context: str | None = None,
         kubeconfig: Path | None = None) -> "Job":
-    """Returns the Job of a DistTraining that exists. Arguments and errors as of `submit`; NotFound: there is none."""
+    """Returns the Job of an existing DistTraining. Arguments and errors are those of `submit`. NotFound: it does not
+    exist."""
     cluster = _Cluster(namespace, context, kubeconfig)
     return Job(cluster, cluster.get(name))
 
@@ -61,9 +63,9 @@ def job(name: str, namespace: str | None = None, *, context: str | None = None,
 class Job:
     """A DistTraining on a cluster.
 
-    `name`, `namespace`; `status`, `phase` and `conditions` are read from the API server at each access, as
-    docs/reference/status.md describes them. Every call may raise NotFound (the job was deleted, also where another has
-    its name now), PermissionDenied, Unauthenticated and Unavailable.
+    It has the attributes `name` and `namespace`. `status`, `phase` and `conditions` are read from the API server at
+    each access (docs/reference/status.md). Every call may raise NotFound (the job was deleted, even if another job now
+    has its name), PermissionDenied, Unauthenticated and Unavailable.
     """
 
     def __init__(self, cluster, document):
@@ -92,19 +94,19 @@ class Job:
 
     @property
     def conditions(self) -> dict[str, dict[str, Any]]:
-        """{type: condition}, each a dict with status ("True", "False", "Unknown"), reason and message."""
+        """The conditions by type, each a dict with status ("True", "False", "Unknown"), reason and message."""
         return _conditions(self.status)
 
     def wait(self, timeout: float | None = None, progress: bool | None = None) -> "Job":
-        """Returns this job once it has succeeded.
+        """Blocks until the job has succeeded, and returns it.
 
-        timeout: seconds, after which DeadlineExceeded is raised and the job continues; None: no limit. progress:
-        whether progress is shown, by tqdm's bar in a notebook where tqdm is installed, else as a line; None: in
-        notebooks and where standard error is a terminal.
+        timeout: seconds, after which DeadlineExceeded is raised while the job continues; None: no limit. progress:
+        whether to show the progress, as a bar in a notebook with tqdm, otherwise as a line; None: in notebooks and if
+        standard error is a terminal.
 
-        A job that fails raises the error of its trainers' exit code (docs/exit-codes.md), with the message of its
-        condition; a document that the operator does not accept, InvalidArgument. Connections that break are made anew;
-        an API server that does not answer for five minutes is Unavailable.
+        If the job fails, raises the error for the exit code of its trainers (docs/exit-codes.md), with the message of
+        its condition. InvalidArgument: the operator does not accept the document. Unavailable: the API server did not
+        respond for five minutes; until then, broken connections are reopened.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
         with _Progress(self.name, progress) as shown:
@@ -115,12 +117,12 @@ class Job:
         raise errors.DeadlineExceeded(f"{self.name} has not ended after {timeout:g} s")
 
     def _versions(self, deadline, shown):
-        """Yields the document, and again when it may have changed, until the deadline; asks again after an outage."""
+        """Yields the document, and again whenever it may have changed, until the deadline. Retries after an outage."""
         retried, out_since = (errors.Unavailable, errors.DeadlineExceeded), None
         while True:
             try:
                 document = self._read()
-                # An API server that has just started refuses all users until it has read the roles.
+                # An API server that has just started rejects all users until it has read the roles.
                 retried, out_since = (errors.Unavailable, errors.DeadlineExceeded, errors.PermissionDenied), None
                 yield document
                 yield from self._changes(document["metadata"]["resourceVersion"], deadline)
@@ -134,7 +136,7 @@ class Job:
                 return
 
     def _changes(self, version, deadline):
-        """Yields newer versions of the document until the deadline, the end of the watch or that of the connection."""
+        """Yields newer versions of the document until the deadline, or until the watch or the connection ends."""
         import kubernetes
         left = _WATCH_SECONDS if deadline is None else min(_WATCH_SECONDS, deadline - time.monotonic())
         if left <= 0:
@@ -144,17 +146,17 @@ class Job:
                     self._cluster.jobs.list_namespaced_custom_object, *_KIND, self.namespace, _PLURAL,
                     field_selector=f"metadata.name={self.name}", resource_version=version,
                     timeout_seconds=int(left) + 1, _request_timeout=(_REQUEST_SECONDS, left + _REQUEST_SECONDS)):
-                if event is None:  # a line that the end of the connection has cut
+                if event is None:  # an incomplete line at the end of the connection
                     return
                 if event["type"] == "DELETED":
                     raise errors.NotFound(f"{self.name} was deleted")
                 yield event["object"]
 
     def logs(self, role: str = "trainer", index: int = 0, *, previous: bool = False) -> str:
-        """Returns the log of a role's pod: "partitioner", "server", "sampler" or "trainer"; the newest attempt's.
+        """Returns the log of a pod of the newest attempt. role: "partitioner", "server", "sampler" or "trainer".
 
-        index: the rank; of a server, its partition. previous: of the container before its last restart. NotFound: there
-        is no such pod, by now or yet.
+        index: the rank, or the partition of a server. previous: whether to return the log of the container before its
+        last restart. NotFound: the pod does not exist yet, or does not exist any more.
         """
         if role not in _ROLES:
             raise errors.InvalidArgument(f"{role!r} is no role: expected one of {', '.join(_ROLES)}")
@@ -172,18 +174,18 @@ class Job:
             return response.data.decode(errors="replace")
 
     def suspend(self) -> None:
-        """Asks the job to write a checkpoint and give its pods back. FailedPrecondition: it has ended."""
+        """Asks the job to write a checkpoint and release its pods. FailedPrecondition: the job has ended."""
         self._change({"runPolicy": {"suspend": True}})
 
     def resume(self) -> None:
-        """Asks a suspended job to continue from its checkpoint. FailedPrecondition: it has ended."""
+        """Asks a suspended job to resume from its checkpoint. FailedPrecondition: the job has ended."""
         self._change({"runPolicy": {"suspend": False}})
 
     def scale(self, trainers: int) -> None:
         """Asks for another number of trainers. Counterpart of `kubectl scale`.
 
-        Trainers that run write a checkpoint, from which the new group resumes with the same mini-batches
-        (docs/recovery.md); a job in a queue of Kueue waits for quota where it needs more (docs/operations/kueue.md).
+        Running trainers write a checkpoint, from which the new group resumes with the same mini-batches
+        (docs/recovery.md). A job in a Kueue queue waits for quota if it needs more (docs/operations/kueue.md).
         InvalidArgument: the document does not allow this number; FailedPrecondition: the job has ended.
         """
         self._change({"trainers": {"replicas": trainers}})
@@ -198,7 +200,7 @@ class Job:
                 body={"metadata": {"uid": self._uid}, "spec": spec}, _request_timeout=_REQUEST_SECONDS)
 
     def delete(self) -> None:
-        """Deletes the job with its pods; its outputs stay."""
+        """Deletes the job with its pods. Its outputs are kept."""
         import kubernetes
         only_this = kubernetes.client.V1DeleteOptions(preconditions=kubernetes.client.V1Preconditions(uid=self._uid))
         with _translated_errors():
@@ -210,12 +212,13 @@ class Job:
                 use_job_credentials: bool = False) -> Results:
         """Copies the job's outputs to a folder, as `kubectl espalier fetch` does, and returns them as Results.
 
-        folder: for this job's outputs alone; asking again continues, or adds to it. what: "model", "embeddings",
-        "predictions", "metrics", several joined by commas, or "all". endpoint: of the S3 service as this machine
-        reaches it. use_job_credentials: those of the job's Secret; else the environment's.
+        folder: a folder that is used only for this job's outputs. A repeated call continues an interrupted copy or adds
+        other outputs. what: "model", "embeddings", "predictions", "metrics", several separated by commas, or "all".
+        endpoint: endpoint of the S3 service for this machine. use_job_credentials: whether to use the credentials of
+        the job's Secret instead of those of the environment.
 
-        Needs the program kubectl-espalier in PATH or ESPALIER_BIN (docs/kubectl-plugin.md). InvalidArgument: the job
-        has written no outputs yet.
+        Requires the program kubectl-espalier in PATH or ESPALIER_BIN (docs/kubectl-plugin.md). InvalidArgument: the job
+        has not written outputs yet.
         """
         command = [programs.path("kubectl-espalier"), "fetch", self.name, "--namespace", self.namespace, "--quiet",
                    "--to", os.fspath(folder), "--what", what, *self._cluster.flags]
@@ -229,8 +232,8 @@ class Job:
 
 
 def _read(file):
-    import yaml  # which `kubernetes` needs
-    loader = type("Loader", (yaml.SafeLoader,), {})  # which takes 1e-05 for text
+    import yaml  # installed with `kubernetes`
+    loader = type("Loader", (yaml.SafeLoader,), {})  # SafeLoader reads 1e-05 as text
     loader.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(r"-?\d+(\.\d+)?[eE][-+]?\d+$"), "-0123456789")
     try:
         document = yaml.load(pathlib.Path(file).read_text(), loader)
@@ -242,7 +245,7 @@ def _read(file):
 
 
 class _Cluster:
-    """A connection to an API server, and the namespace that is meant there."""
+    """A connection to an API server, with a namespace."""
 
     def __init__(self, namespace, context, kubeconfig):
         try:
@@ -274,7 +277,7 @@ class _Cluster:
 
 @contextlib.contextmanager
 def _translated_errors():
-    """Raises errors of the API server, and of the way to it, as Espalier's."""
+    """Converts errors of the API server and of the connection to exceptions of Espalier."""
     import kubernetes
     import urllib3
     try:
@@ -282,7 +285,7 @@ def _translated_errors():
     except kubernetes.client.ApiException as error:
         try:
             answer = json.loads(error.body)
-        except (TypeError, ValueError):  # not by the API server, or of a watch
+        except (TypeError, ValueError):  # not a response of the API server, or an error of a watch
             answer = {}
         kind = errors.AlreadyExists if answer.get("reason") == "AlreadyExists" else \
             _BY_STATUS.get(error.status, errors.Unavailable)
@@ -300,7 +303,7 @@ def _is_true(conditions, name):
 
 
 def _has_succeeded(document):
-    """Returns whether the job has succeeded. Raises what it has failed with."""
+    """Returns whether the job has succeeded. Raises its error if it has failed."""
     status = document.get("status", {})
     conditions = _conditions(status)
     accepted = conditions.get("Accepted", {})
@@ -310,22 +313,22 @@ def _has_succeeded(document):
         failed = conditions["Failed"]
         if failed["reason"] == "DeadlineExceeded":
             raise errors.DeadlineExceeded(failed["message"])
-        code = status.get("lastError", {}).get("exitCode", 74)  # none: of a pod that was never seen to end
-        # Of others, as of `espalier run`: killed from outside, or a bug.
+        code = status.get("lastError", {}).get("exitCode", 74)  # missing if the end of the pod was not observed
+        # Other codes are mapped as by `espalier run`: killed from outside (74), or a bug (70).
         code = code if code in (64, 65, 70, 74, 75, 77) else 74 if code in (137, 143) else 70
         raise errors.from_exit_code(code, failed["message"])
     return _is_true(conditions, "Succeeded")
 
 
 def _index(pod):
-    """The rank of a pod of a Job or StatefulSet."""
+    """Returns the rank of a pod of a Job or StatefulSet."""
     labels = pod.metadata.labels
     index = labels.get("batch.kubernetes.io/job-completion-index", labels.get("apps.kubernetes.io/pod-index", "0"))
     return int(index)
 
 
 class _Progress:
-    """Shows how far a job is: tqdm's bar in a notebook, else one line that is written over."""
+    """Shows the progress of a job: as a tqdm bar in a notebook, otherwise as one line that is overwritten."""
 
     def __init__(self, name, shown):
         notebook = "ipykernel" in sys.modules
@@ -359,7 +362,7 @@ class _Progress:
 
     def note(self, text):
         if self._shown and self._bar is None:
-            # Names come from the cluster: nothing that a terminal would act on.
+            # Names come from the cluster, so control characters are replaced before they reach the terminal.
             line = "".join(letter if letter.isprintable() else "?" for letter in f"{self._name}  {text}")
             print(f"\r{line:<{self._width}}", end="", file=sys.stderr, flush=True)
             self._width = len(line)

@@ -1,4 +1,4 @@
-"""Batches of any items, made into mini-batches by a function."""
+"""A loader of batches of arbitrary items, which a function converts."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -10,15 +10,15 @@ from espalier.types import to_int
 
 
 class DistDataLoader:
-    """Batches of a dataset, each as `collate_fn` makes it of its items. Counterpart of DGL's DistDataLoader.
+    """Batches of a dataset, each converted by `collate_fn`. Counterpart of DGL's DistDataLoader.
 
-    dataset: an array or tensor, of whose rows a batch is an array or tensor, or a sequence, of whose items it is a
-    list. collate_fn: called with them in the thread of the loop; None: batches are the items. seed: of shuffling, by
-    which an epoch's order depends on the seed and the epoch alone. Loaders of nodes and edges, which sample on threads
-    of the library, are DistNodeDataLoader and DistEdgeDataLoader.
+    dataset: an array or tensor, or a sequence. A batch is an array or tensor of rows, or a list of items of the
+    sequence. collate_fn: called with the batch in the thread of the loop, and its result is yielded; None: yields the
+    batch. seed: seed of shuffling; the order of an epoch depends only on the seed and the epoch. For nodes and edges,
+    DistNodeDataLoader and DistEdgeDataLoader sample on threads of the library.
 
-    Each iteration is an epoch: the one after the last iteration's. After load_state_dict the first one is the rest of
-    the loaded epoch.
+    Each iteration is one epoch, which follows that of the last iteration. After load_state_dict the first iteration is
+    the rest of the loaded epoch.
     """
 
     def __init__(self, dataset: Any, batch_size: int, *, collate_fn: Callable[[Any], Any] | None = None,
@@ -26,7 +26,7 @@ class DistDataLoader:
         self._dataset, self._collate = dataset, collate_fn
         self._shuffle, self._drop_last = bool(shuffle), bool(drop_last)
         self._batch_size, self._seed = to_int(batch_size, "batch_size", least=1), to_int(seed, "seed")
-        self._epoch, self._step, self._begun = 0, 0, False  # of the next batch, as of the other loaders
+        self._epoch, self._step, self._begun = 0, 0, False  # of the next batch, as in the other loaders
 
     def __len__(self) -> int:
         """Number of batches of an epoch."""
@@ -38,7 +38,8 @@ class DistDataLoader:
         return {"epoch": self._epoch, "step": self._step, "batch_size": self._batch_size, "seed": self._seed}
 
     def load_state_dict(self, state: Mapping[str, int]) -> None:
-        """InvalidArgument: the state is of a loader with another batch size or seed."""
+        """Continues at the position in `state`. InvalidArgument: the state is that of a loader with another batch size
+        or seed."""
         for name, here in ("batch_size", self._batch_size), ("seed", self._seed):
             if state.get(name, here) != here:
                 raise InvalidArgument(f"the state is of a loader with {name} {state[name]}, not {here}")
@@ -46,11 +47,11 @@ class DistDataLoader:
         self._step = to_int(state["step"], "step", most=len(self))
 
     def set_epoch(self, epoch: int) -> None:
-        """Makes the next iteration epoch `epoch`, from its first step."""
+        """Starts the next iteration at the first step of epoch `epoch`."""
         self._epoch, self._step, self._begun = to_int(epoch, "epoch", most=2**32 - 1), 0, False
 
     def __iter__(self) -> Iterator[Any]:
-        if self._begun:  # and left before its end
+        if self._begun:  # the last iteration was left early
             self.set_epoch(self._epoch + 1)
         return self._batches()
 

@@ -1,4 +1,4 @@
-"""Data loaders: mini-batches of nodes and of edges, sampled and fetched ahead on threads of the library."""
+"""Data loaders of nodes and of edges. Threads of the library sample mini-batches and fetch their rows ahead."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 
 class NodesOfSplit:
-    """One part of a named split of nodes, which all ranks take batches of together."""
+    """One part of a named split of nodes. The ranks divide each of its batches among them."""
 
     def __init__(self, split: str, part: str = "train", ntype: str | None = None) -> None:
         self.split, self.part, self.ntype = split, part, ntype
 
 
 class EdgesOfSplit:
-    """One part of a named split of edges; etypes: one edge type or several."""
+    """One part of a named split of edges. etypes: one edge type or several."""
 
     def __init__(self, split: str, part: str = "train", etypes: EdgeType | list[EdgeType] | None = None) -> None:
         self.split, self.part = split, part
@@ -45,11 +45,11 @@ class EdgesOfSplit:
 class NeighborSampler:
     """Samples the in-edges of each node independently. Counterpart of DGL's NeighborSampler.
 
-    fanouts: one for each layer of the model, the first layer first: a number of in-edges of each edge type, -1 for all,
-    or {edge type: number}. prob: edge column with weights, or a mask. prefetch_node_feats, prefetch_labels: columns
-    (names, or {node type: names}) that the loader fetches ahead, into `blocks[0].srcdata` and `blocks[-1].dstdata`.
-    edge_ids: whether blocks have the ids of edges. expand: "Always" samples anew for all nodes of the batch in every
-    layer, as DGL; "Once" samples for each node once, as PyG. time_column, seed_time_column: temporal sampling
+    fanouts: for each layer of the model, first layer first, the number of in-edges to sample per edge type, -1 for all,
+    or {edge type: number}. prob: edge column with weights or a mask. prefetch_node_feats, prefetch_labels: columns
+    (names, or {node type: names}) that the loader fetches ahead into `blocks[0].srcdata` and `blocks[-1].dstdata`.
+    edge_ids: whether blocks have the ids of edges. expand: "Always" samples for all nodes of the batch again in every
+    layer, like DGL; "Once" samples only once for each node, like PyG. time_column, seed_time_column: temporal sampling
     (docs/sampling.md).
     """
 
@@ -70,7 +70,7 @@ class NeighborSampler:
 
 class LaborSampler(NeighborSampler):
     """LABOR-0 (Balin and Catalyurek, NeurIPS 2023): nodes share random numbers, so that a batch has fewer nodes.
-    layer_dependency: layers share them too. Counterpart of DGL's LaborSampler."""
+    layer_dependency: layers share the random numbers too. Counterpart of DGL's LaborSampler."""
 
     method = "Labor"
 
@@ -81,13 +81,13 @@ class LaborSampler(NeighborSampler):
 
 
 class LastSampler(NeighborSampler):
-    """Takes the latest in-edges of each node, by the graph's time column."""
+    """Samples the latest in-edges of each node by the graph's time column."""
 
     method = "Last"
 
 
 class MultiLayerFullNeighborSampler(NeighborSampler):
-    """Takes all in-edges, in `num_layers` layers."""
+    """Samples all in-edges in each of `num_layers` layers."""
 
     def __init__(self, num_layers: int, **options: Any) -> None:
         super().__init__([-1] * num_layers, **options)
@@ -99,36 +99,37 @@ class _Negatives:
 
 
 class negative_sampler:  # noqa: N801, DGL's name of a module
-    """Negatives of seed edges; `k` for each edge (docs/edge-tasks.md)."""
+    """Samplers of `k` negatives for each seed edge (docs/edge-tasks.md)."""
 
     @staticmethod
     def Uniform(k: int) -> _Negatives:
-        """`k` uniform destinations for each edge."""
+        """Returns a sampler of `k` uniform destinations for each edge."""
         return _Negatives("Uniform", k)
 
     @staticmethod
     def GlobalUniform(k: int) -> _Negatives:
-        """`k` pairs for each edge, both ends uniform."""
+        """Returns a sampler of `k` pairs with uniform ends for each edge."""
         return _Negatives("GlobalUniform", k)
 
     @staticmethod
     def Joint(k: int) -> _Negatives:
-        """`k` uniform destinations that `k` edges share."""
+        """Returns a sampler of `k` uniform destinations for each group of `k` edges."""
         return _Negatives("Joint", k)
 
     @staticmethod
     def InBatch(k: int) -> _Negatives:
-        """The destinations of `k` other edges of the batch."""
+        """Returns a sampler that takes the destinations of `k` other edges of the batch."""
         return _Negatives("InBatch", k)
 
     @staticmethod
     def InDegree(k: int) -> _Negatives:
-        """`k` destinations in proportion to their in-degree among the training edges."""
+        """Returns a sampler of `k` destinations with probabilities proportional to their in-degree in the training
+        edges."""
         return _Negatives("InDegree", k)
 
 
 def sampling_settings(schema, sampler, seed):
-    """Returns the settings of _core for what a sampler samples."""
+    """Returns the settings of a sampler for _core."""
     settings = _core.LoaderSettings()
     settings.fanouts = [schema.fanouts(fanout) for fanout in sampler.fanouts]
     settings.seed, settings.method, settings.expand = to_int(seed, "seed"), sampler.method, sampler.expand
@@ -148,17 +149,18 @@ def prefetched_columns(schema, names):
 
 
 class BatchOrigin:
-    """What a loader's batches have in common that conversions of a batch need, and the batch does not contain."""
+    """Properties of a loader that conversions of its batches need and that the batches do not contain."""
 
     def __init__(self, sampler):
         self.expand, self.edge_ids = sampler.expand, sampler.edge_ids
         self.seed_type = None  # number of the node type of seed nodes
         self.link_types = ()  # numbers of the edge types of seed edges
-        self.nodes = None  # the seeds' list, ids, if the loader was given one
+        self.nodes = None  # ids of the list of seeds, if the loader was given a list
         self._order = None
 
     def positions_of(self, seeds):
-        """Returns the positions of seeds in the loader's list, the first of repeated ones; without a list their ids."""
+        """Returns the positions of seeds in the loader's list, the first position for repeated seeds. Returns their ids
+        if there is no list."""
         if self.nodes is None:
             return seeds
         if self._order is None:
@@ -167,13 +169,14 @@ class BatchOrigin:
 
 
 class _Loader:
-    """Each iteration (`for batch in loader`) is an epoch: the one after the last iteration's, also if that was left early.
-    After load_state_dict the first iteration is the rest of the loaded epoch. For one thread."""
+    """Each iteration (`for batch in loader`) is one epoch, which follows that of the last iteration, even if that
+    iteration was left early. After load_state_dict the first iteration is the rest of the loaded epoch. Not
+    thread-safe."""
 
     def __init__(self, g, sampler, batch_size, shuffle, drop_last, seed, num_threads, batches_ahead, from_samplers,
                  device):
         self._graph = g
-        self._batch_device = device  # None: batches are arrays
+        self._batch_device = device  # None: batches have arrays
         schema = g._schema
         settings = sampling_settings(schema, sampler, seed)
         settings.batch_size = to_int(batch_size, "batch_size", least=1)
@@ -193,12 +196,12 @@ class _Loader:
         self._epoch, self._step = 0, 0  # of the next batch
         self._begun = False  # whether an iteration has taken batches of this epoch
         self._iteration = 0  # number of the newest iteration
-        self._num_items = 0  # that an epoch takes, of all ranks or of the rank with the most
+        self._num_items = 0  # seeds of an epoch, of all ranks together or of the rank with the most
 
     def state_dict(self) -> dict[str, int]:
-        """Returns the position of the next batch, {"epoch": e, "step": s, ...}. A loader that loads it continues with that
-        batch, and every batch is the one that it would have been. InvalidArgument, when it is loaded: the loader has
-        another batch size or seed."""
+        """Returns the position of the next batch, {"epoch": e, "step": s, ...}. A loader that loads this state
+        continues with the same batches as without interruption. load_state_dict raises InvalidArgument if the loader
+        has another batch size or seed."""
         return {"epoch": self._epoch, "step": self._step, "batch_size": self._settings.batch_size,
                 "seed": self._settings.seed}
 
@@ -211,7 +214,7 @@ class _Loader:
         self._step, self._begun = to_int(state["step"], "step", most=2**32 - 1), False
 
     def set_epoch(self, epoch: int) -> None:
-        """Makes the next iteration epoch `epoch`, from its first step."""
+        """Starts the next iteration at the first step of epoch `epoch`."""
         self._epoch, self._step, self._begun = to_int(epoch, "epoch", most=2**32 - 1), 0, False
 
     def __len__(self) -> int:
@@ -220,11 +223,11 @@ class _Loader:
         return self._num_items // size if self._settings.drop_last else -(-self._num_items // size)
 
     def __iter__(self) -> Iterator[MiniBatch]:
-        if self._begun:  # and left before its end
+        if self._begun:  # the last iteration was left early
             self.set_epoch(self._epoch + 1)
         if self._step > len(self):
             raise OutOfRange(f"step {self._step} of an epoch of {len(self)} steps")
-        warn_of_plaintext()  # a script may make its group after it has opened the graph
+        warn_of_plaintext()  # checked here because a script may create its group after it has opened the graph
         with self._calls:
             self._core.start_epoch(self._epoch, self._step)
         self._iteration += 1
@@ -238,7 +241,7 @@ class _Loader:
             batches = device_batches.on_device(batches, self._batch_device)
         for batch in batches:
             self._check_newest(iteration)
-            self._step, self._begun = batch.step + 1, True  # not of those that are copied ahead
+            self._step, self._begun = batch.step + 1, True  # batches that are copied ahead do not count
             yield batch
         self._check_newest(iteration)  # batches that are copied ahead have ended before the last one is used
         self.set_epoch(self._epoch + 1)
@@ -257,7 +260,7 @@ class _Loader:
             raise FailedPrecondition("a newer iteration of this loader has begun; one loader has one at a time")
 
     def cancel(self) -> None:
-        """Ends the epoch early, from any thread: a pending batch raises Cancelled."""
+        """Ends the epoch early. May be called from any thread. A thread that waits for a batch gets Cancelled."""
         self._core.cancel()
 
 
@@ -276,15 +279,16 @@ def _size_of_parts(splits, numbers, seeds):
 class DistNodeDataLoader(_Loader):
     """Mini-batches of nodes. Counterpart of DGL's DistNodeDataLoader.
 
-    nodes: NodesOfSplit(split, part): every batch has `batch_size` seeds of all ranks together, divided among them; or this
-    rank's nodes (`node_split`, an array of ids, or {node type: ids} with one type): batches have `batch_size` seeds of
-    this rank. All ranks must then have the same number of batches, which `node_split` sees to.
+    nodes: NodesOfSplit(split, part), or this rank's nodes (`node_split`, an array of ids, or {node type: ids} with one
+    type). With a NodesOfSplit, a batch has `batch_size` seeds, which the ranks divide among them. With this rank's
+    nodes, a batch has `batch_size` seeds of this rank; all ranks must have the same number of batches, which
+    `node_split` ensures.
 
-    seed: of shuffling and sampling. num_threads: threads that sample; features are fetched on another.
-    from_samplers: batches come from the job's sampler processes, for a NodesOfSplit with their split, seed and fan-outs.
-    device: a name or a torch.device: batches are tensors on it, as `batch.to(device)` makes them. On a GPU each batch is
-    copied from pinned memory, on a stream of its own, while the batch before it is in use; up to three batches take
-    memory of the GPU. None: batches are arrays.
+    seed: seed of shuffling and sampling. num_threads: number of threads that sample; one more thread fetches features.
+    from_samplers: whether the job's sampler processes sample the batches; the NodesOfSplit, seed and fan-outs must be
+    those of the job. device: a name or a torch.device. Batches have tensors on it, as returned by `batch.to(device)`;
+    None: batches have arrays. For a GPU, each batch is copied from pinned memory on a separate stream while the batch
+    before it is in use; up to three batches take memory of the GPU.
     """
 
     def __init__(self, g: "DistGraph", nodes: NodesOfSplit | NodeIds, sampler: NeighborSampler, *, batch_size: int,
@@ -313,14 +317,16 @@ class DistNodeDataLoader(_Loader):
 class DistEdgeDataLoader(_Loader):
     """Mini-batches of edges, for link prediction and tasks on edges. Counterpart of DGL's DistEdgeDataLoader.
 
-    edges: EdgesOfSplit(split, part, etypes), an EdgeShare (`edge_split`), or an array of this rank's edge ids of the only
-    edge type, or {edge type: ids} with one type. The blocks are the neighborhoods of all ends, `batch.links` the edges.
+    edges: EdgesOfSplit(split, part, etypes), an EdgeShare (`edge_split`), this rank's edge ids (an array, if the graph
+    has one edge type), or {edge type: ids} with one type. The blocks are the neighborhoods of all ends; `batch.links`
+    has the edges.
 
-    negative_sampler: negative_sampler.Uniform(k) and others; None: no negatives. exclude: None, "self", "reverse_id" or
-    "reverse_types": seed edges, and their reverses, are not sampled in the batch; reverse_etypes: {edge type: edge type
-    of its reverses}; None means that an edge type has its own reverses. edge_columns: columns of the seed edges in
-    `batch.links.columns`, and edge_ids: whether `batch.links.edge_ids` has the ids of seed edges, for one edge type.
-    device: as of DistNodeDataLoader.
+    negative_sampler: negative_sampler.Uniform(k) and others; None: no negatives. exclude: the edges that a batch does
+    not sample: "self": its seed edges; "reverse_id", "reverse_types": its seed edges and their reverses; None: no edges
+    are excluded.
+    reverse_etypes: {edge type: edge type of its reverses}; None: each edge type contains its own reverses.
+    edge_columns: columns of the seed edges for `batch.links.columns`. edge_ids: whether `batch.links.edge_ids` has the
+    ids of the seed edges; only with one edge type. device: as in DistNodeDataLoader.
     """
 
     def __init__(self, g: "DistGraph", edges: "EdgesOfSplit | EdgeShare | EdgeIds", sampler: NeighborSampler, *,

@@ -1,8 +1,8 @@
-"""Batches of a loader as tensors on a device. Batches for a GPU are copied while the one before them is in use.
+"""Converts batches of a loader to tensors on a device. A batch for a GPU is copied while the batch before it is in use.
 
-Each batch is put into pinned memory, and copied from there on a stream of its own: the copy waits neither for the
-computation on the caller's stream nor for this thread. An event behind the copy makes the caller's stream wait before
-it reads the batch, and record_stream keeps the memory of the batch until that stream has used it. torch's allocator of
+Each batch is put into pinned memory and copied from there on a separate stream, so the copy waits neither for the
+computation on the caller's stream nor for this thread. An event after the copy makes the caller's stream wait before it
+reads the batch, and record_stream keeps the memory of the batch until that stream has used it. torch's allocator of
 pinned memory keeps the source of a copy until the copy is done.
 """
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 
 def on_device(batches: Iterable["MiniBatch"], device: "str | torch.device") -> Iterator["MiniBatch"]:
-    """Yields the batches as tensors on `device`, in their order. For a GPU the next batch is taken, and its copy begun,
-    before a batch is yielded; an error of the next batch is raised when it is its turn."""
+    """Yields the batches as tensors on `device`, in their order. For a GPU, the copy of the next batch is started
+    before a batch is yielded. An error of the next batch is raised when that batch is due."""
     device = torch.device(device)
     if device.type != "cuda":
         return (batch.to(device) for batch in batches)
@@ -27,7 +27,7 @@ def on_device(batches: Iterable["MiniBatch"], device: "str | torch.device") -> I
 
 
 def copied_ahead(batches: Iterable["MiniBatch"], copies: Any) -> Iterator["MiniBatch"]:
-    """Yields copies.finish(copies.start(batch)) of each batch. The copy of the next batch is started before a batch is
+    """Yields copies.finish(copies.start(batch)) for each batch. The copy of the next batch is started before a batch is
     yielded."""
     source = iter(batches)
     pending = None
@@ -53,7 +53,7 @@ class _CudaCopies:
         self._stream = torch.cuda.Stream(self._device)
 
     def start(self, batch):
-        """Returns (batch on the GPU, its tensors, the event behind their copies)."""
+        """Returns (batch on the GPU, its tensors, the event after their copies)."""
         tensors = []
 
         def move(pinned):

@@ -19,11 +19,12 @@ _Array = TypeVar("_Array")  # or a CPU tensor
 
 
 class ProcessGroup:
-    """Collective operations of all ranks of a job, under mutual TLS where the job is.
+    """Collective operations of all ranks of a job. They use mutual TLS if the job does.
 
-    Every rank calls the same operations in the same order. Sums have the same bits on every rank and in every run with as
-    many ranks. When a rank dies, the operations of the others fail within moments. An operation that Ctrl-C or an error
-    ends leaves the group unusable. For one thread: FailedPrecondition if an operation is pending.
+    Every rank must call the same operations in the same order. Sums are bitwise equal on all ranks and in all runs with
+    the same number of ranks. If a rank dies, operations of the other ranks fail within moments. After an operation
+    ended by Ctrl-C or an error, the group cannot be used any more. Not thread-safe: a call raises FailedPrecondition if
+    another operation is pending.
     """
 
     def __init__(self, core):
@@ -68,7 +69,8 @@ class ProcessGroup:
             self._core.barrier(timeout)
 
     def agree(self, error: BaseException | None = None) -> None:
-        """Raises the `error` (an exception, or None) of the lowest rank that has one, on all ranks; returns if none has."""
+        """Raises on all ranks the `error` (an exception or None) of the lowest rank that has one. Returns if no rank
+        has one."""
         code = error.code if isinstance(error, EspalierError) else "INTERNAL"
         with self._calls:
             try:
@@ -77,24 +79,24 @@ class ProcessGroup:
                 raise agreed from error
 
     def init_torch(self) -> None:
-        """Makes this group the default group of torch.distributed, under the backend name "espalier": DistributedDataParallel
-        and torch.distributed's collective functions then run over it. Every rank calls it, in the place of
-        torch.distributed.init_process_group.
+        """Makes this group the default group of torch.distributed, with the backend name "espalier".
+        DistributedDataParallel and the collective functions of torch.distributed then use it. Every rank must call this
+        function instead of torch.distributed.init_process_group.
 
-        Of CPU tensors. Gloo and NCCL send in plaintext in a job with mutual TLS as well; this group does not.
-        FailedPrecondition: torch.distributed has a default group already.
+        Only CPU tensors are supported. Unlike Gloo and NCCL, which always send in plaintext, this group uses mutual TLS
+        if the job does. FailedPrecondition: torch.distributed already has a default group.
         """
         from espalier import torch_backend
 
         torch_backend.init(self)
 
     def leave(self) -> None:
-        """Leaves the group: operations of other ranks that need this one fail with Unavailable."""
+        """Leaves the group. Operations of other ranks that need this rank then fail with Unavailable."""
         self._core.leave()
 
 
 def _in_place(array, operation):
-    """`array`, or the memory of a CPU tensor of torch, as an array that is written to."""
+    """Returns a writable array that is `array` or shares the memory of a CPU tensor of torch."""
     values = array if isinstance(array, np.ndarray) else None
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(array, torch.Tensor) and array.device.type == "cpu":
@@ -107,7 +109,7 @@ def _in_place(array, operation):
 
 
 def warn_of_plaintext():
-    """Warns, once a process, where torch.distributed sends in plaintext between the ranks of a job with mutual TLS."""
+    """Warns once per process if torch.distributed sends in plaintext between the ranks of a job with mutual TLS."""
     distributed = sys.modules.get("torch.distributed")
     if not os.environ.get("ESPALIER_TLS_CA") or distributed is None or not distributed.is_available():
         return
@@ -117,6 +119,6 @@ def warn_of_plaintext():
 
 
 def init_process_group(g: "DistGraph", timeout: float | None = None) -> ProcessGroup:
-    """Connects all ranks of the job of `g`, and returns their ProcessGroup. No port has to be chosen. Every rank must
-    call it, once."""
+    """Connects all ranks of the job of `g` and returns their ProcessGroup. No port has to be chosen. Every rank must
+    call this function once."""
     return ProcessGroup(_core.init_process_group(g._core, timeout))

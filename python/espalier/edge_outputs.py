@@ -1,4 +1,4 @@
-"""Predictions of edges in files, under the ids that their ends have in the input graph, as a job of trainers writes them
+"""Writes predictions of edges to files, with the ids of their ends in the input graph, in the format of trainers
 (docs/outputs.md).
 
     outputs = ep.infer(model, g, "node-feat", group)
@@ -8,8 +8,8 @@
 
     ep.write_edge_predictions(g, ep.EdgesOfSplit("links", "test"), scores, group, task="regression")
 
-Rank 0 writes the edges in their order, a bounded piece at a time, as outputs.py does the rows of nodes. A piece has one
-row for each edge: the original ids of its source and destination, and what is written of its outputs.
+Rank 0 writes the edges in their order and in pieces of bounded size, as outputs.py does for nodes. A piece has one row
+for each edge: the original ids of its source and destination, and the values computed from its outputs.
 """
 
 from collections.abc import Callable, Mapping
@@ -38,22 +38,26 @@ def write_edge_predictions(g: "DistGraph", edges: EdgesOfSplit | Mapping[str, Ed
                            group: "ProcessGroup | None" = None, *, task: str = "classification",
                            etype: EdgeType | None = None, uri: Path | None = None,
                            attributes: Mapping[str, str] | None = None) -> None:
-    """Writes what a model's outputs of edges decide as `predictions/<part>/{sources,destinations,values}.npy`, and the
-    outputs themselves as `logits/` unless they are the decisions. Sources and destinations are ids of the input graph.
-    Counterpart of `spec.output.save: [Predictions]` of a task on edges.
+    """Writes predictions of edges, computed from a model's outputs, as
+    `predictions/<part>/{sources,destinations,values}.npy`. Writes the outputs as `logits/` unless they are equal to the
+    predictions. Sources and destinations are ids of the input graph. Counterpart of `spec.output.save: [Predictions]`
+    for a task on edges.
 
-    edges: one part of a split, which names the folder, or {part: edges}, any names: an EdgesOfSplit, ids of edges, or a
-    tuple (sources, destinations), global ids of nodes, of pairs that need not be edges of the graph. Rows are written in
-    this order. etype: the edge type of all; None: that of the EdgesOfSplit, or the only one.
+    edges: one part of a split, whose name becomes the folder's, or {part: edges} with any part names. edges are an
+    EdgesOfSplit, edge ids, or a tuple (sources, destinations) of global node ids; these pairs need not be edges of the
+    graph. Rows are written in this order. etype: the edge type of all edges; None: that of the EdgesOfSplit, or the
+    only edge type.
 
-    outputs: float32 [edges, C], or [edges] of task "regression". A function from (sources, destinations), global ids,
-    int64 [n] each, to their outputs, which rank 0 calls for pieces of the edges; a DistTensor of the edges of etype,
-    for edges that are given by their ids; or rows for the edges in their order, an array or a DistTensor of rows of its
-    own. {part: outputs}: of each part. Those of rank 0 are written.
+    outputs: float32 [edges, C], or [edges] for task "regression", in one of three forms. A function takes (sources,
+    destinations), global ids, int64 [n] each, and returns their outputs; rank 0 calls it for pieces of the edges. A
+    DistTensor of the edges of etype is for edges that are given by ids. An array, or a DistTensor without a type, has
+    one row for each edge in the order of `edges`. {part: outputs} has one of these for each part. The outputs of rank 0
+    are written.
 
-    task: "classification", "multilabel" or "regression", as of write_predictions; "regression" also for scores of links.
-    uri, attributes: as of write_embeddings. The kinds "predictions" and "logits" of nodes are replaced. All ranks call
-    this together, after the outputs are there (a barrier); an error of rank 0 is raised on all ranks.
+    task: "classification", "multilabel" or "regression", as in write_predictions; "regression" also for scores of
+    links. uri, attributes: as in write_embeddings. Replaces the kinds "predictions" and "logits" of nodes. All ranks
+    must call this function, after a barrier by which all outputs have been stored. An error of rank 0 is raised on all
+    ranks.
     """
     check_task(task)
     uri = place_of(g, group, uri)
@@ -61,7 +65,7 @@ def write_edge_predictions(g: "DistGraph", edges: EdgesOfSplit | Mapping[str, Ed
 
 
 def _to_array(values):
-    """Returns numbers, also a tensor of torch with a gradient or on a device, as an array."""
+    """Returns numbers as an array, including a tensor of torch with a gradient or on a device."""
     return np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)
 
 
@@ -121,7 +125,7 @@ class _Part:
 
 
 def _parts(g, edges, outputs, etype):
-    """Returns (edge type's number, the split that all edges are of or "", parts)."""
+    """Returns (number of the edge type, the split of all edges or "", parts)."""
     given = {edges.part: edges} if isinstance(edges, EdgesOfSplit) else edges
     if not isinstance(given, Mapping) or not given:
         raise InvalidArgument("edges must be an EdgesOfSplit, or {part: edges} with at least one part")
@@ -142,7 +146,7 @@ def _parts(g, edges, outputs, etype):
 
 
 def _steps(g, uri, edges, outputs, etype, task, attributes):
-    """Writes a piece each time that it is resumed."""
+    """A generator that writes one piece per iteration."""
     number, split, parts = _parts(g, edges, outputs, etype)
     kinds = kinds_of(task)
     writer = open_writer(g, uri, kinds, attributes)

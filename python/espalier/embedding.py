@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 
 class DistEmbedding:
-    """Learnable rows of nodes, of edges, or without either. Counterpart of DGL's DistEmbedding; docs/learnable-rows.md says
-    how steps work.
+    """Learnable rows of nodes, of edges, or of neither. Counterpart of DGL's DistEmbedding. docs/learnable-rows.md
+    describes how steps work.
 
         emb = ep.DistEmbedding(g, group, 64, ntype="author", name="author", init="normal", init_values=(0, 0.1))
         optimizer = ep.optim.SparseAdagrad([emb], lr=0.01)
@@ -33,14 +33,14 @@ class DistEmbedding:
         rows = emb[ids]                      # with NumPy alone
         emb.step(ids, gradients, lr=0.01)
 
-    Every rank makes the same embeddings in the same order, and takes the same steps; a step is complete when all ranks
-    have taken it. One rank gets the same bits under every partitioning. For one thread.
+    Every rank creates the same embeddings in the same order and takes the same steps. A step is complete when all ranks
+    have taken it. With one rank, results are bitwise equal for every partitioning. Not thread-safe.
 
-    dim: values of a row. ntype or etype: a row for each node or edge of that type; num_rows: rows of their own. name:
-    unique in the job among embeddings of those rows. init, init_values, seed: as of DistTensor.create; or init is a
-    function of (first row, number of rows) that returns float32 [number, dim], which rank 0 calls for all rows when the
-    rows are created. resume_from: folder or URI that `save_tensors` wrote, from whose rows, optimizer state and version
-    it continues.
+    dim: number of values of a row. ntype, etype: the type whose nodes or edges have one row each. num_rows: number of
+    rows that belong to neither nodes nor edges. name: unique in the job among embeddings of the same nodes, edges or
+    neither. init, init_values, seed: as in DistTensor.create; or init is a function of (first row, number of rows) that
+    returns float32 [number, dim]; rank 0 calls it for all rows when they are created. resume_from: folder or URI
+    written by `save_tensors`; rows, optimizer state and version are restored from it.
     """
 
     def __init__(self, g: "DistGraph", group: ProcessGroup, dim: int, *, num_rows: int | None = None,
@@ -90,14 +90,14 @@ class DistEmbedding:
         return self._table().version
 
     def __getitem__(self, ids: Ids) -> np.ndarray:
-        """Returns rows as the steps so far have left them: float32 [n, dim]."""
+        """Returns the current values of rows, after all steps so far: float32 [n, dim]."""
         rows = to_ids(ids, "rows")
         with self._calls:
             return self._table().gather(self._graph._core, rows, None)
 
     def step(self, ids: Ids, gradients: Values, lr: float) -> None:
-        """Ends a step with gradients, float32 [n, dim], of rows, which may repeat. Without gradients a rank passes
-        empty arrays. lr: the same on every rank."""
+        """Ends a step with the gradients of rows, float32 [n, dim]. ids may repeat. A rank without gradients passes
+        empty arrays. lr: must be the same on all ranks."""
         rows = to_ids(ids, "rows")
         values = np.ascontiguousarray(gradients, dtype=np.float32)
         if values.shape != (len(rows), self.embedding_dim):
@@ -110,7 +110,7 @@ class DistEmbedding:
 
     def __call__(self, ids: Ids, device: "str | torch.device | None" = None) -> "torch.Tensor":
         """Returns rows as a torch tensor that requires a gradient: float32 [n, dim]. The optimizer's next step sends the
-        gradient. Under torch.no_grad() it is a plain tensor."""
+        gradient. Under torch.no_grad() the result requires no gradient."""
         import torch
 
         rows = to_ids(ids, "rows")
@@ -123,7 +123,7 @@ class DistEmbedding:
         return values
 
     def forget(self) -> None:
-        """Forgets what was read since the last step."""
+        """Discards the reads since the last step, so that the next step sends no gradients for them."""
         self._reads.clear()
 
     def _step_by_autograd(self, lr):
@@ -134,12 +134,12 @@ class DistEmbedding:
         self._reads.clear()  # after an error the step can be repeated
 
     def await_steps(self) -> None:
-        """Blocks until everything that was sent is acknowledged."""
+        """Blocks until the servers have acknowledged all gradients that this rank sent."""
         with self._calls:
             self._table().await_steps(self._graph._core, None)
 
     def drop(self) -> None:
-        """Waits for all ranks, and frees the rows on the servers."""
+        """Waits for all ranks, then frees the rows on the servers."""
         with self._calls, self._group._calls:
             self._table().drop(self._group._core)
         self._core = None

@@ -1,5 +1,6 @@
-"""How a program ends by an exception that it does not catch: with an exit code of docs/exit-codes.md, by which `espalier run`,
-`espalier launch` and the operator decide whether to start the ranks again, and with last words, which they show."""
+"""Ends a program after an uncaught exception with an exit code of docs/exit-codes.md and a termination message.
+`espalier run`, `espalier launch` and the operator decide by the code whether to restart the ranks, and show the
+message."""
 
 import os
 import runpy
@@ -11,13 +12,14 @@ from espalier import _core
 from espalier.errors import EspalierError, Internal, ResourceExhausted, Unimplemented
 
 _ASKED_TO_STOP = 75
-# Of other exceptions, in the ranks of a job: a script that cannot be loaded will not be loaded the next time either.
+# Exit codes of other exceptions in the ranks of a job. A script that cannot be loaded is not retried, because it would
+# fail again.
 _OF_OTHERS = ((SyntaxError, Unimplemented("")), (ImportError, Unimplemented("")), (MemoryError, ResourceExhausted("")),
               (Exception, Internal("")))
 
 
 def exit_code_of(error):
-    """Returns the exit code of a program that `error` ends; None: Python's own."""
+    """Returns the exit code of a program that ends with `error`; None: Python's own exit code."""
     if isinstance(error, EspalierError):
         return error.exit_code
     if not os.environ.get("ESPALIER_RANK"):
@@ -26,7 +28,7 @@ def exit_code_of(error):
 
 
 def _last_words(error):
-    """What `error` is, and where: the innermost line of the main script, or of a file beside it."""
+    """Returns the message: `error`, and the innermost line of the traceback in the main script or a file beside it."""
     words = "".join(traceback.format_exception_only(error)).strip()
     folder = os.path.dirname(os.path.abspath(sys.argv[0]))
     frames = [frame for frame in traceback.extract_tb(error.__traceback__)
@@ -43,7 +45,8 @@ def _install_hook():
         if code is None:
             return
         _core.write_termination(code, _last_words(error))
-        # torch.distributed wraps this hook: it collects what it prints, and would not come to print that.
+        # torch.distributed wraps this hook and collects its output, but SystemExit would keep it from printing the
+        # output.
         collected = getattr(sys.stderr, "getvalue", None)
         if collected is not None and sys.__stderr__ is not None:
             sys.__stderr__.write(collected())
@@ -54,15 +57,18 @@ def _install_hook():
 
 
 def asked_to_stop():
-    """Ends the program as one that was asked to stop: it is started again, and that is not counted as a failure."""
-    # The ranks stop together, when one of them has got SIGTERM: that of another one may come while its interpreter ends.
+    """Ends the program with the code of a stop from outside: it is restarted, and the end is not counted as a
+    failure."""
+    # The ranks stop together when one of them has received SIGTERM. The SIGTERM of another rank may arrive while its
+    # interpreter exits.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     _core.write_termination(_ASKED_TO_STOP, "asked to stop")
     raise SystemExit(_ASKED_TO_STOP)
 
 
 def run_script(path, arguments):
-    """Runs a Python script as the main program: what goes wrong before its `import espalier` ends it the same way."""
+    """Runs a Python script as the main program, so that errors before its `import espalier` also end with these exit
+    codes."""
     sys.argv = [path, *arguments]
     sys.path[0] = os.path.dirname(os.path.abspath(path))
     runpy.run_path(path, run_name="__main__")

@@ -1,6 +1,6 @@
 """Exceptions: one for each status code of the library, with the library's message.
 
-Each is also the built-in exception that programs catch for errors of its kind.
+Each is also a subclass of the built-in exception for errors of its kind.
 """
 
 from espalier import _core
@@ -9,12 +9,12 @@ from espalier import _core
 class EspalierError(Exception):
     """An error of the library."""
 
-    code = "UNKNOWN"  # of the status, as gRPC spells it
-    _exit_code = None  # of the process that ended by it, where there is one
+    code = "UNKNOWN"  # name of the status code, as in gRPC
+    _exit_code = None  # of the process that ended with this error, if any
 
     @property
     def exit_code(self) -> int:
-        """The exit code of a process that this error ends."""
+        """The exit code of a process that ends with this error."""
         return _core.exit_code(self.code) if self._exit_code is None else self._exit_code
 
 
@@ -82,16 +82,16 @@ _BY_CODE = {error.code: error for error in EspalierError.__subclasses__()}
 
 
 def from_code(code, message):
-    """Returns the exception of a status code."""
+    """Returns the exception for a status code."""
     return _BY_CODE.get(code, EspalierError)(message)
 
 
-# By exit code of a program (docs/exit-codes.md).
+# Exceptions by exit code of a program (docs/exit-codes.md).
 _BY_EXIT_CODE = {64: InvalidArgument, 65: InvalidArgument, 74: Unavailable, 75: Cancelled, 77: PermissionDenied}
 
 
 def from_exit_code(exit_code, message):
-    """Returns the exception of a program that ended with an error; its `exit_code` is the program's."""
+    """Returns the exception for a program that ended with an error. Its `exit_code` is that of the program."""
     error = _BY_EXIT_CODE.get(exit_code, Internal)(message)
     error._exit_code = exit_code
     return error

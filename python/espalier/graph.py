@@ -15,14 +15,15 @@ from espalier.typing import EdgeIds, EdgeType, Ids
 
 
 class DistGraph:
-    """Read access to a partitioned graph, wherever its partitions are. Counterpart of DGL's DistGraph.
+    """Read access to a partitioned graph, as if it were one graph. Counterpart of DGL's DistGraph.
 
-    Without arguments: of the job that runs this program (the environment variables of docs/programs.md).
-    partitions: folder or s3:// URI of partitions, with manifest.json, that this process opens itself. servers:
-    "host:port" of each partition's graph server. environment: other variables to take in place of the process's.
+    Without arguments, opens the graph of the job that runs this program (the environment variables of
+    docs/programs.md). partitions: folder or s3:// URI of partitions, with manifest.json, which this process then opens
+    itself. servers: "host:port" of each partition's graph server. environment: variables that replace the environment
+    of the process.
 
-    Several graphs may be open at once. Every call may be made from any thread, and Ctrl-C ends it. A child that was
-    forked from a process with an open graph cannot use it (FailedPrecondition); start children with "spawn".
+    Several graphs may be open at once. Thread-safe. Ctrl-C ends a call. A child that was forked from a process with an
+    open graph cannot use it (FailedPrecondition); start children with "spawn".
     """
 
     def __init__(self, partitions: str | os.PathLike[str] | None = None, *, servers: str | Sequence[str] | None = None,
@@ -66,7 +67,7 @@ class DistGraph:
 
     @property
     def etypes(self) -> list[str]:
-        """The relations' names, in the order of `canonical_etypes`."""
+        """The names of the relations, in the order of `canonical_etypes`."""
         return [names[1] for names in self._schema.edge_types]
 
     @property
@@ -74,13 +75,13 @@ class DistGraph:
         return list(self._schema.edge_types)
 
     def num_nodes(self, ntype: str | None = None) -> int:
-        """Returns the number of nodes of a type; None: of all types."""
+        """Returns the number of nodes of a type, or of all types if `ntype` is None."""
         if ntype is None:
             return sum(self._core.num_nodes(number) for number in range(len(self._schema.node_types)))
         return self._core.num_nodes(self._schema.node_type(ntype))
 
     def num_edges(self, etype: EdgeType | None = None) -> int:
-        """Returns the number of edges of a type; None: of all types."""
+        """Returns the number of edges of a type, or of all types if `etype` is None."""
         if etype is None:
             return sum(self._core.num_edges(number) for number in range(len(self._schema.edge_types)))
         return self._core.num_edges(self._schema.edge_type(etype))
@@ -95,43 +96,44 @@ class DistGraph:
 
     @property
     def ndata(self) -> "_NodeFrame":
-        """The columns of the nodes, of a graph with one node type."""
+        """The columns of the nodes. Only for a graph with one node type."""
         return self._node_frames[self._schema.node_type()]
 
     @property
     def edata(self) -> "_EdgeFrame":
-        """The columns of the edges, of a graph with one edge type."""
+        """The columns of the edges. Only for a graph with one edge type."""
         return self._edge_frames[self._schema.edge_type()]
 
     @property
     def nodes(self) -> "_Frames":
-        """`g.nodes["paper"].data["feat"]`."""
+        """The columns of nodes by type: `g.nodes["paper"].data["feat"]`."""
         return _Frames(lambda name: self._node_frames[self._schema.node_type(name)])
 
     @property
     def edges(self) -> "_Frames":
-        """`g.edges["writes"].data["weight"]`."""
+        """The columns of edges by type: `g.edges["writes"].data["weight"]`."""
         return _Frames(lambda name: self._edge_frames[self._schema.edge_type(name)])
 
     # --- ids and splits
 
     def to_global_ids(self, ids: Ids, ntype: str | None = None) -> np.ndarray:
-        """Returns the global ids of ids of the input graph, in their order. OutOfRange: one does not exist."""
+        """Returns the global id of each id of the input graph: int64 [n]. OutOfRange: an id does not exist."""
         return self._core.to_global_ids(self._schema.node_type(ntype), to_ids(ids), None)
 
     def to_original_ids(self, nodes: Ids, ntype: str | None = None) -> np.ndarray:
-        """Returns the ids that nodes have in the input graph, in their order: int64 [n]."""
+        """Returns the id of each node in the input graph: int64 [n]."""
         return to_ids(self._core.node_rows(self._schema.node_type(ntype), "original_id", to_ids(nodes, "nodes"), None))
 
     @property
     def node_splits(self) -> dict[tuple[str, str], dict[str, int]]:
-        """{(node type, split): {"train": size, "validation": size, "test": size}}."""
+        """The sizes of all splits of nodes: {(node type, split): {"train": size, "validation": size, "test": size}}."""
         return {(self._schema.node_types[number], name): dict(train=train, validation=validation, test=test)
                 for number, name, train, validation, test in self._core.node_splits}
 
     @property
     def edge_splits(self) -> dict[tuple[tuple[str, str, str], str], dict[str, int]]:
-        """{(canonical edge type, split): {"train": size, "validation": size, "test": size}}."""
+        """The sizes of all splits of edges: {(canonical edge type, split): {"train": size, "validation": size, "test":
+        size}}."""
         return {(self._schema.edge_types[number], name): dict(train=train, validation=validation, test=test)
                 for number, name, train, validation, test in self._core.edge_splits}
 
@@ -164,8 +166,8 @@ class DistGraph:
 
     def edge_subgraph(self, edges: EdgeIds) -> tuple[dict[str, np.ndarray],
                                                      dict[tuple[str, str, str], tuple[np.ndarray, ...]]]:
-        """Returns the graph of these edges: ({node type: nodes}, {canonical edge type: (edge ids, sources,
-        destinations)}), sources and destinations as positions among the nodes of their types. Repeated edges stay."""
+        """Returns the subgraph of these edges: ({node type: nodes}, {canonical edge type: (edge ids, sources,
+        destinations)}). Sources and destinations are positions in the arrays of nodes. Repeated edges are kept."""
         nodes, relations = self._core.edge_subgraph(self._schema.by_edge_type(edges), None)
         return (dict(zip(self._schema.node_types, nodes)),
                 {self._schema.edge_types[number]: (ids, sources, destinations)
@@ -175,10 +177,10 @@ class DistGraph:
 
     def call_function(self, function: str, request: bytes = b"", *, partition: int | None = None,
                       changes_tensors: bool = False) -> list[bytes] | bytes:
-        """Calls a function of the servers' plugins (docs/server-plugins.md), "plugin/function", with bytes.
+        """Calls a function of a plugin of the servers, "plugin/function", with bytes (docs/server-plugins.md).
 
-        Returns the responses of all partitions, in their order, or that of `partition` alone. changes_tensors: required
-        of functions that write to tensors, which run exactly once.
+        Returns the responses of all partitions in their order, or only the response of `partition`. changes_tensors:
+        must be True for functions that write to tensors; they then run exactly once.
         """
         responses = self._core.call_function(partition, function, bytes(request), changes_tensors, None)
         return responses if partition is None else responses[0]
@@ -229,7 +231,8 @@ class _Columns:
         raise NotFound(f"there is no column {name!r} of {self._what()}; there are {', '.join(self.keys()) or 'none'}")
 
     def __setitem__(self, name, tensor) -> None:
-        """Makes a DistTensor of these nodes or edges a column of this process's graph, which loaders read too."""
+        """Attaches a DistTensor of these nodes or edges as a column of this process's graph. Loaders can read it
+        too."""
         if not isinstance(tensor, DistTensor):
             raise InvalidArgument(f"a column must be a DistTensor, not {type(tensor).__name__}")
         if tensor._core.rows != (self._kind, self._number):

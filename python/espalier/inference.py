@@ -1,4 +1,4 @@
-"""Outputs of a model for all nodes, layer by layer."""
+"""Computes the outputs of a model for all nodes, layer by layer."""
 
 import contextlib
 import itertools
@@ -17,26 +17,26 @@ if TYPE_CHECKING:
     from espalier.distributed import ProcessGroup
     from espalier.graph import DistGraph
 
-_numbers = itertools.count()  # ranks call infer together, so its tensors have the same names on all
+_numbers = itertools.count()  # all ranks call infer equally often, so its tensors have the same names on all of them
 
 
 def infer(model: Any, g: "DistGraph", features: Columns, group: "ProcessGroup | None" = None, *, hidden: bool = False,
           batch_size: int = 1024, num_threads: int = 1) -> Any:
-    """Returns the outputs of a model for every node, on its full neighborhood: {node type: DistTensor float32 [nodes,
-    outputs]}, or the DistTensor of a graph of one node type. Needs torch. Counterpart of the `inference` functions of
-    DGL's examples.
+    """Returns the outputs of a model for every node with its full neighborhood: {node type: DistTensor float32 [nodes,
+    outputs]}, or only the DistTensor for a graph with one node type. Requires torch. Counterpart of the `inference`
+    functions of DGL's examples.
 
-    Layer by layer: a layer's rows of all nodes are computed and stored in a DistTensor before the next layer reads
-    them, so that no node is computed twice. Each rank computes nodes of its own; all ranks call it together, with their
-    process group.
+    The rows of a layer are computed for all nodes and stored in a DistTensor before the next layer reads them, so each
+    node is computed once per layer. The ranks divide the nodes; all ranks must call this function with their process
+    group.
 
-    model: of espalier.nn.models, or a torch module with `num_layers`, `output_width(layer)` and `layer(layer, block,
-    rows, keys, degrees)`, which takes and returns {node type: rows}; degrees_of the block's nodes, or None unless the
-    model has `needs_degrees`. It is in evaluation mode meanwhile, and computes on the device of its parameters.
-    features: the columns that the first layer reads, a name or a list of names, or {node type: names}. hidden: returns
-    (outputs, embeddings), whose second part is what enters the last layer: {node type: DistTensor}, or a DistTensor;
-    `write_embeddings` and `write_predictions` write them to files, and `write_edge_predictions` what a function makes
-    of both ends of edges.
+    model: a model of espalier.nn.models, or a torch module with `num_layers`, `output_width(layer)` and `layer(layer,
+    block, rows, keys, degrees)`. `layer` takes and returns {node type: rows}; degrees are the result of degrees_of for
+    the block's nodes, or None unless the model has `needs_degrees`. The model is in evaluation mode during the call,
+    and computes on the device of its parameters. features: the columns that the first layer reads: a name, a list of
+    names, or {node type: names}. hidden: whether to return (outputs, embeddings); embeddings are the inputs of the last
+    layer, in the same form as outputs. `write_embeddings` and `write_predictions` write the results to files;
+    `write_edge_predictions` writes the results of a function of both ends of edges.
     """
     if hidden and model.num_layers < 2:
         raise InvalidArgument("a model of one layer has no hidden activations: hidden needs a second layer")
@@ -62,14 +62,14 @@ def _by_type(g, tensors):
 
 
 def _reader(columns):
-    """Returns a function from ids to the columns side by side: float32 [n, total width]."""
+    """Returns a function from ids to the concatenated columns: float32 [n, total width]."""
     widths = [int(np.prod(column.shape[1:])) for column in columns]
     return lambda ids: np.concatenate([column[ids].reshape(len(ids), width).astype(np.float32)
                                        for column, width in zip(columns, widths)], axis=1)
 
 
 def _run_layer(model, g, layer, tensor_name, rows_of, batch_size, num_threads):
-    """Returns {node type: DistTensor} of what a layer writes; this rank's nodes are there when it returns."""
+    """Returns {node type: DistTensor} with the rows of a layer. On return, the rows of this rank's nodes are stored."""
     import torch
 
     from espalier.nn.models import degrees_of

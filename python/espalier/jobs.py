@@ -27,13 +27,14 @@ def run(job: dict[str, Any] | Path, output: Path, *, program: Sequence[Path] | N
     """Runs a job on this machine, with a process for each partitioner, graph server, sampler and trainer, and returns its
     Results. Counterpart of `espalier run`.
 
-    job: a DistTraining: a dict, or the path of a YAML or JSON file. output: folder for results, logs and partitions.
-    program: [executable, arguments...] in the place of trainers (docs/programs.md). resume: continue an interrupted run;
-    restart: begin anew. set: {path: value} of the document's fields to change. tls: mutual TLS between the processes.
-    progress: whether the run's progress is shown; None: where standard error is a terminal. The run ends with this process.
+    job: a DistTraining as a dict, or the path of a YAML or JSON file. output: folder for results, logs and partitions.
+    program: [executable, arguments...] to run instead of trainers (docs/programs.md). resume: whether to resume an
+    interrupted run. restart: whether to start from the beginning. set: {path: value} of fields of the document to
+    change. tls: whether to use mutual TLS between the processes. progress: whether to show the progress; None: if
+    standard error is a terminal. The run ends if this process ends.
 
-    An error's message is the run's own; its `exit_code` attribute is that of the run. Ctrl-C ends the run, which saves a
-    checkpoint.
+    An error has the message of the run, and the run's exit code as its attribute `exit_code`. Ctrl-C ends the run,
+    which then saves a checkpoint.
     """
     with tempfile.TemporaryDirectory() as folder:
         if isinstance(job, dict):
@@ -74,7 +75,7 @@ def _run(command, show):
         process.send_signal(signal.SIGINT)
         try:
             process.wait(timeout=_GRACE_SECONDS)
-        except BaseException:  # too long, or a second Ctrl-C
+        except BaseException:  # the grace period is over, or a second Ctrl-C
             process.kill()
             process.wait()
         raise
@@ -86,11 +87,11 @@ def _run(command, show):
 
 
 class Results:
-    """What a job, or `write_embeddings`, `write_predictions` and `write_edge_predictions`, has left in an output folder
+    """The outputs of a job, or of `write_embeddings`, `write_predictions` and `write_edge_predictions`, in a folder
     (docs/outputs.md).
 
-    `result` is result.json as a dict, `epochs` the lines of metrics.jsonl. Arrays come with the ids of the input graph.
-    NotFound: the folder has no result, because the run failed or has not ended.
+    `result` is result.json as a dict, and `epochs` are the lines of metrics.jsonl. Arrays are returned with the ids of
+    the input graph. NotFound: the folder has no result, because the run failed or has not ended.
     """
 
     def __init__(self, output: Path) -> None:
@@ -107,21 +108,22 @@ class Results:
 
     @property
     def epochs(self) -> list[dict[str, Any]]:
-        """One dict for each epoch."""
+        """The metrics of each epoch as a dict."""
         file = self.folder / "metrics.jsonl"
         return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
 
     @property
     def partitions(self) -> str:
-        """The folder of the partitions that the job used, which `DistGraph(partitions=)` opens. NotFound: the result names
-        none: only `run` adds them."""
+        """The folder of the partitions that the job used, which `DistGraph(partitions=)` opens. NotFound: the result
+        does not contain the folder; only `run` adds it."""
         if "partitionKey" not in self.result:
             raise errors.NotFound(f"the result in {self.folder} names no partitions")
         local = self.folder / "partitions" / self.result["partitionKey"]
         return str(local) if local.exists() else self.result["partitionUri"]
 
     def _folder_of(self, kind):
-        """A program's files lie in the folder of its incarnation, those of trainers in the folder itself."""
+        """Returns the folder of a kind of output: below the folder of the incarnation for programs, in the output
+        folder itself for trainers."""
         manifest = self.folder / "manifest.json"
         if manifest.exists():
             incarnation = json.loads(manifest.read_text()).get("incarnation", 0)
@@ -146,17 +148,18 @@ class Results:
         return (*ends, np.load(folder / "values.npy", mmap_mode="r"))
 
     def embeddings(self, ntype: str | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """Returns (ids, values): int64 [n], ascending unless nodes were chosen, and [n, d], mapped from the file."""
+        """Returns (ids, values): int64 [n] and [n, d], mapped from the files. ids ascend unless particular nodes were
+        written."""
         return self._of_nodes("embeddings", ntype)
 
     def predictions(self, ntype: str | None = None) -> tuple[np.ndarray, ...]:
-        """Returns (ids, values) as `embeddings` does; of edges, with the part in place of a type, (sources, destinations,
-        values)."""
+        """Returns (ids, values) as `embeddings` does. For predictions of edges, `ntype` is the part, and the result is
+        (sources, destinations, values)."""
         return self._of_nodes("predictions", ntype)
 
     def logits(self, ntype: str | None = None) -> tuple[np.ndarray, ...]:
         return self._of_nodes("logits", ntype)
 
     def log(self, process: str) -> str:
-        """Returns the log of a process, as "trainer-0"."""
+        """Returns the log of a process, such as "trainer-0"."""
         return (self.folder / "logs" / f"{process}.log").read_text(errors="replace")

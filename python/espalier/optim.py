@@ -1,7 +1,8 @@
-"""Sparse optimizers of DistEmbedding: a step changes the rows that have a gradient in it, on the servers that own them.
+"""Sparse optimizers of DistEmbedding. A step changes only the rows with a gradient, on the servers that own them.
 
-On a row that has a gradient in every step, each is torch's dense optimizer of that name. Gradients of several reads of a
-row in one step are added up, as autograd does; with `mean_of_duplicates=True` their mean is taken, as DGL does.
+For a row with a gradient in every step, each optimizer is equivalent to torch's dense optimizer of the same name.
+Gradients of several reads of a row in one step are added, as in autograd; with `mean_of_duplicates=True` their mean is
+used, as in DGL.
 """
 
 from collections.abc import Iterable
@@ -30,15 +31,15 @@ class _SparseOptimizer:
             embedding._set_optimizer(self)
 
     def step(self) -> None:
-        """Ends the step of every embedding: sends the gradients of the rows that were read since the last step, if
-        any. Every rank calls it as often as the others."""
+        """Ends a step of every embedding: sends the gradients of the rows that were read since the last step, if any.
+        All ranks must call it equally often."""
         self._left = self._left or list(self.embeddings)  # after an error, those that have not taken the step
         while self._left:
             self._left[0]._step_by_autograd(self.lr)
             del self._left[0]
 
     def zero_grad(self) -> None:
-        """Forgets what was read since the last step, to skip a batch."""
+        """Discards the reads since the last step, to skip a batch."""
         for embedding in self.embeddings:
             embedding.forget()
 
@@ -50,13 +51,13 @@ class SparseSGD(_SparseOptimizer):
 
 
 class SparseAdagrad(_SparseOptimizer):
-    """Adagrad (Duchi, Hazan, Singer 2011), a sum of squares for each element."""
+    """Adagrad (Duchi, Hazan, Singer 2011) with a sum of squares for each element."""
 
     kind = "Adagrad"
 
 
 class SparseRowWiseAdagrad(_SparseOptimizer):
-    """Adagrad with one sum for each row, of its mean square."""
+    """Adagrad with one sum for each row, which adds up the mean squares of its gradients."""
 
     kind = "RowWiseAdagrad"
 

@@ -1,17 +1,17 @@
-"""Embeddings and predictions of nodes in files, under the ids of the input graph, as a job of trainers writes them
+"""Writes embeddings and predictions of nodes to files by ids of the input graph, in the format of trainers
 (docs/outputs.md). edge_outputs.py writes predictions of edges.
 
     outputs, hidden = ep.infer(model, g, "node-feat", group, hidden=True)
     ep.write_embeddings(g, hidden, group)
     ep.write_predictions(g, outputs, group)
 
-They go to the job's outputs (ESPALIER_OUTPUT), or to the folder or s3:// URI of the argument `uri`: `results/<incarnation>/`
-with the arrays, and `manifest.json`, which names them. `espalier.Results`, `espalier inspect` and `espalier verify`, and
-`kubectl espalier fetch` read them.
+The files are written to the job's outputs (ESPALIER_OUTPUT), or to the folder or s3:// URI `uri`: the arrays to
+`results/<incarnation>/`, and `manifest.json`, which lists them. `espalier.Results`, `espalier inspect`, `espalier
+verify` and `kubectl espalier fetch` read them.
 
-All ranks call these functions together, after their rows are there (a barrier); rank 0 writes, a bounded piece at a time,
-and an error of it is raised on all ranks. On an object store that does not answer, Ctrl-C ends a call when the store's
-patience (ESPALIER_S3_PATIENCE_SECONDS) is over.
+All ranks must call these functions, after a barrier by which all rows have been stored. Rank 0 writes in pieces of
+bounded size, and its errors are raised on all ranks. If an object store does not respond, Ctrl-C ends a call only after
+ESPALIER_S3_PATIENCE_SECONDS.
 """
 
 import json
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from espalier.distributed import ProcessGroup
     from espalier.graph import DistGraph
 
-# Enough for the network, little for a rank's memory; as the trainers.
+# Large enough for the network and small for a rank's memory; the same as in the trainers.
 _BYTES_PER_READ, _MOST_ROWS_PER_READ = 16 << 20, 1 << 16
 
 
@@ -41,11 +41,11 @@ def write_embeddings(g: "DistGraph", embeddings: DistTensor | DistEmbedding | Ma
                      attributes: Mapping[str, str] | None = None) -> None:
     """Writes rows of nodes as `embeddings/<node type>/{ids,values}.npy`. Counterpart of `spec.output.save: [Embeddings]`.
 
-    embeddings: a DistTensor or DistEmbedding of nodes, or {node type: either}; rows [d...] of the tensor's dtype. nodes:
-    ids of the input graph, distinct, whose rows are written in this order, or {node type: ids}; types without an entry
-    are left out. None: all nodes, in the order of their ids. uri: None: ESPALIER_OUTPUT. attributes: {str: str} for
-    `embeddings/manifest.json`. What the same incarnation of the job has written there of other kinds stays.
-    FailedPrecondition: a newer incarnation has committed its outputs there.
+    embeddings: a DistTensor or DistEmbedding of nodes, or {node type: either}. Rows are written in the tensor's dtype.
+    nodes: distinct ids of the input graph, or {node type: ids}; rows are written in this order, and types without an
+    entry are skipped. None: all nodes, in the order of their ids. uri: None: ESPALIER_OUTPUT. attributes: {str: str}
+    for `embeddings/manifest.json`. Outputs of other kinds that the same incarnation of the job has written are kept.
+    FailedPrecondition: a newer incarnation has committed outputs there.
     """
     rows_of = _by_type(g, embeddings)
     _write(g, group, uri, rows_of, nodes, attributes, {"embeddings": _as_they_are})
@@ -54,12 +54,12 @@ def write_embeddings(g: "DistGraph", embeddings: DistTensor | DistEmbedding | Ma
 def write_predictions(g: "DistGraph", outputs: DistTensor | Mapping[str, DistTensor],
                       group: "ProcessGroup | None" = None, *, task: str = "classification", uri: Path | None = None,
                       nodes: NodeIds | None = None, attributes: Mapping[str, str] | None = None) -> None:
-    """Writes what a model's outputs decide as `predictions/<node type>/{ids,values}.npy`, and the outputs themselves as
-    `logits/` unless they are the decisions. Counterpart of `spec.output.save: [Predictions]`.
+    """Writes predictions, computed from a model's outputs, as `predictions/<node type>/{ids,values}.npy`. Writes the
+    outputs as `logits/` unless they are equal to the predictions. Counterpart of `spec.output.save: [Predictions]`.
 
     outputs: float32 [nodes, C]: a DistTensor, as `infer` returns it, or {node type: DistTensor}. task: "classification":
     the class of the largest output, int64 [n]; "multilabel": 1 for each class whose output is positive, uint8 [n, C];
-    "regression": the outputs. Other arguments as of write_embeddings.
+    "regression": the outputs. Other arguments are those of write_embeddings.
     """
     check_task(task)
     rows_of = _by_type(g, outputs)
@@ -84,7 +84,7 @@ def check_task(task):
 
 
 def kinds_of(task):
-    """Returns {kind: function from outputs to what is written}; of None nothing is there afterwards."""
+    """Returns {kind: function from outputs to the values to write}; None for a kind that is removed."""
     return {"predictions": _DECISIONS[task], "logits": None if task == "regression" else _as_they_are}
 
 
@@ -111,7 +111,7 @@ class _Rows:
     def __init__(self, g, ntype, tensor):
         self._tensor = tensor
         if isinstance(tensor, DistEmbedding):
-            tensor.await_steps()  # of this rank; the ranks meet before rank 0 reads
+            tensor.await_steps()  # steps of this rank; a barrier follows before rank 0 reads
             self.dtype, self.shape = np.dtype(np.float32), (g.num_nodes(ntype), tensor.embedding_dim)
         else:
             self.dtype, self.shape = tensor.dtype, tensor.shape
@@ -121,14 +121,14 @@ class _Rows:
 
 
 def _write(g, group, uri, rows_of, nodes, attributes, kinds):
-    """kinds: as of kinds_of."""
+    """kinds: the result of kinds_of."""
     uri = place_of(g, group, uri)
     wanted = _wanted(g, rows_of, nodes)
     run_on_rank_0(g, group, lambda: _steps(g, uri, rows_of, wanted, attributes, kinds))
 
 
 def place_of(g, group, uri):
-    """Returns the place of the outputs: a folder or an s3:// URI."""
+    """Returns the location of the outputs: a folder or an s3:// URI."""
     if group is None and g.world_size > 1:
         raise InvalidArgument("a job of several ranks needs its process group: the argument `group`")
     uri = os.environ.get("ESPALIER_OUTPUT") if uri is None else os.fspath(uri)
@@ -138,7 +138,7 @@ def place_of(g, group, uri):
 
 
 def open_writer(g, uri, kinds, attributes):
-    """Returns the writer of outputs, of rank 0; what stands there of these kinds is taken out of the manifest."""
+    """Returns rank 0's writer of outputs. Removes earlier outputs of these kinds from the manifest."""
     job = os.environ.get("ESPALIER_JOB_NAME", "")
     attributes = {"graph": g.name, **({"job": job} if job else {}), **(attributes or {})}
     return _core.open_outputs(g._core, uri, list(kinds), attributes, dict(os.environ))
@@ -151,7 +151,7 @@ def commit(g, writer):
 
 
 def _wanted(g, rows_of, nodes):
-    """Returns {node type: ids of the input graph} of what is written; None in the place of all ids."""
+    """Returns {node type: ids of the input graph to write, or None for all}."""
     if nodes is None:
         return dict.fromkeys(rows_of)
     if not isinstance(nodes, Mapping):
@@ -174,7 +174,7 @@ def _wanted(g, rows_of, nodes):
 
 
 def _steps(g, uri, rows_of, wanted, attributes, kinds):
-    """Writes a piece each time that it is resumed."""
+    """A generator that writes one piece per iteration."""
     writer = open_writer(g, uri, kinds, attributes)
     kinds = {kind: to_values for kind, to_values in kinds.items() if to_values is not None}
     yield
@@ -195,8 +195,8 @@ def _steps(g, uri, rows_of, wanted, attributes, kinds):
 
 
 def run_on_rank_0(g, group, make_steps):
-    """Runs the steps that make_steps() returns on rank 0, to their end. After each step the ranks meet, so that no rank
-    waits longer than for one."""
+    """Runs all steps of make_steps() on rank 0. A barrier follows each step, so that no rank waits for longer than one
+    step."""
     steps = make_steps() if g.rank() == 0 else iter(())
     if group is None or group.size == 1:
         for _ in steps:

@@ -1,4 +1,4 @@
-"""Which partition owns which node and edge."""
+"""The partition book: maps ids of nodes and edges to partitions."""
 
 import numpy as np
 
@@ -21,15 +21,15 @@ class PartitionBook:
         return self._core.node_owners(self._schema.node_type(ntype), to_ids(nids, "nodes"))
 
     def eid2partid(self, eids: Ids, etype: EdgeType | None = None) -> np.ndarray:
-        """Returns the partition of each edge, which is its destination's: int64 [n]."""
+        """Returns the partition of each edge, which is that of its destination: int64 [n]."""
         return self._core.edge_owners(self._schema.edge_type(etype), to_ids(eids, "edges"))
 
     def node_ranges(self, ntype: str | None = None) -> np.ndarray:
-        """Returns the first node of each partition, and the number of nodes: int64 [partitions + 1]."""
+        """Returns the first node id of each partition, followed by the number of nodes: int64 [partitions + 1]."""
         return self._core.node_first(self._schema.node_type(ntype))
 
     def edge_ranges(self, etype: EdgeType | None = None) -> np.ndarray:
-        """Returns the first edge of each partition, and the number of edges: int64 [partitions + 1]."""
+        """Returns the first edge id of each partition, followed by the number of edges: int64 [partitions + 1]."""
         return self._core.edge_first(self._schema.edge_type(etype))
 
     def nid2localnid(self, nids: Ids, partid: int, ntype: str | None = None) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Graphs in memory to partitions in files."""
+"""Writes graphs from memory to files, and partitions them."""
 
 import json
 import os
@@ -17,14 +17,14 @@ from espalier.typing import Path, Values
 def write_graph(folder: Path, name: str, nodes: Mapping[str, tuple[int, Mapping[str, Values]]],
                 edges: Mapping[tuple[str, str, str], tuple[Any, Any, Mapping[str, Values]]],
                 splits: Iterable[Mapping[str, Any]] = ()) -> None:
-    """Writes a graph as the folder of .npy files and graph.yaml of docs/graph-formats.md (format "NPY"), which a job's
-    document or `partition` names.
+    """Writes a graph as a folder of .npy files with graph.yaml, the format "NPY" of docs/graph-formats.md. The folder
+    is the source for a job's document or for `partition`.
 
     nodes: {node type: (number of nodes, {column: array [nodes, ...]})}. edges: {(source type, relation, destination
     type): (sources, destinations, {column: array [edges, ...]})}. splits: dicts {"name": n, "type": node type or
-    "edge_type": edge type, "train": ids or mask, "validation": ..., "test": ...}, parts may be missing. The folder must
-    be new or empty. InvalidArgument: it is not, or an array does not fit. What else is wrong in a graph, `partition`
-    says.
+    "edge_type": edge type, "train": ids or mask, "validation": ..., "test": ...}, parts may be missing. folder: must be
+    new or empty. InvalidArgument: the folder is not empty, or an array has the wrong shape. Other errors in the graph
+    are reported by `partition`.
     """
     folder = pathlib.Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -69,10 +69,10 @@ def partition(source: Path, output: Path, *, format: str = "NPY", count: int = 2
               objective: str = "EdgeCut", balance: Iterable[str] = (), source_columns: Iterable[str] = (),
               seed: int = 0, flags: Iterable[str] = ()) -> str:
     """Partitions the graph in folder `source` into `output`/KEY and returns that folder, which DistGraph(partitions=)
-    opens. Counterpart of `espalier partition`, whose page docs/reference/command-line.md has the options; flags: others
-    of them, as ["--add-reverse-edges"]. Partitions that are there already are not made again.
+    opens. Counterpart of `espalier partition`; docs/reference/command-line.md describes the options. flags: other
+    options, such as ["--add-reverse-edges"]. Existing partitions with the same key are reused.
 
-    The error is that of the program, whose exit code it has.
+    Errors have the message and the exit code of the program.
     """
     command = [programs.path(), "partition", os.fspath(source), "--format", format, "--count", str(count),
                "--algorithm", algorithm, "--objective", objective, "--seed", str(seed), "--output", os.fspath(output),
@@ -87,8 +87,8 @@ def partition(source: Path, output: Path, *, format: str = "NPY", count: int = 2
 
 
 def original_edge_ids(folder: Path, etype: tuple[str, str, str]) -> np.ndarray:
-    """Returns the number that each edge of a type has in the input graph, in the order of global ids: int64 [edges].
-    folder: of partitions on this machine. etype: (source type, relation, destination type)."""
+    """Returns the original id of each edge of a type, in the order of global ids: int64 [edges]. folder: folder of
+    partitions on this machine. etype: (source type, relation, destination type)."""
     folder = pathlib.Path(folder)
     attempt = json.loads((folder / "manifest.json").read_text())["attempt"]
     parts = [_safetensor(path, f"original_edge_ids/{':'.join(etype)}")

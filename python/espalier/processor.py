@@ -1,14 +1,14 @@
-"""Whether this processor can run the extension module, which would end Python by SIGILL otherwise."""
+"""Checks whether this processor can run the extension module, which would otherwise end Python with SIGILL."""
 
-_NEEDED = {"avx2", "bmi2", "fma"}  # what tells a processor of x86-64-v3
+_NEEDED = {"avx2", "bmi2", "fma"}  # flags that identify a processor with x86-64-v3
 
 
 def check(cpuinfo="/proc/cpuinfo"):
-    """ImportError: the processor lacks instructions that Espalier is compiled with."""
+    """Raises ImportError if the processor lacks instructions for which Espalier is compiled."""
     try:
         with open(cpuinfo, encoding="ascii", errors="replace") as file:
             flags = next((line for line in file if line.startswith("flags")), None)
-    except OSError:  # no /proc: nothing is known
+    except OSError:  # without /proc the flags are unknown
         return
     missing = _NEEDED - set(flags.split()) if flags else ()
     if missing:

@@ -1,4 +1,4 @@
-"""Espalier's programs: of this installation, or of ESPALIER_BIN."""
+"""Finds Espalier's programs, in this installation or in ESPALIER_BIN."""
 
 import ctypes
 import os
@@ -12,8 +12,8 @@ _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
 def path(name="espalier"):
-    """Returns the path of a program: in ESPALIER_BIN if it is set, else beside this package, else in PATH. NotFound: it
-    is in none of them."""
+    """Returns the path of a program: in ESPALIER_BIN if it is set, otherwise beside this package or in PATH. NotFound:
+    it is in none of them."""
     folder = os.environ.get("ESPALIER_BIN")
     packaged = pathlib.Path(__file__).parent / "bin" / name
     if folder:
@@ -27,12 +27,12 @@ def path(name="espalier"):
 
 
 def end_with_this_thread():
-    """Returns a `preexec_fn` by which a child gets SIGTERM when the thread that starts it, or this process, ends."""
+    """Returns a `preexec_fn` with which a child gets SIGTERM if the thread that started it, or this process, ends."""
     prctl, parent = ctypes.CDLL(None, use_errno=True).prctl, os.getpid()
 
     def in_the_child():
         prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
-        if os.getppid() != parent:  # it has ended already
+        if os.getppid() != parent:  # this process has already ended
             os._exit(75)
 
     return in_the_child

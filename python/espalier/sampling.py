@@ -1,4 +1,4 @@
-"""Sampling of one hop, and random walks."""
+"""Samples one hop, and random walks."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -15,9 +15,10 @@ if TYPE_CHECKING:
 
 
 class Frontier:
-    """The in-edges that one hop has sampled, with global ids.
+    """The in-edges that one hop sampled, with global ids.
 
-    `edges(etype)` returns (sources, destinations), `edge_ids(etype)` their ids; edges of a destination stand together.
+    `edges(etype)` returns (sources, destinations), and `edge_ids(etype)` their ids. Edges with the same destination are
+    adjacent.
     """
 
     def __init__(self, schema, relations):
@@ -45,10 +46,10 @@ class Frontier:
         return self._relation(etype)[3]
 
     def destinations(self) -> dict[str, np.ndarray]:
-        """Returns {node type: the distinct nodes with edges, ascending}."""
+        """Returns {node type: the distinct nodes with sampled in-edges, ascending}."""
         found = {}
         for number in self._relations:
-            _, ends = Frontier.edges(self, self._schema.edge_types[number])  # arrays, also of a subclass
+            _, ends = Frontier.edges(self, self._schema.edge_types[number])  # arrays, also in a subclass
             found.setdefault(self._schema.edge_types[number][2], []).append(ends)
         return {ntype: np.unique(np.concatenate(ends)) for ntype, ends in found.items()}
 
@@ -58,9 +59,9 @@ def sample_neighbors(g: "DistGraph", nodes: NodeIds, fanout: int | Mapping[Any, 
                      method: str = "Neighbor") -> Frontier:
     """Samples in-edges of nodes. Counterpart of DGL's dgl.distributed.sample_neighbors.
 
-    nodes: distinct ids, or {node type: ids}. fanout: number of in-edges of each node and edge type, -1 for all, or
-    {edge type: number}. prob: edge column with weights. Equal `seed` and `hop` sample equal edges under every
-    partitioning; `hop` tells the hops of a mini-batch apart. method: "Neighbor", "Labor" or "Last".
+    nodes: distinct ids, or {node type: ids}. fanout: number of in-edges per node and edge type, -1 for all, or {edge
+    type: number}. prob: edge column with weights. The same `seed` and `hop` sample the same edges with any
+    partitioning; the hops of a mini-batch should have different values of `hop`. method: "Neighbor", "Labor" or "Last".
     """
     if edge_dir != "in":
         raise InvalidArgument("only in-edges can be sampled; for out-edges add reverse edges to the graph")
@@ -69,7 +70,7 @@ def sample_neighbors(g: "DistGraph", nodes: NodeIds, fanout: int | Mapping[Any, 
 
 
 def in_subgraph(g: "DistGraph", nodes: NodeIds) -> Frontier:
-    """Returns all in-edges of nodes (ids or {node type: ids}), of all edge types, as a Frontier."""
+    """Returns all in-edges, of all edge types, of nodes (ids or {node type: ids}) as a Frontier."""
     return Frontier(g._schema, g._core.in_subgraph(g._schema.by_node_type(nodes), None))
 
 
@@ -90,8 +91,8 @@ def _in_order(of, offsets, wanted):
 def to_block(g: "DistGraph", frontier: Frontier, dst_nodes: NodeIds | None = None) -> Block:
     """Converts a frontier to a block. Rows of `dst_nodes` come first, then the other sources by first occurrence.
 
-    dst_nodes: the nodes that the frontier was sampled for, in any order, and others, ids or {node type: ids}. None: the
-    destinations of its edges. InvalidArgument: nodes repeat, or an edge ends at none of them.
+    dst_nodes: ids or {node type: ids}, in any order: all destinations of the frontier's edges, and possibly other
+    nodes. None: only the destinations. InvalidArgument: nodes repeat, or the destination of an edge is missing.
     """
     schema = g._schema
     if dst_nodes is None:
@@ -129,9 +130,9 @@ def to_block(g: "DistGraph", frontier: Frontier, dst_nodes: NodeIds | None = Non
 
 def random_walk(g: "DistGraph", nodes: Ids, metapath: Iterable[EdgeType], *, walks_per_node: int = 1,
                 restart_prob: float | Sequence[float] = (), prob: str | None = None, seed: int = 0) -> np.ndarray:
-    """Returns random walks against the direction of edges: int64 [nodes * walks_per_node, len(metapath) + 1], -1 behind
-    the end of a walk. metapath: the edge type of each step. restart_prob: chance to end before a step, one for all
-    steps or one for each."""
+    """Returns random walks against the direction of edges: int64 [nodes * walks_per_node, len(metapath) + 1], -1 after
+    the end of a walk. metapath: the edge type of each step. restart_prob: the probability that a walk ends before a
+    step, one for all steps or one for each."""
     numbers = [g._schema.edge_type(etype) for etype in metapath]
     chances = list(restart_prob) if np.ndim(restart_prob) else [float(restart_prob)] * len(numbers)
     return g._core.random_walk(to_ids(nodes, "nodes"), numbers, to_int(walks_per_node, "walks_per_node", 1, 2**31),
@@ -141,8 +142,8 @@ def random_walk(g: "DistGraph", nodes: Ids, metapath: Iterable[EdgeType], *, wal
 def pinsage_neighbors(g: "DistGraph", nodes: Ids, metapath: Iterable[EdgeType], *, num_traversals: int = 1,
                       termination_prob: float = 0.0, num_random_walks: int = 10, num_neighbors: int = 3,
                       prob: str | None = None, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Returns (offsets, neighbors, visits): the nodes that random walks from node i visit most often are
-    neighbors[offsets[i]:offsets[i + 1]]. Counterpart of DGL's PinSAGESampler."""
+    """Returns (offsets, neighbors, visits). neighbors[offsets[i]:offsets[i + 1]] are the nodes that random walks from
+    node i visit most often, and visits their numbers of visits. Counterpart of DGL's PinSAGESampler."""
     numbers = [g._schema.edge_type(etype) for etype in metapath]
     counts = [to_int(number, what, 1, 2**31)
               for number, what in ((num_traversals, "num_traversals"), (num_random_walks, "num_random_walks"),

@@ -14,16 +14,16 @@ from espalier import _core, errors, programs
 from espalier.graph import DistGraph
 from espalier.types import to_int
 
-_END_SECONDS = 10  # of servers after SIGTERM, before they are killed
-_LAST_LINES = 20   # of a server's log, in the error of one that does not start
+_END_SECONDS = 10  # from SIGTERM to SIGKILL of servers
+_LAST_LINES = 20   # of a server's log, for the error if it does not start
 
 
 class Servers:
     """The graph servers that `serve` has started.
 
-    `addresses`: what `DistGraph(servers=)` takes, one for each partition. `environment`: the variables by which a
-    program opens the graph (docs/programs.md). `processes`: the servers, a subprocess.Popen each, those of partition 0
-    first.
+    `addresses`: the argument of `DistGraph(servers=)`, one address for each partition. `environment`: the variables
+    with which a program opens the graph (docs/programs.md). `processes`: the servers, each a subprocess.Popen, those of
+    partition 0 first.
     """
 
     def __init__(self, addresses: list[str], environment: dict[str, str], processes: list[subprocess.Popen]) -> None:
@@ -33,29 +33,31 @@ class Servers:
         return f"Servers({self.addresses})"
 
     def graph(self) -> DistGraph:
-        """Returns a DistGraph of these servers. Its calls fail with Unavailable after the block of `serve`."""
+        """Returns a DistGraph that uses these servers. Its calls fail with Unavailable after the end of the block of
+        `serve`."""
         return DistGraph(servers=self.addresses, environment={**_without_tls(os.environ), **self.environment})
 
 
 @contextlib.contextmanager
 def serve(partitions: str | os.PathLike[str], *, servers: int = 1, tls: bool = False,
           timeout: float = 600) -> Iterator[Servers]:
-    """Serves a partitioned graph on this machine while the block runs, by a process for each partition, on loopback.
+    """Serves a partitioned graph on loopback of this machine while the block runs, with a process for each partition.
 
         with ep.serve("parts/KEY") as servers:
             g = servers.graph()
 
-    partitions: folder or s3:// URI with manifest.json. servers: number of servers of each partition. tls: mutual TLS
-    with certificates that are made for this block. timeout: seconds until all servers must be ready. Yields Servers.
+    partitions: folder or s3:// URI with manifest.json. servers: number of servers of each partition. tls: whether to
+    use mutual TLS, with certificates made for this block. timeout: seconds within which all servers must be ready.
+    Yields Servers.
 
-    The servers end with the block, and with the thread and the process that called this. InvalidArgument: there are no
-    partitions; NotFound: there is no program; DeadlineExceeded: servers are not ready in time. The error of a server
-    that does not start has the end of its log, and its exit code.
+    The servers end at the end of the block, and if the calling thread or process ends. InvalidArgument: there are no
+    partitions. NotFound: the program of the servers is missing. DeadlineExceeded: the servers are not ready in time. If
+    a server does not start, the error has the end of its log and its exit code.
     """
     servers = to_int(servers, "servers", least=1)
     count = _count(partitions)
     with tempfile.TemporaryDirectory(prefix="espalier-serve-") as name, contextlib.ExitStack() as stack:
-        folder = pathlib.Path(name)  # for this user alone
+        folder = pathlib.Path(name)  # readable only by this user
         of_server, of_client = _make_certificates(folder) if tls else ({}, {})
         processes = []
         stack.callback(_end, processes)
@@ -75,7 +77,7 @@ def serve(partitions: str | os.PathLike[str], *, servers: int = 1, tls: bool = F
 
 
 def _count(partitions):
-    """Returns the number of partitions by the manifest, which may be in object storage."""
+    """Returns the number of partitions from the manifest, which may be in object storage."""
     process = subprocess.run([programs.path(), "inspect", os.fspath(partitions), "--json"], stdin=subprocess.DEVNULL,
                              capture_output=True, text=True)
     if process.returncode != 0:
@@ -84,12 +86,12 @@ def _count(partitions):
 
 
 def _await(process, folder, number, partition, deadline):
-    """Returns the address of a server once it serves."""
+    """Waits until a server serves, and returns its address."""
     ready = folder / f"{number}.ready"
     while not ready.exists():
         code = process.poll()
         if code is None and time.monotonic() < deadline:
-            time.sleep(0.01)  # a process and a file, not a condition that could be waited for
+            time.sleep(0.01)  # polls, because nothing signals the end of a process or a new file
             continue
         lines = (folder / f"{number}.log").read_text(errors="replace").splitlines()[-_LAST_LINES:]
         what = "is not ready in time" if code is None else f"ended with {code}"
@@ -115,7 +117,8 @@ def _without_tls(environment):
 
 
 def _make_certificates(folder):
-    """Writes an authority and a certificate for each side; returns the variables of servers and of clients."""
+    """Writes a certificate authority and certificates of servers and clients. Returns the environment variables of
+    both."""
     job = f"local/{secrets.token_hex(12)}"
     authority, *pairs = _core.make_certificates(job)
     (folder / "ca.crt").write_text(authority)

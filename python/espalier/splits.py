@@ -1,4 +1,4 @@
-"""Shares of ranks."""
+"""Divides nodes and edges among ranks."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 
 class NodeShare(np.ndarray):
-    """Global ids of one rank's nodes: int64 [n], with `largest`, the size of the largest rank's share, which gives all
-    ranks epochs of equal length. An array that is made from it has `largest` None."""
+    """Global ids of one rank's nodes: int64 [n], with `largest`, the size of the largest rank's share, by which all
+    ranks have epochs of equal length. Arrays derived from it have `largest` None."""
 
     largest: int | None = None
 
@@ -44,11 +44,12 @@ class EdgeShare:
 
 def node_split(nodes: NodesOfSplit | DistTensor | Ids, g: "DistGraph", *, ntype: str | None = None,
                local: bool = False) -> NodeShare:
-    """Returns this rank's share (NodeShare) of nodes, which every rank divides in the same way, without communication.
+    """Returns this rank's share (NodeShare) of nodes. All ranks divide the nodes in the same way, without
+    communication.
 
     nodes: NodesOfSplit(split, part), a mask (DistTensor or column of the nodes, or an array of bools for all nodes of the type
-    in the order of global ids), or an array of ids that is the same on all ranks. local: nodes go to ranks by the partition
-    that owns them, and shares differ in size; otherwise sizes differ by at most one.
+    in the order of global ids), or an array of ids that is the same on all ranks. local: whether nodes are assigned to
+    ranks by the partition that owns them, so that sizes of shares may differ; otherwise they differ by at most one.
     """
     if isinstance(nodes, NodesOfSplit):
         number = g._schema.node_type(nodes.ntype if nodes.ntype is not None else ntype)
@@ -61,10 +62,10 @@ def node_split(nodes: NodesOfSplit | DistTensor | Ids, g: "DistGraph", *, ntype:
 
 def edge_split(edges: EdgesOfSplit | DistTensor | Ids, g: "DistGraph", *, etype: EdgeType | None = None,
                local: bool = False, columns: Iterable[str] = (), ids: bool = False) -> EdgeShare:
-    """Returns this rank's share (EdgeShare) of edges, as `node_split` does of nodes.
+    """Returns this rank's share (EdgeShare) of edges, as `node_split` does for nodes.
 
     edges: EdgesOfSplit(split, part), a mask (DistTensor or column of the edges, or an array of bools), or an array of edge ids.
-    columns, ids: of a named split, edge columns and ids to return with the share.
+    columns, ids: edge columns to return with the share of a named split, and whether to return its edge ids.
     """
     if isinstance(edges, EdgesOfSplit):
         number = g._schema.edge_type(edges.only_type(g) if edges.etypes else etype)

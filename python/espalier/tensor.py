@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def _values(values, dtype, shape):
-    """`values` as an array of `dtype` and `shape`, which scalars and rows are broadcast to."""
+    """Returns `values` as an array of `dtype`, broadcast to `shape`."""
     array = np.asarray(values)
     if array.shape != shape:
         try:
@@ -30,12 +30,13 @@ def _values(values, dtype, shape):
 
 
 class DistTensor:
-    """A tensor whose rows lie on the graph servers. Counterpart of DGL's DistTensor; docs/dist-tensors.md says what is
-    guaranteed.
+    """A tensor whose rows are on the graph servers. Counterpart of DGL's DistTensor. docs/dist-tensors.md describes the
+    guarantees.
 
-    `tensor[ids]` reads rows, `tensor[ids] = values` assigns them; ids are global ids of the tensor's nodes or edges, or
-    numbers of its own rows. Assigned rows are visible to every rank when the statement ends. At most one rank at a time
-    may assign a row; `add`, `minimum` and `maximum` may be called by any number of ranks at once.
+    `tensor[ids]` reads rows, and `tensor[ids] = values` assigns them. ids are global ids of the tensor's nodes or
+    edges, or row numbers of a tensor without either. Assigned rows are visible to all ranks after the statement. At
+    most one rank at a time may assign a row; `add`, `minimum` and `maximum` may be called by any number of ranks at
+    once.
     """
 
     def __init__(self, g, core):
@@ -45,13 +46,14 @@ class DistTensor:
     def create(cls, g: "DistGraph", shape: int | Iterable[int], dtype: npt.DTypeLike = np.float32,
                name: str | None = None, *, ntype: str | None = None, etype: EdgeType | None = None, init: str = "zeros",
                init_values: Iterable[float] = (), seed: int = 0, persistent: bool = False) -> "DistTensor":
-        """Creates a tensor, or opens the one of that name.
+        """Creates a tensor, or opens an existing one with this name.
 
-        shape: [rows, ...]. With `ntype` or `etype`, [row shape...]: it has a row for each node or edge of that type.
-        name: None for one that is made up. init: "zeros", "constant" (init_values: the value), "uniform" (low, high),
-        "normal" (mean, standard deviation) or "xavier_uniform" (gain); random values depend on `seed` and the ids of
-        the input graph, not on the partitioning. persistent: the rows stay until `drop`, or the job's end; otherwise
-        until this object ends. AlreadyExists: a tensor of that name has another shape or dtype.
+        shape: [rows, ...]; with `ntype` or `etype`, the shape of a row: the tensor has one row for each node or edge of
+        the type. name: None for a generated name. init: "zeros", "constant" (init_values: the value), "uniform" (low,
+        high), "normal" (mean, standard deviation) or "xavier_uniform" (gain); random values depend on `seed` and the
+        ids of the input graph, not on the partitioning. persistent: whether the rows are kept until `drop` or the end
+        of the job, instead of only for the lifetime of this object. AlreadyExists: a tensor with this name has another
+        shape or dtype.
         """
         if name is not None and not isinstance(name, str):
             raise InvalidArgument(f"a tensor's name must be a string, not {name!r}")
@@ -71,7 +73,7 @@ class DistTensor:
     @classmethod
     def open(cls, g: "DistGraph", name: str, *, ntype: str | None = None,
              etype: EdgeType | None = None) -> "DistTensor":
-        """Opens a tensor that any rank has created. NotFound: there is none of that name."""
+        """Opens a tensor that any rank has created. NotFound: no tensor has this name."""
         if ntype is not None:
             return cls(g, _core.open_tensor(g._core, "nodes", g._schema.node_type(ntype), name))
         if etype is not None:
@@ -80,7 +82,7 @@ class DistTensor:
 
     @staticmethod
     def drop(g: "DistGraph", name: str, *, ntype: str | None = None, etype: EdgeType | None = None) -> None:
-        """Removes a tensor by name; no error if it does not exist."""
+        """Removes the tensor with this name. No error if it does not exist."""
         if ntype is not None:
             _core.drop_tensor(g._core, "nodes", g._schema.node_type(ntype), name)
         elif etype is not None:
@@ -133,15 +135,15 @@ class DistTensor:
         write(self._graph._core, rows, _values(values, self.dtype, (len(rows),) + self.shape[1:]), None)
 
     def add(self, ids: Ids, values: Values) -> None:
-        """Adds values to rows, which may repeat."""
+        """Adds values to rows. ids may repeat."""
         self._accumulate(self._core.add, ids, values)
 
     def minimum(self, ids: Ids, values: Values) -> None:
-        """Replaces rows by the smaller of each value, elementwise."""
+        """Replaces each value of the rows by the smaller of it and the value in `values`."""
         self._accumulate(self._core.min_rows, ids, values)
 
     def maximum(self, ids: Ids, values: Values) -> None:
-        """Replaces rows by the larger of each value, elementwise."""
+        """Replaces each value of the rows by the larger of it and the value in `values`."""
         self._accumulate(self._core.max_rows, ids, values)
 
     def logical_or(self, other: "DistTensor") -> None:
@@ -152,7 +154,8 @@ class DistTensor:
         return self._core.count_nonzero(self._graph._core, None)
 
     def sum(self) -> np.ndarray:
-        """Sums all rows: float64, int64 or uint64 [row shape...], the same bits for every partitioning."""
+        """Returns the sum of all rows: float64, int64 or uint64 [row shape...]. The sum is bitwise equal for every
+        partitioning."""
         return self._core.sum(self._graph._core, None)
 
     def min(self) -> np.ndarray:
@@ -166,7 +169,7 @@ class DistTensor:
 
 
 class Column:
-    """A column of nodes or edges of one type: `column[ids]` reads rows. Read-only."""
+    """A read-only column of the nodes or edges of one type. `column[ids]` reads rows."""
 
     def __init__(self, name: str, shape: Iterable[int], dtype: npt.DTypeLike,
                  read: Callable[[np.ndarray], np.ndarray]) -> None:

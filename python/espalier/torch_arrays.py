@@ -1,4 +1,4 @@
-"""Arrays of blocks and batches as tensors: the functions of arrays.py, and the way of an array to a device."""
+"""The functions of arrays.py for tensors, and conversions of arrays to tensors on a device."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ except ImportError as error:
 
 
 def to_tensor(array):
-    """Returns an array of NumPy's as a tensor that shares its memory; a tensor as it is."""
+    """Returns a NumPy array as a tensor that shares its memory. Returns a tensor unchanged."""
     if isinstance(array, torch.Tensor):
         return array
     if array.dtype.char == "Q":  # unsigned long long, which from_numpy refuses, though it is uint64

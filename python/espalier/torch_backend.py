@@ -7,17 +7,18 @@ import torch.distributed as dist
 
 from espalier.errors import FailedPrecondition, InvalidArgument
 
-# What a sum is computed in. Integers of 32 bits are exact in float64.
+# The dtype in which a sum is computed. Integers of 32 bits are exact in float64.
 _SUMMED_AS = {torch.float32: torch.float32, torch.float64: torch.float64, torch.float16: torch.float32,
               torch.bfloat16: torch.float32, torch.int32: torch.float64, torch.uint8: torch.float64,
               torch.int8: torch.float64, torch.bool: torch.float64}
-# Of the tensors of all ranks. A ReduceOp equals its kind but has another hash, hence pairs.
+# Functions of the gathered tensors of all ranks. Pairs instead of a dict, because a ReduceOp equals its kind but has
+# another hash.
 _OF_GATHERED = ((dist.ReduceOp.MIN, lambda gathered: gathered.amin(0)), (dist.ReduceOp.MAX, lambda gathered: gathered.amax(0)),
                 (dist.ReduceOp.PRODUCT, lambda gathered: functools.reduce(torch.mul, gathered)))
 
 
 class _Done(dist.Work):
-    """An operation that ended before it was returned."""
+    """An operation that is already complete when it is returned."""
 
     def __init__(self, result):
         super().__init__()
@@ -64,7 +65,7 @@ class _TorchGroup(dist.ProcessGroup):
             summed_as = _SUMMED_AS.get(tensor.dtype)
             if summed_as is None:
                 raise InvalidArgument(f"all_reduce has no sum, or mean, of {tensor.dtype}")
-            values = tensor.detach().to(summed_as).contiguous()  # the tensor itself where nothing has to change
+            values = tensor.detach().to(summed_as).contiguous()  # the tensor itself if no conversion is needed
             self._group.all_reduce(values)
             if operation == dist.ReduceOp.AVG:
                 values /= self._group.size
@@ -106,7 +107,7 @@ class _TorchGroup(dist.ProcessGroup):
 
 
 def _bytes(tensor):
-    """The memory of a CPU tensor, or of a contiguous copy, as uint8 [bytes]."""
+    """Returns the memory of a CPU tensor, or of a contiguous copy, as uint8 [bytes]."""
     if tensor.device.type != "cpu":
         raise InvalidArgument(f"a process group of espalier takes CPU tensors, not {tensor.device}")
     return tensor.detach().contiguous().reshape(-1).view(torch.uint8).numpy()
@@ -121,5 +122,5 @@ def init(group):
         return _TorchGroup(group)
 
     dist.Backend.register_backend("espalier", create, devices=["cpu"])
-    # Ranks have met already: nothing is asked of the store.
+    # The ranks are already connected, so the store is not used.
     dist.init_process_group("espalier", store=dist.HashStore(), rank=group.rank, world_size=group.size)

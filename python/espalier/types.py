@@ -1,4 +1,4 @@
-"""Arguments: arrays of ids, and names of node and edge types."""
+"""Checks and converts arguments: arrays of ids, and names of node and edge types."""
 
 import operator
 import threading
@@ -10,8 +10,9 @@ from espalier.errors import FailedPrecondition, InvalidArgument
 
 
 def to_ids(values, what="ids"):
-    """Returns `values` (array, tensor of any device, list or one id) as an int64 array [n]; a mask of bools is refused."""
-    if not getattr(values, "is_cpu", True):  # of a tensor alone
+    """Returns `values` (an array, a tensor on any device, a list or one id) as an int64 array [n]. Rejects a mask of
+    bools."""
+    if not getattr(values, "is_cpu", True):  # only tensors have the attribute
         values = values.cpu()
     array = np.asarray(values)
     if array.dtype == np.int64 and array.ndim == 1:
@@ -44,7 +45,8 @@ def to_fanout(value):
 
 
 class OneCallAtATime:
-    """`with` raises FailedPrecondition while another thread, or the code that a signal handler interrupts, is inside."""
+    """A context manager for one user at a time: entering it raises FailedPrecondition while another thread, or the code
+    that a signal handler has interrupted, is inside."""
 
     def __init__(self, what):
         self._what, self._lock = what, threading.Lock()
@@ -69,7 +71,7 @@ class Schema:
         self._edge_numbers = {names: i for i, names in enumerate(self.edge_types)}
 
     def node_type(self, name=None):
-        """Returns the number of a node type; None: of the only one."""
+        """Returns the number of a node type; None for the only node type."""
         if name is None:
             if len(self.node_types) != 1:
                 raise InvalidArgument(f"the graph has several node types, name one: {', '.join(self.node_types)}")
@@ -80,7 +82,7 @@ class Schema:
 
     def edge_type(self, name=None):
         """Returns the number of an edge type: (source, relation, destination), "source:relation:destination", the
-        relation where it is unique, or None for the only one."""
+        relation if it is unique, or None for the only edge type."""
         all_names = ", ".join(":".join(names) for names in self.edge_types)
         if name is None:
             if len(self.edge_types) != 1:
@@ -103,7 +105,7 @@ class Schema:
         return self._node_numbers[self.edge_types[edge_type][2]]
 
     def by_node_type(self, values, what="nodes"):
-        """Returns {number of a node type: ids} of ids of the only type or of {name: ids}."""
+        """Returns {number of a node type: ids}. `values`: ids of the only type, or {name: ids}."""
         if isinstance(values, Mapping):
             return {self.node_type(name): to_ids(ids, what) for name, ids in values.items()}
         return {self.node_type(): to_ids(values, what)}

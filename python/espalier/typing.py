@@ -1,4 +1,4 @@
-"""Types of arguments, for annotations of programs that call this package."""
+"""Types of arguments, for type annotations in programs that call this package."""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence

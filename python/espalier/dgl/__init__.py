@@ -1,4 +1,4 @@
-"""DGL's names for distributed training, over espalier: a script of DGL's runs with its import line changed.
+"""DGL's names for distributed training, implemented with espalier: a DGL script runs after a change of its import line.
 
     import espalier.dgl as dgl        # was: import dgl
 
@@ -8,8 +8,9 @@
     sampler = dgl.dataloading.NeighborSampler([10, 25])
     loader = dgl.dataloading.DistNodeDataLoader(g, train_nid, sampler, batch_size=1000)
 
-Ids, columns and blocks are PyTorch's tensors, which is imported when the first of them is made. What DGL has and this
-has not raises AttributeError or NotImplementedError with what to do instead; docs/coming-from-dgl.md has the list.
+Ids, columns and blocks are PyTorch tensors; PyTorch is imported when the first one is created. Names of DGL that do not
+exist here raise AttributeError or NotImplementedError with an alternative in the message. docs/coming-from-dgl.md lists
+them.
 """
 
 from espalier.dgl import dataloading, distributed, function, nn, random, sampling

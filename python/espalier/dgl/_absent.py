@@ -1,4 +1,4 @@
-"""What DGL has and espalier.dgl has not: an error that says what to do instead."""
+"""Errors, with alternatives, for names of DGL that espalier.dgl does not have."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
@@ -7,7 +7,7 @@ PAGE = "docs/coming-from-dgl.md"
 
 
 def module_getattr(module: str, remedies: Mapping[str, str]) -> Callable[[str], Any]:
-    """Returns the `__getattr__` of a module: AttributeError with the remedy, if there is one."""
+    """Returns a `__getattr__` for a module. It raises AttributeError with the alternative, if there is one."""
 
     def of_module(name):
         if name in remedies:
@@ -18,7 +18,7 @@ def module_getattr(module: str, remedies: Mapping[str, str]) -> Callable[[str], 
 
 
 class Remedies:
-    """Base of classes whose `_remedies` are {name of DGL's attribute: what to do instead}."""
+    """Base of classes whose `_remedies` are {name of an attribute in DGL: alternative}."""
 
     _remedies = {}
 

@@ -1,4 +1,4 @@
-"""PyTorch's tensors from the arrays of espalier, and back."""
+"""Converts arrays of espalier to PyTorch tensors and back."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -8,13 +8,13 @@ if TYPE_CHECKING:
     import torch
 
 
-# Unsigned integers as DGL has them; PyTorch computes with few of their own.
+# Unsigned integers become signed ones, as in DGL; PyTorch supports few operations on unsigned integers.
 _SIGNED = {"uint16": np.dtype("int32"), "uint32": np.dtype("int64"), "uint64": np.dtype("int64")}
 
 
 def to_torch(array: Any, device: "str | torch.device | None" = None) -> Any:
-    """Returns an array, or each of a dict, as a tensor, on the CPU without a copy; of unsigned integers (but uint8), as
-    signed ones."""
+    """Returns an array, or each array of a dict, as a tensor; on the CPU without a copy. Unsigned integers except uint8
+    become signed."""
     if isinstance(array, dict):
         return {name: to_torch(values, device) for name, values in array.items()}
     import torch
@@ -26,7 +26,7 @@ def to_torch(array: Any, device: "str | torch.device | None" = None) -> Any:
 
 
 def to_numpy(values: Any) -> Any:
-    """Returns tensors, and those of a dict, as arrays; anything else as it is."""
+    """Returns tensors, also in a dict, as arrays. Returns other values unchanged."""
     if isinstance(values, dict):
         return {name: to_numpy(value) for name, value in values.items()}
     return values.detach().cpu().numpy() if hasattr(values, "detach") else values

@@ -1,4 +1,4 @@
-"""Frontiers, blocks and graphs of seed edges, with PyTorch's tensors."""
+"""Frontiers, blocks and graphs of seed edges, with PyTorch tensors."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -24,8 +24,8 @@ _NOT_OF_FRONTIERS = {name: "to_block(frontier, nodes) first; a frontier has edge
 
 
 class Frontier(ep.Frontier):
-    """The in-edges that were sampled, with global ids. Counterpart of the graph that DGL's sample_neighbors returns.
-    device: of the tensors that it returns, and of those of its block; None: the CPU."""
+    """The sampled in-edges, with global ids. Counterpart of the graph that DGL's sample_neighbors returns. device:
+    device of its tensors and those of its block; None: the CPU."""
 
     def __init__(self, graph: "DistGraph", frontier: ep.Frontier,
                  device: "str | torch.device | None" = None) -> None:
@@ -39,7 +39,7 @@ class Frontier(ep.Frontier):
 
     def _relation(self, etype):
         number = self._schema.edge_type(etype)
-        none = np.zeros(0, np.int64)  # of a type that was not sampled
+        none = np.zeros(0, np.int64)  # for a type that was not sampled
         return self._relations.get(number) or (none, np.zeros(1, np.int64), none, none)
 
     @property
@@ -55,7 +55,7 @@ class Frontier(ep.Frontier):
         return self.num_edges(etype)
 
     def edges(self, form: EdgeType | None = "uv", order: str = "eid", etype: EdgeType | None = None) -> Any:
-        """Returns the edges of a type: (sources, destinations), global ids, or as list_edges."""
+        """Returns the edges of a type: (sources, destinations) as global ids, or another form of list_edges."""
         return list_edges(self._ends, form, order, etype)
 
     all_edges = edges
@@ -70,8 +70,8 @@ class Frontier(ep.Frontier):
 
 
 class Block(MessagePassing, ep.Block):
-    """The bipartite graph of one layer. Counterpart of DGL's blocks, over espalier.Block: columns and `edges()` are
-    tensors, `csc()` and `edge_index()` stay arrays. Layers of espalier.nn take it."""
+    """The bipartite graph of one layer. Counterpart of DGL's blocks, based on espalier.Block: columns and `edges()` are
+    tensors, while `csc()` and `edge_index()` are arrays. Layers of espalier.nn accept it."""
 
     is_block = True
     _remedies = {name: "layers of espalier.nn take blocks as they are" for name in
@@ -93,8 +93,8 @@ class Block(MessagePassing, ep.Block):
         self._ends = {}
 
     def to(self, device: "str | torch.device", **options: Any) -> "Block":
-        """Returns the block with its columns, and the rows of `edges()`, on a device. options: of `tensor.to`, as
-        non_blocking=True."""
+        """Returns the block with its columns and the rows of `edges()` on a device. options: options of `tensor.to`,
+        such as non_blocking=True."""
         return Block(self, device, **options)
 
     def _source_frame(self, etype):
@@ -137,8 +137,8 @@ class Block(MessagePassing, ep.Block):
 
     @property
     def edges(self) -> "_Edges":
-        """`edges(etype=)` returns (sources, destinations) as rows, int64 [edges] each, or as list_edges;
-        `edges[etype].data` columns."""
+        """`edges(etype=)` returns (sources, destinations) as row numbers, int64 [edges] each, or another form of
+        list_edges. `edges[etype].data` has the columns."""
         return _Edges(self)
 
     def edge_index(self, etype: EdgeType | None = None) -> np.ndarray:
@@ -159,7 +159,8 @@ class Block(MessagePassing, ep.Block):
         return indptr[1:] - indptr[:-1]
 
     def adj_tensors(self, fmt: str, etype: EdgeType | None = None) -> "tuple[torch.Tensor, ...]":
-        """Returns ("csc") (indptr, sources, numbers of the edges) or ("coo") (sources, destinations), int64 each."""
+        """Returns (indptr, sources, numbers of the edges) for "csc", and (sources, destinations) for "coo", int64
+        each."""
         if fmt == "coo":
             return self.edges(etype=etype)
         if fmt != "csc":
@@ -172,7 +173,7 @@ class Block(MessagePassing, ep.Block):
 
 def to_torch_columns(columns: Mapping[str, Any], device: "str | torch.device | None",
                      **options: Any) -> "dict[str, torch.Tensor]":
-    """Returns columns, arrays or tensors, as tensors on a device. options: of `tensor.to`."""
+    """Returns columns, which are arrays or tensors, as tensors on a device. options: options of `tensor.to`."""
     tensors = {name: values if hasattr(values, "detach") else to_torch(values) for name, values in columns.items()}
     return tensors if device is None else {name: values.to(device, **options) for name, values in tensors.items()}
 
@@ -196,8 +197,8 @@ class _Edges:
 
 
 class PairGraph(MessagePassing):
-    """Seed edges, or their negatives, between the output nodes of a mini-batch. Counterpart of DGL's pair graphs: nodes
-    are rows of `batch.output_nodes`, which `ndata[NID]` is."""
+    """Seed edges, or their negatives, between the output nodes of a mini-batch. Counterpart of DGL's pair graphs. Nodes
+    are rows of `batch.output_nodes`, which is also `ndata[NID]`."""
 
     def __init__(self, schema: Schema, nodes: Mapping[str, Any],
                  relations: Mapping[tuple[str, str, str], tuple[Any, Any, Mapping[str, Any]]],
@@ -214,7 +215,7 @@ class PairGraph(MessagePassing):
         self.srcdata = self.dstdata = self.ndata
 
     def to(self, device: "str | torch.device", **options: Any) -> "PairGraph":
-        """Returns the graph with its columns and rows on a device. options: of `tensor.to`."""
+        """Returns the graph with its columns and rows on a device. options: options of `tensor.to`."""
         moved = PairGraph(self._schema, {name: frame[NID] for name, frame in self._node_frames.items()}, {}, device)
         for mine, other in zip(self._node_frames.values(), moved._node_frames.values()):
             other.update(to_torch_columns(mine, device, **options))
@@ -241,7 +242,7 @@ class PairGraph(MessagePassing):
         return super()._etype(etype)
 
     def edges(self, form: EdgeType | None = "uv", order: str = "eid", etype: EdgeType | None = None) -> Any:
-        """Returns (sources, destinations) as rows, int64 [edges] each, or as list_edges."""
+        """Returns (sources, destinations) as row numbers, int64 [edges] each, or another form of list_edges."""
         return list_edges(lambda of: self._ends[self._etype(of)], form, order, etype)
 
     def num_edges(self, etype: EdgeType | None = None) -> int:
@@ -272,7 +273,7 @@ def to_block(g: Frontier, dst_nodes: NodeIds | None = None, include_dst_in_src: 
              src_nodes: None = None) -> Block:
     """Converts a frontier to a block. Counterpart of dgl.to_block.
 
-    dst_nodes: ids or {node type: ids}, distinct; None: the nodes at which its edges end, ascending.
+    dst_nodes: distinct ids or {node type: ids}; None: the destinations of the edges, ascending.
     """
     if not isinstance(g, Frontier):
         raise ep.InvalidArgument(f"to_block takes what sample_neighbors and in_subgraph return, not {type(g).__name__}")

@@ -17,9 +17,9 @@ def list_edges(ends_of: "Callable[[EdgeType | None], tuple[torch.Tensor, torch.T
     """Returns edges as DGL's `edges(form, order, etype)` does: int64 tensors [edges].
 
     ends_of(etype): (sources, destinations) of a type, in the order of the edges' numbers. form: "uv": (sources,
-    destinations); "eid": the numbers of the edges, from 0; "all": (sources, destinations, numbers). Anything else is an
-    edge type, which `edges` of espalier takes first. order: "eid": by number; "srcdst": by source, then destination,
-    then number.
+    destinations); "eid": the numbers of the edges, from 0; "all": (sources, destinations, numbers). Any other value is
+    an edge type, which is the first argument of espalier's `edges`. order: "eid": by number; "srcdst": by source, then
+    destination, then number.
     """
     if form not in _FORMS:
         if etype is not None:

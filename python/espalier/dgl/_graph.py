@@ -1,4 +1,4 @@
-"""DGL's DistGraph and its partition book, over espalier's."""
+"""DGL's DistGraph and its partition book, based on those of espalier."""
 
 import collections
 import os
@@ -21,7 +21,7 @@ Scheme = collections.namedtuple("Scheme", ["shape", "dtype"])  # of a column's r
 
 
 class _DglSchema(Schema):
-    """Names of types, where DGL's names of the only type, "_N" and "_E", mean the only one."""
+    """Names of types. DGL's names "_N" and "_E" also mean the only type."""
 
     def node_type(self, name=None):
         if name == "_N" and "_N" not in self.node_types:
@@ -35,13 +35,13 @@ class _DglSchema(Schema):
 
 
 class DistGraph(ep.DistGraph):
-    """A partitioned graph as one graph. Counterpart of DGL's DistGraph, over espalier.DistGraph; what it returns are
-    tensors on the CPU.
+    """A partitioned graph as one graph. Counterpart of DGL's DistGraph, based on espalier.DistGraph. It returns tensors
+    on the CPU.
 
-    In a job (ESPALIER_SERVERS), or where ESPALIER_PARTITIONS is set, it is the graph that these name, and the arguments
-    are not read; otherwise that of `part_config`, the JSON file that `partition_graph` has written, any number of
-    partitions in this process. `gpb` is not read, unless it is that file's path, as the user guide's example passes it.
-    InvalidArgument: no graph is named.
+    In a job (ESPALIER_SERVERS), or if ESPALIER_PARTITIONS is set, opens the graph of that variable and ignores the
+    arguments. Otherwise opens all partitions of `part_config`, the JSON file written by `partition_graph`, in this
+    process. `gpb` is ignored unless it is the path of that file, as in the user guide's example. InvalidArgument: no
+    graph is specified.
     """
 
     def __init__(self, graph_name: str, gpb: "Path | GraphPartitionBook | None" = None,
@@ -115,7 +115,7 @@ class DistGraph(ep.DistGraph):
         return tuple(map(to_torch, super().find_edges(to_numpy(edges), etype)))
 
     def in_degrees(self, v: Ids | str = "__ALL__", etype: EdgeType | None = None) -> "torch.Tensor":
-        """Returns the number of in-edges of nodes, by default of all: int64 [n]."""
+        """Returns the number of in-edges of nodes, by default of all nodes: int64 [n]."""
         return to_torch(super().in_degrees(self._ends(v, etype, 2), etype))
 
     def out_degrees(self, u: Ids | str = "__ALL__", etype: EdgeType | None = None) -> "torch.Tensor":
@@ -147,7 +147,8 @@ def _schemes(frame):
 
 
 class GraphPartitionBook(Remedies):
-    """Which partition owns which node and edge. Counterpart of DGL's GraphPartitionBook; ids are those of a type."""
+    """Maps nodes and edges to their partitions. Counterpart of DGL's GraphPartitionBook. Ids are those within a
+    type."""
 
     _remedies = {
         "map_to_homo_nid": "ids are those of a type everywhere",

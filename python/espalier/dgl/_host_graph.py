@@ -1,4 +1,4 @@
-"""Graphs in this process's memory: what `partition_graph` takes and `load_partition` returns."""
+"""Graphs in the memory of this process, for `partition_graph` and from `load_partition`."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,8 +14,8 @@ from espalier.typing import EdgeType, Ids
 
 
 class HostGraph(Remedies):
-    """Edges and columns, to be partitioned. Counterpart of DGLGraph as far as `partition_graph` needs it: `ndata`,
-    `edata`, `nodes[t].data`, `edges(etype=)`, counts. `dgl.graph` and `dgl.heterograph` make one."""
+    """A graph to be partitioned. Counterpart of DGLGraph with the part that `partition_graph` needs: `ndata`, `edata`,
+    `nodes[t].data`, `edges(etype=)`, counts. `dgl.graph` and `dgl.heterograph` create one."""
 
     _remedies = {name: "partition it, and open it as a DistGraph" for name in
                  ("update_all", "apply_edges", "in_edges", "subgraph", "adj", "local_scope", "to", "in_degrees")}
@@ -41,7 +41,7 @@ class HostGraph(Remedies):
         return [names[1] for names in self._ends]
 
     def to_canonical_etype(self, etype: str | tuple[str, str, str] | None) -> tuple[str, str, str]:
-        """Returns the edge type of that name; None: the only one."""
+        """Returns the canonical edge type with this name; None: the only edge type."""
         found = [names for names in self._ends if etype is None or etype == names or etype == names[1]]
         if len(found) != 1:
             raise ep.InvalidArgument(f"edge type {etype!r}; expected one of {', '.join(map(str, self._ends))}")
@@ -63,7 +63,8 @@ class HostGraph(Remedies):
 
     @property
     def edges(self) -> "_EdgesOfHost":
-        """`edges(etype=)` returns (sources, destinations), or as list_edges; `edges[etype].data` columns."""
+        """`edges(etype=)` returns (sources, destinations) or another form of list_edges. `edges[etype].data` has the
+        columns."""
         return _EdgesOfHost(self)
 
     def __repr__(self):

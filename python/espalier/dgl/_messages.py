@@ -1,4 +1,4 @@
-"""Columns of nodes and edges, and functions over them, of the small graphs that a mini-batch has."""
+"""Columns of nodes and edges, and message passing, in the small graphs of a mini-batch."""
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
@@ -17,7 +17,7 @@ class Frame(dict):
 
 
 class _View:
-    """`graph.nodes["paper"].data`."""
+    """The result of `graph.nodes["paper"]`, with `data`."""
 
     def __init__(self, find):
         self._find = find
@@ -32,7 +32,7 @@ class _Type:
 
 
 class TypedFrames:
-    """Columns of all types: `frames["h"]` is that of the only type, or of several {type: tensor}."""
+    """Columns of all types. `frames["h"]` is the column of the only type, or {type: tensor} if there are several."""
 
     def __init__(self, frames: dict[Any, Frame]) -> None:
         self._frames = frames  # {type: Frame}
@@ -79,7 +79,7 @@ class TypedFrames:
 
 
 class EdgeBatch:
-    """The edges that a function of `apply_edges` gets: `src`, `dst` and `data` by column."""
+    """The edges for a function of `apply_edges`, with the columns `src`, `dst` and `data`."""
 
     def __init__(self, graph: "MessagePassing", etype: tuple[str, str, str]) -> None:
         self.canonical_etype = etype
@@ -98,7 +98,7 @@ class _Gathered:
 
 
 def _message(function, edges):
-    """Returns {out: values of all edges} of a function of function.py, or of one that takes an EdgeBatch."""
+    """Returns {out: values of all edges} for a function of function.py, or a function of an EdgeBatch."""
     if not isinstance(function, Message):
         return function(edges)
     of = {"u": edges.src, "v": edges.dst, "e": edges.data}
@@ -114,7 +114,7 @@ def _message(function, edges):
 
 
 def _same_rank(left, right):
-    """A value for each edge is broadcast over the other side's."""
+    """Adds dimensions to the side with fewer, so that its values are broadcast over the other side's."""
     while left.dim() < right.dim():
         left = left.unsqueeze(-1)
     while right.dim() < left.dim():
@@ -139,8 +139,8 @@ def _reduce(reduction, messages, destinations, num_rows):
 
 
 class MessagePassing(Remedies):
-    """Base of graphs with `edges`, `canonical_etypes`, frames of types and `_schema`. Counterpart of the functions of
-    DGLGraph over messages."""
+    """Base of graphs with `edges`, `canonical_etypes`, frames of types and `_schema`. Counterpart of DGLGraph's
+    functions for message passing."""
 
     def _all_frames(self):
         raise NotImplementedError
@@ -150,8 +150,8 @@ class MessagePassing(Remedies):
 
     def apply_edges(self, func: "Message | Callable[[EdgeBatch], Mapping[str, torch.Tensor]]", edges: str = "__ALL__",
                     etype: EdgeType | None = None) -> None:
-        """Sets columns of edges: by a function of espalier.dgl.function, or by one from edges (`src`, `dst`, `data`) to
-        {column: values}."""
+        """Sets columns of edges. func: a function of espalier.dgl.function, or a function from edges (`src`, `dst`,
+        `data`) to {column: values}."""
         if not isinstance(edges, str):
             refuse("apply_edges of some edges", "apply it to all, and select the values")
         etype = self._etype(etype)
@@ -174,7 +174,7 @@ class MessagePassing(Remedies):
 
     @contextlib.contextmanager
     def local_scope(self) -> Iterator[None]:
-        """Columns that are set inside `with` are gone after it."""
+        """A context manager that removes the columns set inside it at its end."""
         kept = [(frame, dict(frame)) for frame in self._all_frames()]
         try:
             yield

@@ -1,4 +1,4 @@
-"""partition_graph, and reading partitions from their files."""
+"""partition_graph, and functions that read partitions from their files."""
 
 import json
 import os
@@ -32,20 +32,21 @@ def partition_graph(g: Any, graph_name: str, num_parts: int, out_path: Path, num
                     return_mapping: bool = False, num_trainers_per_machine: int = 1, objtype: str = "cut",
                     graph_formats: str | Sequence[str] | None = None, use_graphbolt: bool = False,
                     seed: int = 0) -> Any:
-    """Partitions a graph and writes `out_path/graph_name.json`, the part_config that DistGraph reads; returns None, or
-    with return_mapping (nodes, edges): original ids in the order of the new ones, int64, or {type: ids}. Counterpart of
-    DGL's partition_graph, over `espalier.partition`.
+    """Partitions a graph and writes `out_path/graph_name.json`, the part_config of DistGraph. Returns None; with
+    return_mapping, returns (nodes, edges): original ids in the order of the new ids, int64, or {type: ids}. Counterpart
+    of DGL's partition_graph, based on `espalier.partition`.
 
-    g: what `dgl.graph` or `dgl.heterograph` of this package returned, or a DGLGraph. Columns keep their names; those
-    called train_mask, val_mask and test_mask of a node type also make its split "masks". The graph itself is written to
-    `out_path/graph_name` (format NPY of docs/graph-formats.md), which a job's `spec.graph.source` may name; partitions
-    that exist there are not made again.
+    g: the result of `dgl.graph` or `dgl.heterograph` of this package, or a DGLGraph. Columns keep their names. The
+    columns train_mask, val_mask and test_mask of a node type also become its split "masks". The graph itself is written
+    to `out_path/graph_name` (format NPY of docs/graph-formats.md), which may be a job's `spec.graph.source`. Existing
+    partitions with the same key are reused.
 
-    part_method: "metis", "multilevel", "random" or "streaming" (docs/large-graphs.md). balance_edges: partitions have about
-    as many edges, too.
-    balance_ntypes: True: also as many nodes of each type; g.ndata["train_mask"], or {node type: mask}: as many training
-    nodes. num_hops must be 1: a partition has the in-edges of its nodes. num_trainers_per_machine must be 1: node_split
-    divides nodes among any ranks. graph_formats and use_graphbolt have no effect: partitions have one format.
+    part_method: "metis", "multilevel", "random" or "streaming" (docs/large-graphs.md). balance_edges: whether
+    partitions should also have about equal numbers of edges. balance_ntypes: True: partitions should have about equal
+    numbers of nodes of each type; g.ndata["train_mask"], or {node type: mask}: equal numbers of training nodes.
+    num_hops: must be 1, because a partition has the in-edges of its nodes. num_trainers_per_machine: must be 1, because
+    node_split divides nodes among any number of ranks. graph_formats, use_graphbolt: no effect; partitions have one
+    format.
     """
     if num_hops != 1:
         refuse(f"num_hops={num_hops}", "a partition has its nodes' in-edges, and the servers have the rest")
@@ -84,7 +85,8 @@ def partition_graph(g: Any, graph_name: str, num_parts: int, out_path: Path, num
 
 
 def _balanced(balance_ntypes, nodes):
-    """Returns what espalier.partition balances for DGL's balance_ntypes. nodes: {type: (number, columns)}."""
+    """Returns the quantities that espalier.partition balances for DGL's balance_ntypes. nodes: {type: (number,
+    columns)}."""
     if balance_ntypes is None or balance_ntypes is False:
         return []
     if balance_ntypes is True:
@@ -135,7 +137,7 @@ def _arrays_of(g):
 def load_partition_book(part_config: Path, part_id: int, part_metadata: Mapping[str, Any] | None = None
                         ) -> tuple[GraphPartitionBook, str, dict[str, int], dict[str, int]]:
     """Returns (GraphPartitionBook, graph's name, node types, edge types). Counterpart of DGL's load_partition_book.
-    part_metadata: the content of part_config, from which name and types are then taken; None: it is read."""
+    part_metadata: the content of part_config, which provides name and types; None: reads the file."""
     graph = _open(part_config)
     config = json.loads(pathlib.Path(part_config).read_text()) if part_metadata is None else part_metadata
     _check_part(graph, part_id)
@@ -144,7 +146,7 @@ def load_partition_book(part_config: Path, part_id: int, part_metadata: Mapping[
 
 def load_partition_feats(part_config: Path, part_id: int, load_nodes: bool = True, load_edges: bool = True
                          ) -> "tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]]":
-    """Returns (node columns, edge columns) of a partition's own nodes and edges: {"type/column": tensor}, where DGL's
+    """Returns (node columns, edge columns) of a partition's own nodes and edges: {"type/column": tensor}. As in DGL,
     names of edge types are "source:relation:destination"."""
     graph = _open(part_config)
     _check_part(graph, part_id)
@@ -167,8 +169,8 @@ def load_partition(part_config: Path, part_id: int, load_feats: bool = True
     """Returns (graph, node columns, edge columns, partition book, graph's name, node types, edge types). Counterpart of
     DGL's load_partition.
 
-    graph: the partition's nodes, in the order of their ids, then the other ends of their in-edges; with ndata[NID],
-    ndata["inner_node"], edata[EID] and edata["inner_edge"]. Columns: as of load_partition_feats, or {}.
+    graph: has the partition's nodes in the order of their ids, then the other ends of their in-edges, with ndata[NID],
+    ndata["inner_node"], edata[EID] and edata["inner_edge"]. Columns are those of load_partition_feats, or {}.
     """
     book, name, ntypes, etypes = load_partition_book(part_config, part_id)
     whole = book._graph
@@ -196,7 +198,7 @@ def load_partition(part_config: Path, part_id: int, load_feats: bool = True
 
 
 def _open(part_config):
-    """The graph of a part_config, whatever graph the job has."""
+    """Opens the graph of a part_config, regardless of the job's graph."""
     return DistGraph.__new__(DistGraph)._take(ep.DistGraph(_session.partitions_of(part_config)))
 
 

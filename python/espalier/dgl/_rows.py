@@ -1,4 +1,4 @@
-"""Columns and distributed tensors whose rows are PyTorch's tensors."""
+"""Columns and distributed tensors with rows as PyTorch tensors."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -22,8 +22,8 @@ PART_OF_MASK = {"train_mask": "train", "val_mask": "validation", "test_mask": "t
 
 
 class PartitionPolicy:
-    """Which rows a tensor has: one for each node or edge of a type. Counterpart of DGL's NodePartitionPolicy and
-    EdgePartitionPolicy; `DistGraph.get_node_partition_policy` makes one."""
+    """The rows of a tensor: one for each node or edge of a type. Counterpart of DGL's NodePartitionPolicy and
+    EdgePartitionPolicy. `DistGraph.get_node_partition_policy` returns one."""
 
     def __init__(self, graph: "DistGraph", kind: str, number: int) -> None:
         self._graph, self.kind, self.number = graph, kind, number
@@ -42,14 +42,14 @@ class PartitionPolicy:
         return self._graph.get_partition_book()
 
     def get_size(self) -> int:
-        """Returns the number of rows of all partitions."""
+        """Returns the number of rows in all partitions."""
         core = self._graph._core
         return core.num_nodes(self.number) if self.kind == "node" else core.num_edges(self.number)
 
 
 class Column(Remedies):
-    """A column: `column[ids]` reads rows as a tensor, on the CPU. `split`: the NodesOfSplit or EdgesOfSplit that it is
-    the mask of, or None."""
+    """A column. `column[ids]` reads rows as a tensor on the CPU. `split`: the NodesOfSplit or EdgesOfSplit of which it
+    is the mask, or None."""
 
     _remedies = {"local_partition": "rows of any partition are read by their ids"}
 
@@ -89,7 +89,7 @@ class Column(Remedies):
 
 
 class _SplitMask:
-    """The mask of a part of a split, uint8 [n], which the graph has as a list of ids."""
+    """The mask of a part of a split, uint8 [n], computed from the graph's list of ids."""
 
     dtype = np.dtype(np.uint8)
 
@@ -108,10 +108,10 @@ class _SplitMask:
 
 
 class Columns:
-    """`g.ndata`: columns by name, of one node or edge type.
+    """The columns of one node or edge type by name: `g.ndata`.
 
-    A graph whose type has one split has columns train_mask, val_mask and test_mask, uint8 [n], even if nothing is
-    stored under these names: they are its parts, by which `node_split` divides without reading a mask.
+    If the type has exactly one split, there are columns train_mask, val_mask and test_mask, uint8 [n], even if no such
+    columns are stored. They stand for the parts of the split, which `node_split` divides without reading a mask.
     """
 
     def __init__(self, graph: "DistGraph", frame: Any, kind: str, number: int) -> None:
@@ -127,7 +127,8 @@ class Columns:
         return [row[1] for row in self._graph._core.node_splits if row[0] == self._number]
 
     def _split_of(self, name):
-        """The part that a mask's column stands for. Where columns are stored, they make the split "masks"."""
+        """Returns the part of a split for which a mask column stands. Stored mask columns belong to the split
+        "masks"."""
         splits = self._splits()
         if name not in PART_OF_MASK or (len(splits) != 1 if name not in self._frame else "masks" not in splits):
             return None
@@ -157,7 +158,7 @@ class Columns:
             if name in PART_OF_MASK and self._splits():
                 raise ep.NotFound(f"there is no column {name!r}, and of several splits ({', '.join(self._splits())}) "
                                   "none is meant by it: give node_split an espalier.NodesOfSplit(split, part)")
-            return Column(self._graph, self._frame[name], self._policy())  # raises NotFound with the names
+            return Column(self._graph, self._frame[name], self._policy())  # raises NotFound, with the names that exist
         schema = self._graph._schema
         mask = _SplitMask(name, self._policy().get_size(), lambda: self._graph._core.split_nodes(
             schema.node_type(split.ntype), split.split, split.part, None))
@@ -178,13 +179,14 @@ class Columns:
 
 
 class DistTensor(Column):
-    """A tensor whose rows lie on the graph servers. Counterpart of DGL's DistTensor, over espalier.DistTensor.
+    """A tensor whose rows are on the graph servers. Counterpart of DGL's DistTensor, based on espalier.DistTensor.
 
-    shape: [rows, ...]. With as many rows as one node or edge type of the newest DistGraph (or with `part_policy`), it
-    has a row for each of them and can be one of its columns; otherwise rows of its own. Every rank makes the same
-    tensors in the same order, with init_func all ranks together: init_func(shape, dtype) -> tensor is called for pieces
-    of rows, on rank 0. Without it rows are 0. persistent: the rows stay after this object. is_gdata and attach have no
-    effect: an assignment, `g.ndata[name] = tensor`, makes it a column.
+    shape: [rows, ...]. If the number of rows is that of one node or edge type of the newest DistGraph, or with
+    `part_policy`, the tensor has one row for each node or edge of the type and can be one of its columns; otherwise it
+    belongs to no type. Every rank must create the same tensors in the same order. With init_func, creation waits for
+    all ranks: rank 0 calls init_func(shape, dtype) -> tensor for pieces of the rows. Without init_func, rows are 0.
+    persistent: whether the rows are kept after this object is deleted. is_gdata and attach have no effect: the
+    assignment `g.ndata[name] = tensor` makes the tensor a column.
     """
 
     def __init__(self, shape: int | Sequence[int], dtype: "npt.DTypeLike | torch.dtype | None" = None,
@@ -241,7 +243,7 @@ def initial_rows(init_func: "Callable[[tuple[int, ...], torch.dtype], Values]", 
 
 
 def _initialized(graph, name, where, create, init_func):
-    """Creates a tensor on rank 0, with its first values, and then on the other ranks. A tensor that exists keeps its
+    """Creates a tensor with its initial values on rank 0, and then on the other ranks. An existing tensor keeps its
     rows."""
     group, source, error = _session.process_group(graph), None, None
     if group.rank == 0:
@@ -254,7 +256,7 @@ def _initialized(graph, name, where, create, init_func):
                 for first in range(0, len(source), _ROWS_AT_ONCE):
                     count = min(_ROWS_AT_ONCE, len(source) - first)
                     source[np.arange(first, first + count)] = rows_of(first, count)
-        except Exception as raised:  # the other ranks wait
+        except Exception as raised:  # raised below on all ranks, which wait for rank 0
             error = raised
     try:
         group.agree(error)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def _distinct(nodes):
-    """`nodes`, each once, in the order of their first occurrences."""
+    """Returns the distinct nodes, in the order of their first occurrence."""
     if isinstance(nodes, dict):
         return {name: _distinct(ids) for name, ids in nodes.items()}
     ids = np.asarray(to_numpy(nodes)).reshape(-1)
@@ -28,19 +28,20 @@ def _distinct(nodes):
 
 
 def fanout_of(fanout: int | dict[Any, int]) -> int | dict[Any, int]:
-    """`fanout` without the edge types of which nothing is sampled."""
+    """Returns `fanout` without the edge types of which no edges are sampled."""
     return {etype: number for etype, number in fanout.items() if number != 0} if isinstance(fanout, dict) else fanout
 
 
 def sample_neighbors(g: DistGraph, nodes: NodeIds, fanout: int | dict[Any, int], edge_dir: str = "in",
                      prob: str | None = None, replace: bool = False, etype_sorted: bool = True,
                      output_device: "str | torch.device | None" = None, use_graphbolt: bool = False) -> Frontier:
-    """Samples in-edges of nodes, other ones in every call. Counterpart of DGL's distributed.sample_neighbors.
+    """Samples in-edges of nodes, different ones in each call. Counterpart of DGL's distributed.sample_neighbors.
 
-    nodes: ids or {node type: ids}, which may repeat: a node's edges are sampled once. fanout: number of in-edges of
-    each node and edge type, -1 for all, or {edge type: number}. prob: an edge column with weights, or a mask. The same
-    program with the same `dgl.seed` samples the same edges, under every partitioning. output_device: of the frontier's
-    tensors, and of those of its block. etype_sorted and use_graphbolt have no effect: they say how DGL stores edges.
+    nodes: ids or {node type: ids}, which may repeat: a node's edges are sampled once. fanout: number of in-edges per
+    node and edge type, -1 for all, or {edge type: number}. prob: an edge column with weights, or a mask. The same
+    program with the same `dgl.seed` samples the same edges with any partitioning. output_device: device of the
+    frontier's tensors and those of its block. etype_sorted, use_graphbolt: no effect; they describe how DGL stores
+    edges.
     """
     return Frontier(g, ep.sample_neighbors(g, _distinct(nodes), fanout_of(fanout), edge_dir, prob, replace,
                                            seed=_session.next_seed(g)), output_device)
@@ -49,7 +50,7 @@ def sample_neighbors(g: DistGraph, nodes: NodeIds, fanout: int | dict[Any, int],
 def sample_etype_neighbors(g: DistGraph, nodes: NodeIds, fanout: Ids | dict[Any, int], edge_dir: str = "in",
                            prob: str | None = None, replace: bool = False, etype_sorted: bool = True,
                            output_device: "str | torch.device | None" = None, use_graphbolt: bool = False) -> Frontier:
-    """As sample_neighbors; fanout may also be a list, a number for each edge type in the order of
+    """Like sample_neighbors, but fanout may also be a list with a number for each edge type in the order of
     `g.canonical_etypes`."""
     if np.ndim(to_numpy(fanout)) == 1 and not isinstance(fanout, dict):
         numbers = [int(number) for number in fanout]
@@ -73,8 +74,8 @@ def find_edges(g: DistGraph, edge_ids: Ids,
 
 
 def _items(items, partition_book, kind, name, total_of):
-    """Returns (graph, source for espalier's splits, type): a mask of all nodes or edges, as DGL's. kind: "node" or
-    "edge"."""
+    """Returns (graph, argument for espalier's splits, type). items: a mask of all nodes or edges, as in DGL. kind:
+    "node" or "edge"."""
     graph = items._graph if isinstance(items, Column) else _session.current_graph(
         None if partition_book is None else partition_book._graph)
     if isinstance(items, (ep.NodesOfSplit, ep.EdgesOfSplit)):
@@ -113,11 +114,11 @@ def node_split(nodes: ep.NodesOfSplit | SupportsArray | Sequence[bool],
     """Returns this rank's share of nodes: int64 [n]. Counterpart of DGL's node_split, without communication.
 
     nodes: a mask of the nodes (`g.ndata["train_mask"]`, a DistTensor, an array or a tensor), or an
-    espalier.NodesOfSplit. force_even: shares differ in size by at most one; otherwise each rank gets the nodes of its
-    own partitions.
+    espalier.NodesOfSplit. force_even: whether sizes of shares differ by at most one; otherwise each rank gets the nodes
+    of its own partitions.
 
-    A tensor that this returns for a part of a split, given as it is to DistNodeDataLoader, stands for the part: the
-    ranks take the batches of `espalier.DistNodeDataLoader` over it, each its share.
+    If the result for a part of a split is passed unchanged to DistNodeDataLoader, it stands for the part: the ranks
+    divide the batches of `espalier.DistNodeDataLoader` for this part among them.
     """
     graph, source, ntype = _items(nodes, partition_book, "node", ntype, lambda g: g.num_nodes(ntype))
     _check_rank(graph, rank, node_trainer_ids)
@@ -130,9 +131,9 @@ def node_split(nodes: ep.NodesOfSplit | SupportsArray | Sequence[bool],
 def edge_split(edges: SupportsArray | Sequence[bool], partition_book: GraphPartitionBook | None = None,
                etype: EdgeType = "_E", rank: int | None = None, force_even: bool = True,
                edge_trainer_ids: None = None) -> "torch.Tensor":
-    """Returns this rank's share of edges, their ids: int64 [n]. Counterpart of DGL's edge_split.
+    """Returns the edge ids of this rank's share: int64 [n]. Counterpart of DGL's edge_split.
 
-    edges: a mask of the edges of a type. force_even: as of node_split.
+    edges: a mask of the edges of a type. force_even: as in node_split.
     """
     if isinstance(edges, ep.EdgesOfSplit):
         raise ep.InvalidArgument("a split of edges has pairs, not ids; give it to DistEdgeDataLoader as it is")

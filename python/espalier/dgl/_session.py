@@ -1,4 +1,4 @@
-"""What a process of DGL's scripts has once: its newest graph, its process group, its seed."""
+"""The state of a process that runs a DGL script: its newest graph, its process group and its seed."""
 
 import json
 import os
@@ -20,7 +20,7 @@ _TORCH = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 
 class _Session:
     def __init__(self):
-        self.graph = None  # that a call without a graph means
+        self.graph = None  # used by calls without a graph
         self.group = None
         self.seed = 0
         self.draws = 0  # calls that have drawn a seed
@@ -39,10 +39,10 @@ def initialize(ip_config: Path | None = None, max_queue_size: int | None = None,
     """Sets the variables that torch.distributed.init_process_group reads, unless they are set. Counterpart of DGL's
     initialize; every rank calls it.
 
-    Nothing is started, and no argument is read: the job that runs the program says where servers and ranks are
-    (docs/programs.md), and without a job the process is alone. What the other arguments tune, DGL's transport and its
-    format of graphs, is not there. FailedPrecondition: DGL_ROLE is "server"; Espalier's servers are programs of their
-    own.
+    Starts nothing and ignores all arguments. The job that runs the program defines servers and ranks
+    (docs/programs.md); without a job the process is the only rank. The other arguments configure DGL's transport and
+    graph format, which do not exist here. FailedPrecondition: DGL_ROLE is "server"; servers of Espalier are separate
+    programs.
     """
     if os.environ.get("DGL_ROLE") == "server":
         raise ep.FailedPrecondition("DGL_ROLE is server: servers are the programs espalier-graph-server, which "
@@ -59,15 +59,15 @@ def initialize(ip_config: Path | None = None, max_queue_size: int | None = None,
 
 
 def exit_client() -> None:
-    """Leaves the process group, if one was used, and forgets the graph. Counterpart of DGL's exit_client; ranks need
-    not end together, and servers continue."""
+    """Leaves the process group, if one was used, and releases the graph. Counterpart of DGL's exit_client. Ranks need
+    not call it together, and servers continue."""
     if _session.group is not None:
         _session.group.leave()
     _session.graph = _session.group = None
 
 
 def partitions_of(part_config: Path) -> pathlib.Path:
-    """Returns the folder of partitions that a part_config of `partition_graph` names."""
+    """Returns the folder of partitions named by a part_config of `partition_graph`."""
     path = pathlib.Path(part_config)
     if not path.exists():
         raise ep.NotFound(f"there is no part_config {path}")
@@ -92,15 +92,15 @@ def current_graph(graph: "DistGraph | None" = None) -> "DistGraph":
 
 
 def process_group(graph: "DistGraph | None" = None) -> ep.ProcessGroup:
-    """Returns the group of the job's ranks; the first call connects them, on all ranks together."""
+    """Returns the group of the job's ranks. The first call connects them, so all ranks must make it."""
     if _session.group is None:
         _session.group = ep.init_process_group(current_graph(graph))
     return _session.group
 
 
 def set_seed(seed: int) -> None:
-    """Sets the seed of loaders that are made, and of what is sampled, from here on. Counterpart of dgl.seed. The same
-    program with the same seed, 0 without a call, samples the same."""
+    """Sets the seed of loaders that are created, and of sampling, after this call. Counterpart of dgl.seed. The same
+    program with the same seed samples the same edges. The seed is 0 without a call."""
     _session.seed, _session.draws = to_int(seed, "seed", most=2**32 - 1), 0
 
 
@@ -116,6 +116,6 @@ def next_seed(graph: "DistGraph") -> int:
 
 
 def anonymous_name(what: str) -> str:
-    """Returns a name for the next tensor without one: the same on ranks that make the same tensors."""
+    """Returns a name for the next tensor without a name. Ranks that create the same tensors get the same names."""
     _session.anonymous += 1
     return f"anonymous-{what}-{_session.anonymous}"

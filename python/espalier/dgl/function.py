@@ -1,5 +1,5 @@
-"""DGL's built-in functions of messages: `copy_u("h", "m")`, `u_dot_v("h", "h", "score")`, `sum("m", "h")` and their
-like, for `apply_edges` and `update_all` of blocks and pair graphs. u is the source of an edge, v its destination, e the
+"""DGL's built-in functions of messages: `copy_u("h", "m")`, `u_dot_v("h", "h", "score")`, `sum("m", "h")` and others,
+for `apply_edges` and `update_all` of blocks and pair graphs. u is the source of an edge, v its destination and e the
 edge."""
 
 import collections
@@ -24,7 +24,7 @@ for _operation in _OPERATIONS:
     for _left, _right in (("u", "v"), ("v", "u"), ("u", "e"), ("e", "u"), ("v", "e"), ("e", "v")):
         globals()[f"{_left}_{_operation}_{_right}"] = _binary(_operation, _left, _right)
 
-if TYPE_CHECKING:  # what the loop makes
+if TYPE_CHECKING:  # created by the loop
     def u_add_v(lhs_field: str, rhs_field: str, out: str) -> Message: ...
 
     u_sub_v = u_mul_v = u_div_v = u_dot_v = v_add_u = v_sub_u = v_mul_u = v_div_u = v_dot_u = u_add_v
@@ -48,15 +48,15 @@ def sum(msg: str, out: str) -> Reduction:
 
 
 def mean(msg: str, out: str) -> Reduction:
-    """As `sum`; the mean, and 0 without edges."""
+    """Like `sum`, with the mean, or 0 without edges."""
     return Reduction("mean", msg, out)
 
 
 def max(msg: str, out: str) -> Reduction:
-    """As `sum`; the largest, and 0 without edges."""
+    """Like `sum`, with the largest value, or 0 without edges."""
     return Reduction("max", msg, out)
 
 
 def min(msg: str, out: str) -> Reduction:
-    """As `sum`; the smallest, and 0 without edges."""
+    """Like `sum`, with the smallest value, or 0 without edges."""
     return Reduction("min", msg, out)

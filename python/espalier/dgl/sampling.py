@@ -1,4 +1,4 @@
-"""Names that older editions of DGL's user guide have in dgl.sampling."""
+"""Names that older editions of DGL's user guide use in dgl.sampling."""
 
 from espalier.dgl._absent import module_getattr
 from espalier.dgl._sampling import sample_neighbors

@@ -1,5 +1,5 @@
-"""Layers of graph neural networks for PyTorch over the blocks of Espalier's loaders. Needs torch; `import espalier`
-alone does not.
+"""Layers of graph neural networks for PyTorch, for the blocks of Espalier's loaders. Requires torch, unlike `import
+espalier`.
 
     import espalier as ep
     import espalier.nn
@@ -7,9 +7,9 @@ alone does not.
     layer = ep.nn.SAGEConv(1433, 64, "mean")
     rows = layer(block, x)  # x: float32 [block.num_src_nodes(), 1433]
 
-Constructors and calls are those of DGL's layers of the same name, with a block in the place of the graph. On processors
-forward and backward run in the kernels of the C++ trainer (espalier.nn.functional), in float32. On GPUs, for blocks
-that `batch.to("cuda")` has moved, they run in torch's operations, which drop the same elements.
+Constructors and calls are those of DGL's layers of the same name, with a block instead of the graph. On CPUs, forward
+and backward run in the kernels of the C++ trainer (espalier.nn.functional), in float32. On GPUs, for blocks that
+`batch.to("cuda")` has moved, they run in torch's operations. Dropout drops the same elements on both.
 """
 
 from espalier.nn import functional, models

@@ -16,7 +16,7 @@ _RELU_GAIN = nn.init.calculate_gain("relu")
 
 
 class _Attention(nn.Module):
-    # What both layers have in common: everything but the scores.
+    # Base of both layers, with everything except the scores.
     def __init__(self, in_feats, out_feats, num_heads, feat_drop, attn_drop, negative_slope, residual, activation,
                  allow_zero_in_degree, bias, self_loops, layer, etype) -> None:
         super().__init__()
@@ -59,7 +59,7 @@ class _Attention(nn.Module):
         return rows if self.activation is None else self.activation(rows)
 
     def _attention_parameter(self):
-        # DGL keeps it as [1, H, C], for which xavier_normal_ takes fans of H C and C.
+        # Initialized as [1, H, C], the shape in DGL, for which xavier_normal_ uses fans of H * C and C.
         parameter = torch.empty(1, self._num_heads, self._out_feats)
         nn.init.xavier_normal_(parameter, gain=_RELU_GAIN)
         return nn.Parameter(parameter[0])
@@ -76,13 +76,14 @@ class GATConv(_Attention):
     """Graph attention (Velickovic et al., ICLR 2018): y_v[h] = sum over in-neighbors u of a_uv[h] W[h] x_u, where a is
     the softmax over u of LeakyReLU(attn_src[h] . W[h] x_u + attn_dst[h] . W[h] x_v). Counterpart of DGL's GATConv.
 
-    in_feats: width of the rows, or a pair of those of sources and destinations. out_feats: columns of each of
-    num_heads. self_loops: each destination is among its neighbors. A destination without in-edges is an InvalidArgument
-    unless self_loops or allow_zero_in_degree. layer, etype: which masks of StepKeys attention dropout takes.
+    in_feats: width of the rows, or a pair of the widths of sources and destinations. out_feats: columns of each of
+    num_heads heads. self_loops: whether each destination is also its own neighbor. A destination without in-edges
+    raises InvalidArgument unless self_loops or allow_zero_in_degree is set. layer, etype: select the masks of StepKeys
+    for attention dropout.
 
-    Parameters: `fc.weight` [H * C, in] (of a pair `fc_src.weight`, `fc_dst.weight`), `attn_src` and `attn_dst` [H, C]
-    (DGL's attn_l and attn_r, [1, H, C]), `bias` [H * C], and with a residual of another width `res_fc`. With bias=False
-    and one width names and shapes are those of a layer of the C++ trainer.
+    Parameters: `fc.weight` [H * C, in] (`fc_src.weight` and `fc_dst.weight` for a pair), `attn_src` and `attn_dst` [H,
+    C] (DGL's attn_l and attn_r, [1, H, C]), `bias` [H * C], and `res_fc` with a residual of another width. With
+    bias=False and one width, names and shapes are those of a layer of the C++ trainer.
     """
 
     def __init__(self, in_feats: int | tuple[int, int], out_feats: int, num_heads: int, feat_drop: float = 0.0,
@@ -107,15 +108,16 @@ class GATConv(_Attention):
                 keys: StepKeys | None = None) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
         """Returns float32 [destinations, H, C]; with get_attention, (rows, attention [edges, H, 1]).
 
-        feat: float32 [sources, in_feats] whose first rows are the destinations', or a pair. edge_weight: float32
-        [edges] (with self_loops, those too, each behind its destination's other edges), which attention is multiplied
-        by. keys: StepKeys, for attention dropout by the trainer's bits; otherwise torch's generator draws it.
+        feat: float32 [sources, in_feats] whose first rows are those of the destinations, or a pair (sources,
+        destinations). edge_weight: float32 [edges], factors of the attention; with self_loops, the edges include the
+        self loops, each after the other edges of its destination. keys: StepKeys, for attention dropout with the same
+        bits as the C++ trainer; None: torch's generator draws the bits.
         """
         edges = self._edges(block)
         source, destination = self._rows(block, feat)
         if hasattr(self, "fc"):
             values = self.fc(source)
-            # Of a pair both parts have the weight; otherwise destinations are the first sources.
+            # Both parts of a pair are multiplied by the weight. Without a pair, destinations are the first sources.
             of_destinations = self.fc(destination) if isinstance(feat, tuple) else values[:edges.num_dst]
         else:
             values, of_destinations = self.fc_src(source), self.fc_dst(destination)
@@ -133,12 +135,13 @@ class GATConv(_Attention):
 
 
 class GATv2Conv(_Attention):
-    """Graph attention with dynamic scores (Brody, Alon, Yahav, ICLR 2022): as GATConv with
-    a = softmax of attn[h] . LeakyReLU(W_src[h] x_u + W_dst[h] x_v). Counterpart of DGL's GATv2Conv.
+    """Graph attention with dynamic scores (Brody, Alon, Yahav, ICLR 2022): like GATConv, with a = softmax of attn[h] .
+    LeakyReLU(W_src[h] x_u + W_dst[h] x_v). Counterpart of DGL's GATv2Conv.
 
-    Arguments as of GATConv; share_weights: W_dst is W_src. bias: of W_src and W_dst. Parameters: `fc_src.weight`,
-    `fc_dst.weight` [H * C, in], `fc_src.bias`, `fc_dst.bias` [H * C], `attn` [H, C] (DGL's is [1, H, C]), and with a
-    residual of another width `res_fc`; names and shapes are those of a layer of the C++ trainer.
+    Arguments are those of GATConv. share_weights: whether W_dst is W_src. bias: whether W_src and W_dst have biases.
+    Parameters: `fc_src.weight`, `fc_dst.weight` [H * C, in], `fc_src.bias`, `fc_dst.bias` [H * C], `attn` [H, C] (DGL's
+    is [1, H, C]), and `res_fc` with a residual of another width. Names and shapes are those of a layer of the C++
+    trainer.
     """
 
     def __init__(self, in_feats: int | tuple[int, int], out_feats: int, num_heads: int, feat_drop: float = 0.0,
@@ -158,7 +161,7 @@ class GATv2Conv(_Attention):
     def forward(self, block: Block | RelationBlock, feat: torch.Tensor | tuple[torch.Tensor, torch.Tensor],
                 edge_weight: torch.Tensor | None = None, get_attention: bool = False, *,
                 keys: StepKeys | None = None) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
-        """As of GATConv: float32 [destinations, H, C]."""
+        """Returns float32 [destinations, H, C]. Arguments and results are those of GATConv."""
         edges = self._edges(block)
         source, destination = self._rows(block, feat)
         values = self.fc_src(source)

@@ -1,4 +1,4 @@
-"""Batch normalization over the rows of all ranks, as the C++ trainer has it."""
+"""Batch normalization over the rows of all ranks, as in the C++ trainer."""
 
 import torch
 from torch import nn
@@ -10,11 +10,12 @@ _EPSILON, _MOMENTUM = 1e-5, 0.1
 
 class BatchNorm(nn.Module):
     """Batch normalization (Ioffe, Szegedy 2015) of float32 [rows, width]. Counterpart of torch's BatchNorm1d, without
-    its counter of batches, which model files lack.
+    its counter of batches, which model files do not contain.
 
-    group: a ProcessGroup, whose ranks share the statistics: they normalize as one rank would that has the rows of all,
-    and keep the same running statistics. While training, every rank calls forward and backward for the same layers in
-    the same order, with zero rows too. torch's SyncBatchNorm refuses CPU tensors. None: the statistics of this rank's rows.
+    group: a ProcessGroup whose ranks share the statistics. They normalize as one rank with the rows of all ranks would,
+    and have the same running statistics. During training, every rank must call forward and backward for the same layers
+    in the same order, even with zero rows. None: uses the statistics of this rank's rows. (torch's SyncBatchNorm does
+    not support CPU tensors.)
     """
 
     def __init__(self, width: int, group: ProcessGroup | None = None) -> None:
@@ -56,7 +57,7 @@ class _Normalize(torch.autograd.Function):
         # dx = weight / deviation * (dy - sum(dy) / n - h * sum(dy h) / n)
         x, weight, mean, inverse, count = ctx.saved_tensors
         h = (x - mean) * inverse
-        # The parameters' gradients are this rank's share, as those of other parameters.
+        # The gradients of weight and bias are this rank's share, like the gradients of other parameters.
         of_bias, of_weight = gradient.double().sum(0), (gradient.double() * h.double()).sum(0)
         sums = _sum_over_ranks(ctx.group, of_bias, of_weight)
         mean_dy, mean_dy_h = ((values / count.clamp(min=1)).float() for values in sums)

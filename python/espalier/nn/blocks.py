@@ -1,4 +1,4 @@
-"""What layers read of blocks."""
+"""Reads of blocks by layers."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from espalier.typing import EdgeType
 
 
 class RelationBlock:
-    """One relation of a block of several: what a layer for one relation reads of it. Counterpart of DGL's
+    """One relation of a block with several relations, for a layer that takes one relation. Counterpart of DGL's
     `block[canonical_etype]`."""
 
     def __init__(self, block: Block, etype: EdgeType) -> None:
@@ -28,7 +28,8 @@ class RelationBlock:
 
     @property
     def device(self) -> "str | torch.device | None":
-        """That of a block of espalier.dgl; None of others, whose arrays or tensors say where they are."""
+        """The device of a block of espalier.dgl; None for other blocks, whose arrays or tensors determine the
+        device."""
         return getattr(self._block, "device", None)
 
     def num_src_nodes(self) -> int:
@@ -43,7 +44,7 @@ class RelationBlock:
 
 def rows_of(block: Block | RelationBlock,
             feat: torch.Tensor | tuple[torch.Tensor, torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor]:
-    """Returns (rows of sources, rows of destinations) of a tensor [N, F] or of a pair."""
+    """Returns (rows of sources, rows of destinations) from a tensor [N, F] or a pair."""
     source, destination = feat if isinstance(feat, tuple) else (feat, feat[:block.num_dst_nodes()])
     if len(source) != block.num_src_nodes() or len(destination) != block.num_dst_nodes():
         raise InvalidArgument(f"the block has {block.num_src_nodes()} sources and {block.num_dst_nodes()} "
@@ -52,7 +53,8 @@ def rows_of(block: Block | RelationBlock,
 
 
 def edges_of(block: Block | RelationBlock, self_loops: bool = False, allow_zero_in_degree: bool = True) -> Edges:
-    """Returns the block's Edges. InvalidArgument: a destination has none, and that is not allowed."""
+    """Returns the block's Edges. InvalidArgument: a destination has no edges, and neither self_loops nor
+    allow_zero_in_degree is set."""
     edges = Edges.of_block(block, self_loops)
     if not allow_zero_in_degree and not self_loops and (edges.in_degrees() == 0).any():
         raise InvalidArgument("a destination of the block has no in-edges, and its output would not depend on any "

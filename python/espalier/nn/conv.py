@@ -25,12 +25,12 @@ class SAGEConv(nn.Module):
         gcn     W_neigh (sum of x_u + x_v) / (number of x_u + 1)
         pool    W_self x_v + W_neigh max(relu(W_pool x_u + b_pool))
 
-    over the in-neighbors u of v in the block; a destination without any has zeros in the place of the mean and the
-    maximum.
+    over the in-neighbors u of v in the block. For a destination without in-neighbors, the mean and the maximum are
+    zeros.
 
-    in_feats: width of the rows, or a pair of those of sources and destinations. Parameters: `fc_self.weight` [out, in],
-    `fc_neigh.weight` [out, in], `fc_pool.weight` [in, in], `fc_pool.bias`, and with bias `fc_self.bias` (of "gcn":
-    `bias`). With bias=False names and shapes are those of a layer of the C++ trainer.
+    in_feats: width of the rows, or a pair of the widths of sources and destinations. Parameters: `fc_self.weight` [out,
+    in], `fc_neigh.weight` [out, in], `fc_pool.weight` [in, in], `fc_pool.bias`, and with bias `fc_self.bias` (`bias`
+    for "gcn"). With bias=False, names and shapes are those of a layer of the C++ trainer.
     """
 
     def __init__(self, in_feats: int | tuple[int, int], out_feats: int, aggregator_type: str, feat_drop: float = 0.0,
@@ -60,8 +60,9 @@ class SAGEConv(nn.Module):
                 edge_weight: torch.Tensor | None = None) -> torch.Tensor:
         """Returns float32 [destinations, out_feats].
 
-        feat: float32 [sources, in_feats] whose first rows are the destinations', or a pair (sources, destinations).
-        edge_weight: float32 [edges] or [edges, 1] in the order of the block; a neighbor's row is multiplied by it.
+        feat: float32 [sources, in_feats] whose first rows are those of the destinations, or a pair (sources,
+        destinations). edge_weight: float32 [edges] or [edges, 1] in the order of the block, factors of the neighbors'
+        rows.
         """
         edges = edges_of(block)
         weights = None if edge_weight is None else edge_weights(edge_weight, edges)
@@ -75,7 +76,8 @@ class SAGEConv(nn.Module):
         return result if self.norm is None else self.norm(result)
 
     def convolve(self, edges: Edges, x: torch.Tensor) -> torch.Tensor:
-        """Returns what forward does of a block with these Edges, without norm, activation and dropout of features."""
+        """Returns the result of forward for a block with these Edges, without norm, activation and dropout of
+        features."""
         return self._convolve(edges, None, x, x[:edges.num_dst], False)
 
     def _convolve(self, *arguments):
@@ -114,12 +116,13 @@ class GraphConv(nn.Module):
     DGL's GraphConv.
 
     norm: "both": c_uv = 1 / sqrt(d_out(u) d_in(v)); "right": 1 / d_in(v); "left": 1 / d_out(u); "none": 1. Degrees are
-    those of the block, at least 1, as in DGL; or `degrees` of forward, those of the whole graph, as in the C++ trainer.
-    self_loops: each destination is among its neighbors (DGL's add_self_loop). A destination without in-edges is an
-    InvalidArgument unless self_loops or allow_zero_in_degree.
+    those in the block, at least 1, as in DGL; or those in the whole graph, as in the C++ trainer, if forward gets
+    `degrees`.
+    self_loops: whether each destination is also its own neighbor (DGL's add_self_loop). A destination without in-edges
+    raises InvalidArgument unless self_loops or allow_zero_in_degree is set.
 
-    Parameters: `fc.weight` [out_feats, in_feats], as of the C++ trainer (DGL's `weight` is its transpose), with
-    weight=True; `bias` [out_feats].
+    Parameters: `fc.weight` [out_feats, in_feats] with weight=True, as in the C++ trainer (DGL's `weight` is its
+    transpose); `bias` [out_feats].
     """
 
     def __init__(self, in_feats: int, out_feats: int, norm: str = "both", weight: bool = True, bias: bool = True,
@@ -135,7 +138,7 @@ class GraphConv(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draws the weight by Xavier's uniform distribution; the bias is zeros."""
+        """Draws the weight by Xavier's uniform distribution, and sets the bias to zeros."""
         if self.fc is not None:
             nn.init.xavier_uniform_(self.fc.weight)
         if self.bias is not None:
@@ -146,10 +149,11 @@ class GraphConv(nn.Module):
                 degrees: tuple[Values, Values] | None = None) -> torch.Tensor:
         """Returns float32 [destinations, out_feats].
 
-        feat: float32 [sources, in_feats], or a pair (sources, destinations), of which the second is read with
-        self_loops alone. weight: [in_feats, out_feats] in the place of the layer's own. edge_weight: float32 [edges] or
-        [edges, 1]. degrees: (out [sources], in [destinations]) of the whole graph, without self loops: the sum over
-        drawn neighbors is scaled to what it is expected to be over all of them. Needs norm="both" and no edge_weight.
+        feat: float32 [sources, in_feats], or a pair (sources, destinations), of which only the sources are read; with
+        self_loops a pair raises InvalidArgument. weight: [in_feats, out_feats], replaces the layer's own weight.
+        edge_weight: float32 [edges] or [edges, 1]. degrees: (out-degrees [sources], in-degrees [destinations]) in the
+        whole graph, without self loops; the sum over sampled neighbors is then scaled to the expected sum over all
+        neighbors. Requires norm="both" and no edge_weight.
         """
         if weight is not None and self.fc is not None:
             raise InvalidArgument("the layer has a weight of its own; make it with weight=False to pass one")
@@ -170,7 +174,7 @@ class GraphConv(nn.Module):
                 return F.segment_sum(edges, x, *scales)
         if weight is None:
             rows = aggregate(source)
-        elif weight.shape[0] > weight.shape[1]:  # whichever way fewer numbers travel along edges
+        elif weight.shape[0] > weight.shape[1]:  # aggregate in the narrower of the two widths
             rows = aggregate(source @ weight)
         else:
             rows = aggregate(source) @ weight
@@ -198,8 +202,8 @@ class GraphConv(nn.Module):
 
 def whole_graph_scales(edges: Edges, out_degrees: Values, in_degrees: Values,
                        self_loops: bool) -> tuple[torch.Tensor, torch.Tensor | None, torch.Tensor]:
-    """Returns GCN's scales of sources, of destinations' own rows (None without self loops) and of results, by the
-    degrees of the whole graph: c_uv = (d_in(v) / drawn(v)) / sqrt(d_out(u) d_in(v)), as in the C++ trainer."""
+    """Returns GCN's scales of sources, of destinations' own rows (None without self loops) and of results, from the
+    degrees in the whole graph: c_uv = (d_in(v) / sampled(v)) / sqrt(d_out(u) d_in(v)), as in the C++ trainer."""
     whole_out, whole_in = (
         (degrees if isinstance(degrees, torch.Tensor) else torch.from_numpy(np.array(degrees, np.float32)))
         .to(edges.device, torch.float32).reshape(-1) for degrees in (out_degrees, in_degrees))

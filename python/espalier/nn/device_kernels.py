@@ -1,12 +1,12 @@
-"""Operations on edges in torch's operations, for tensors on any device: the counterparts of the kernels of _core, with
-the same arguments. Layers take them for tensors that are not on the processor.
+"""Operations on edges for tensors on any device, implemented with torch's operations. They are counterparts of the
+kernels of _core with the same arguments. Layers use them for tensors that are not on the CPU.
 
-Messages are gathered, [edges, width], and reduced segment by segment: edges lie in the order of their destinations, and
-a gradient takes them in the order of their sources, by a stable sort that the first gradient makes. No operation adds
-with atomics, so sums have a fixed order. Dropout's bits are Philox4x32 in 64-bit integers, and equal to those of the
-kernels: an element is dropped on a GPU where it is dropped on a processor.
+Messages are gathered, [edges, width], and reduced segment by segment. Edges are sorted by destination; gradients need
+them sorted by source, by a stable sort at the first gradient. No operation adds with atomics, so sums have a fixed
+order. The bits of dropout are computed with Philox4x32 in 64-bit integers and are equal to those of the kernels: the
+same elements are dropped on a GPU and on a CPU.
 
-Arguments are checked by functional.py; indices are not, because that would wait for the device.
+functional.py checks the arguments. Indices are not checked, because that would wait for the device.
 """
 
 import math
@@ -90,7 +90,8 @@ class Edges:
         largest = self._by_destination(messages, "max")
         is_empty = torch.diff(self._offsets)[:, None] == 0
         wins = (messages == largest[self._destinations]) | messages.isnan()
-        numbers = torch.arange(self.num_edges, device=source.device)[:, None].double()  # segments are of floats; exact
+        # Segment reductions need floats; numbers of edges are exact in float64.
+        numbers = torch.arange(self.num_edges, device=source.device)[:, None].double()
         first = self._by_destination(torch.where(wins, numbers, math.inf), "min")
         out.copy_(torch.where(is_empty, 0, largest))
         winners.copy_(torch.where(is_empty, -1, first))
@@ -191,7 +192,7 @@ def _leaky_slope(x, slope):
 
 
 def _threshold(probability):
-    """The half-word below which an element is dropped, as services/kernels/dropout_half_words.h has it."""
+    """Returns the half-word below which an element is dropped, as in services/kernels/dropout_half_words.h."""
     return min(math.floor(probability * 65536 + 0.5), 65535)
 
 
@@ -204,8 +205,8 @@ def _factors(half_words, probability):
 
 
 def _row_half_words(masks, like):
-    """Returns the half-words of the elements of a matrix [rows, width], of which masks are (key, original ids) of one
-    node type after the other: int64 [rows, width]."""
+    """Returns the half-words of the elements of a matrix: int64 [rows, width]. masks: (key, original ids) for each node
+    type; the rows of the types are consecutive."""
     width, parts = like.shape[1], []
     blocks = torch.arange(-(-width // _HALF_WORDS), device=like.device)
     for key, ids in masks:
@@ -235,7 +236,7 @@ def _philox(key, low, high):
 
 
 def _hash_combine(key, value):
-    """services/base/hash.h's HashCombine, of Python's integers."""
+    """HashCombine of services/base/hash.h for Python integers."""
     z = (key * 0x9E3779B97F4A7C15 & _WORD) ^ value
     z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 & _WORD
     z = (z ^ z >> 27) * 0x94D049BB133111EB & _WORD

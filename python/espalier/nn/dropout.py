@@ -1,4 +1,4 @@
-"""Dropout by the same bits as the C++ trainer's."""
+"""Dropout with the same bits as in the C++ trainer."""
 
 from collections.abc import Iterable
 
@@ -15,14 +15,16 @@ from espalier.typing import EdgeType
 
 
 class StepKeys:
-    """What the masks of one step depend on: the seed, the batch's epoch and step, and the original ids of its rows.
+    """The values that determine the dropout masks of a step: the seed, the batch's epoch and step, and the original ids
+    of its rows.
 
         keys = ep.nn.StepKeys(g, batch, seed=1)
         logits = model(batch.blocks, x, keys)
 
-    An element is dropped or kept whatever partition, rank, thread or position computes it: a job that is resumed, or
-    has another number of ranks, has the same masks, and so has the C++ trainer with this seed. The original ids are
-    those of `prefetch_node_feats="original_id"` of the sampler, or are read from the graph.
+    Whether an element is dropped does not depend on the partition, rank, thread or position that computes it. Masks are
+    therefore the same after a resume, with another number of ranks, and in the C++ trainer with this seed. The original
+    ids are taken from the batch if the sampler has `prefetch_node_feats="original_id"`; otherwise they are read from
+    the graph.
     """
 
     def __init__(self, g: DistGraph, batch: MiniBatch, seed: int = 0) -> None:
@@ -47,8 +49,8 @@ class StepKeys:
 
     def masks(self, rows: Iterable[tuple[str | None, int]],
               layer: int | None = None) -> list[tuple[int, np.ndarray | torch.Tensor]]:
-        """Returns the masks of `rows`, [(node type or None, number of rows)], of what `layer` writes; None: of what the
-        model reads (functional.drop_elements)."""
+        """Returns the masks of `rows`, [(node type or None, number of rows)], for functional.drop_elements. layer: the
+        layer that writes the rows; None: the rows are the model's input."""
         masks = []
         for ntype, count in rows:
             number = self._schema.node_type(ntype)
@@ -69,10 +71,11 @@ class StepKeys:
 
 
 class Dropout(torch.nn.Module):
-    """Drops elements of rows [n, F] while training, with the masks of StepKeys. Counterpart of torch.nn.Dropout, whose
-    bits come from torch's generator.
+    """Drops elements of rows [n, F] during training, by the masks of StepKeys. Counterpart of torch.nn.Dropout, which
+    uses torch's generator.
 
-    p: from 0 to below 1, in steps of 1/65536. layer: the layer, from 0, whose output it drops; None: the model's input.
+    p: at least 0 and below 1, in steps of 1/65536. layer: the layer, from 0, whose output is dropped; None: the model's
+    input.
     """
 
     def __init__(self, p: float = 0.5, layer: int | None = None) -> None:
@@ -82,7 +85,8 @@ class Dropout(torch.nn.Module):
         self.p, self.layer = p, layer
 
     def forward(self, x: torch.Tensor, keys: StepKeys | None = None, ntype: str | None = None) -> torch.Tensor:
-        """x: the first rows of node type `ntype` of the batch. keys: StepKeys; needed while training."""
+        """Returns x with elements dropped. x: the first rows of node type `ntype` of the batch. keys: StepKeys;
+        required during training."""
         if not self.training or self.p == 0:
             return x
         if keys is None:

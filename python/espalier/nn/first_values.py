@@ -1,4 +1,4 @@
-"""First values of parameters as the C++ trainer draws them: a pure function of the seed and a parameter's name."""
+"""Initial values of parameters as in the C++ trainer: a pure function of the seed and the name of the parameter."""
 
 import math
 from typing import TYPE_CHECKING
@@ -15,11 +15,11 @@ _RELU_GAIN = math.sqrt(2)  # torch's calculate_gain("relu")
 
 
 def draw_first_values(model: "GraphModel", seed: int) -> None:
-    """Replaces a new GraphModel's parameters by those that a job begins with whose spec.training.seed is `seed`."""
+    """Sets the parameters of a new GraphModel to the initial values of a job whose spec.training.seed is `seed`."""
     seed = to_int(seed, "seed")
     with torch.no_grad():
         for name, parameter in model.named_parameters():
-            # The trainer names a layer's only neighborhood by the layer.
+            # In the trainer, the only neighborhood of a layer has the name of the layer.
             _draw(model, parameter, seed, name.replace(".neighborhood.", "."))
 
 
@@ -35,7 +35,7 @@ def _draw(model, parameter, seed, name):
         for number, basis in enumerate(values):
             _fill_xavier(_core.fill_uniform, 6, basis, sum(basis.shape), _RELU_GAIN, seed, f"{name}.{number}")
     elif part in ("attn", "attn_src", "attn_dst"):
-        heads, columns = values.shape  # torch's fans of DGL's [1, heads, columns]
+        heads, columns = values.shape  # the fans that torch computes for DGL's shape [1, heads, columns]
         _fill_xavier(_core.fill_normal, 2, values, heads * columns + columns, _RELU_GAIN, seed, name)
     elif ".fc" in name and model._draws_normal:
         _fill_xavier(_core.fill_normal, 2, values, sum(values.shape), _RELU_GAIN, seed, name)

@@ -1,10 +1,9 @@
-"""Operations on the edges of a block, with gradients. On processors they run in the library's kernels: float32, on
-torch.get_num_threads() threads, and their results do not depend on the number of threads. On other devices they run in
-torch's operations, without atomics (device_kernels.py), with the same masks of dropout.
+"""Operations on the edges of a block, with gradients. On CPUs they run in the library's kernels, in float32 on
+torch.get_num_threads() threads; results do not depend on the number of threads. On other devices they run in torch's
+operations, without atomics (device_kernels.py), with the same dropout masks.
 
 Shapes: N source rows, D destination rows, E edges, H heads of C columns each; a matrix of heads is [rows, H * C].
-InvalidArgument: a tensor on the processor is not float32 or of another shape, or tensors and edges are on different
-devices.
+InvalidArgument: a CPU tensor is not float32 or has the wrong shape, or tensors and edges are on different devices.
 """
 
 from collections.abc import Iterable
@@ -27,9 +26,9 @@ if TYPE_CHECKING:
 
 
 def keep_memory() -> None:
-    """Makes this process keep all memory that it frees, as the C++ trainer does. Layers keep their own activations and
-    gradients without it (set_buffer_limit); it helps models with other large tensors. Call it before the first step;
-    the process stays as large as its largest step."""
+    """Makes this process keep all memory that it frees, as the C++ trainer does. It helps models with other large
+    tensors than the activations and gradients of layers, which are kept without it (set_buffer_limit). Call it before
+    the first step. The process then keeps the memory of its largest step."""
     _core.keep_memory()
 
 
@@ -51,8 +50,8 @@ def _words(values, what):
 
 
 def csc_of(block: "Block | RelationBlock", *etype: EdgeType) -> tuple[Any, Any]:
-    """Returns block.csc(), or that of an edge type, on the device of the block: `csc` of blocks of espalier.dgl returns
-    arrays."""
+    """Returns block.csc() or block.csc(etype) on the device of the block. (In espalier.dgl, `csc` itself returns
+    arrays.)"""
     arrays = block.csc(*etype)
     device = getattr(block, "device", None)
     if device is None or torch.device(device).type == "cpu":
@@ -62,19 +61,19 @@ def csc_of(block: "Block | RelationBlock", *etype: EdgeType) -> tuple[Any, Any]:
 
 
 class Edges:
-    """The edges of one relation of a block, checked: `indptr` [D + 1] and `indices` [E] as `Block.csc` gives them, of
-    any integer dtype. Rows of sources are [0, num_src). Tensors on a device make edges on that device, whose values are
-    not checked: that would wait for the device.
+    """The edges of one relation of a block: `indptr` [D + 1] and `indices` [E] as returned by `Block.csc`, of any
+    integer dtype. Source rows are in [0, num_src). Arrays and CPU tensors are checked. Edges of tensors on another
+    device are on that device, and are not checked, because that would wait for the device.
 
-    self_loops: each destination d hears source row d as well, by an edge behind its others (then E counts these too).
-    The arrays are copied; what they hold later makes no difference. InvalidArgument: an index is out of range.
+    self_loops: whether each destination d also has an edge from source row d, after its other edges; E includes these.
+    The arrays are copied, so later changes of them have no effect. InvalidArgument: an index is out of range.
     """
 
     def __init__(self, indptr: Ids, indices: Ids, num_src: int, self_loops: bool = False) -> None:
         self.device = indptr.device if isinstance(indptr, torch.Tensor) else torch.device("cpu")
         kernels = _kernels(self.device)
         self.indptr: torch.Tensor | np.ndarray
-        self.indices: torch.Tensor | np.ndarray  # without self loops, as indptr
+        self.indices: torch.Tensor | np.ndarray  # without self loops, like indptr
         if kernels is _core:
             self.indptr, self.indices = _words(indptr, "indptr"), _words(indices, "indices")
         else:
@@ -84,7 +83,7 @@ class Edges:
 
     @classmethod
     def of_block(cls, block: "Block | RelationBlock", self_loops: bool = False) -> "Edges":
-        """Of a block of one relation, or of RelationBlock."""
+        """Returns the Edges of a block with one relation or of a RelationBlock."""
         return cls(*csc_of(block), block.num_src_nodes(), self_loops)
 
     @property
@@ -116,7 +115,7 @@ class Edges:
 
 
 def _threads():
-    return {"threads": min(torch.get_num_threads(), 1024)}  # the most that the kernels take
+    return {"threads": min(torch.get_num_threads(), 1024)}  # the maximum of the kernels
 
 
 def _dense(x):
@@ -124,7 +123,8 @@ def _dense(x):
 
 
 class _Sum(torch.autograd.Function):
-    # out[d] = result[d] * (self_scale[d] * x[d] + sum over edges of source[s] * x[s]); a scale that is None is 1.
+    # Computes out[d] = result[d] * (self_scale[d] * x[d] + sum over edges of source[s] * x[s]). A scale that is None is
+    # 1.
     @staticmethod
     def forward(ctx, x, edges, source, with_self, self_scale, result):
         ctx.edges, ctx.scales, ctx.with_self = edges, (source, self_scale, result), with_self
@@ -137,7 +137,8 @@ class _Sum(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx, gradient):
-        # The same sum by source: a source's scale is outside of it, and is taken out of the row's own part.
+        # The gradient is the same sum by source. The source's scale is a factor of the whole sum here, so the scale of
+        # the row's own part is divided by it.
         source, self_scale, result = ctx.scales
         gradient = gradient.contiguous()
         of_x = uninitialized(gradient, (ctx.edges.num_src, gradient.shape[1]))
@@ -166,8 +167,8 @@ def _scale(values, what, edges, size):
 def segment_sum(edges: Edges, x: torch.Tensor, source_scale: Values | None = None, self_scale: Values | None = None,
                 result_scale: Values | None = None) -> torch.Tensor:
     """Returns result_scale[d] * (self_scale[d] * x[d] + sum over the edges from s to d of source_scale[s] * x[s]): [N,
-    F] to [D, F]. Without self_scale a destination's own row takes no part; other scales are 1 if not given. Scales, [D]
-    or [N], get no gradient, and those of sources are above 0. A destination without edges gets zeros."""
+    F] to [D, F]. Without self_scale, a destination's own row is not added; other scales default to 1. Scales have shape
+    [D] or [N] and get no gradient; those of sources must be positive. A destination without edges gets zeros."""
     edges.check_device(x)
     source = _scale(source_scale, "source_scale", edges, edges.num_src)
     own = _scale(self_scale, "self_scale", edges, edges.num_dst)
@@ -180,8 +181,8 @@ def _inverse(counts):
 
 
 def segment_mean(edges: Edges, x: torch.Tensor, with_self: bool = False) -> torch.Tensor:
-    """Returns the mean of the sources of each destination, zeros if it has none; with_self: of those and of its own
-    row. [N, F] to [D, F]."""
+    """Returns the mean of the sources of each destination, or zeros if it has none: [N, F] to [D, F]. with_self:
+    whether the mean includes the destination's own row."""
     edges.check_device(x)
     return _Sum.apply(x, edges, None, with_self, None, _inverse(edges.in_degrees() + with_self))
 
@@ -208,8 +209,8 @@ class _SelfAndMean(torch.autograd.Function):
 
 
 def self_and_mean(edges: Edges, x: torch.Tensor) -> torch.Tensor:
-    """Returns each destination's own row and the mean of its sources side by side, so that one matrix product serves
-    both: [N, F] to [D, 2 F]."""
+    """Returns each destination's own row concatenated with the mean of its sources, for one matrix product of both: [N,
+    F] to [D, 2 F]."""
     edges.check_device(x)
     return _SelfAndMean.apply(x, edges)
 
@@ -232,8 +233,8 @@ class _Max(torch.autograd.Function):
 
 
 def segment_max(edges: Edges, x: torch.Tensor) -> torch.Tensor:
-    """Returns the largest value of the sources of each destination, column by column, zeros if it has none: [N, F] to
-    [D, F]. The gradient goes to the first edge among equals."""
+    """Returns the largest value of the sources of each destination in each column, or zeros if it has none: [N, F] to
+    [D, F]. Among equal values, the first edge gets the gradient."""
     edges.check_device(x)
     return _Max.apply(x, edges)
 
@@ -370,16 +371,17 @@ class _WeightedSum(torch.autograd.Function):
 
 
 def weighted_sum(edges: Edges, weights: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
-    """Returns the sum over each destination's edges of weights[e] * x[s], head by head: [E, H], [N, H * C] to [D, H *
-    C]. One weight for an edge is [E, 1]. Weights get gradients too."""
+    """Returns the sum over each destination's edges of weights[e] * x[s], for each head: [E, H], [N, H * C] to [D, H *
+    C]. For one weight per edge, weights are [E, 1]. Weights get gradients too."""
     edges.check_device(weights, x)
     return _WeightedSum.apply(weights, x, edges)
 
 
 def drop_edges(edges: Edges, weights: torch.Tensor, probability: float, key: int, source_ids: np.ndarray | torch.Tensor,
                destination_ids: np.ndarray | torch.Tensor) -> torch.Tensor:
-    """Returns weights [E, H] with elements dropped, and the others scaled by the inverse of the chance to stay. Which
-    ones: a function of (key, original ids of both ends, head), as in the C++ trainer. Ids: int64 [N] and [D]."""
+    """Returns weights [E, H] with elements dropped, and the others divided by the probability that they are kept. The
+    choice is a function of (key, original ids of both ends, head), as in the C++ trainer. source_ids, destination_ids:
+    int64 [N] and [D]."""
     if probability == 0:
         return weights
     edges.check_device(weights)
@@ -411,15 +413,15 @@ class _BiasReluDropout(torch.autograd.Function):
 
 def bias_relu_dropout_(x: torch.Tensor, bias: torch.Tensor | None = None, probability: float = 0,
                        masks: Iterable[tuple[int, np.ndarray | torch.Tensor]] = ()) -> torch.Tensor:
-    """Returns dropout(relu(x + bias)), written over x, in one pass over the memory. x: [rows, F], contiguous, not a
-    leaf that requires a gradient; bias: [F] or None. masks: (key, original ids int64 [n]) for each node type whose rows
-    lie in x one type after the other; needed if probability > 0."""
+    """Computes dropout(relu(x + bias)) in place, in one pass over the memory, and returns x. x: [rows, F], contiguous,
+    not a leaf that requires a gradient. bias: [F] or None. masks: (key, original ids int64 [n]) for each node type; x
+    has the rows of the types consecutively. Required if probability > 0."""
     return _BiasReluDropout.apply(x, bias, probability, list(masks))
 
 
 def drop_elements(x: torch.Tensor, probability: float,
                   masks: Iterable[tuple[int, np.ndarray | torch.Tensor]]) -> torch.Tensor:
-    """Returns x [rows, F] with elements dropped and the others scaled, by masks as of bias_relu_dropout_."""
+    """Returns x [rows, F] with elements dropped and the others scaled. masks: as in bias_relu_dropout_."""
     if probability == 0:
         return x
     factors = uninitialized(x, x.shape)

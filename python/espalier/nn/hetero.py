@@ -20,7 +20,7 @@ _RELU_GAIN = nn.init.calculate_gain("relu")
 
 
 def by_type(block: Block, feat: torch.Tensor | dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """Returns {node type: rows} of a dict, or of the rows of the only type."""
+    """Returns {node type: rows}. feat: such a dict, or the rows of the only type."""
     names = block._schema.node_types
     if not isinstance(feat, dict):
         feat = {names[block._schema.node_type()]: feat}
@@ -32,12 +32,13 @@ def by_type(block: Block, feat: torch.Tensor | dict[str, torch.Tensor]) -> dict[
 
 
 def _like(feat, found):
-    """`found`, {node type: rows}, in the form of the argument `feat`."""
+    """Returns `found`, {node type: rows}, in the form of `feat`: a dict, or the rows of the only type."""
     return found if isinstance(feat, dict) else next(iter(found.values()))
 
 
 class OccupiedRows:
-    # The destinations that have edges under one relation: in a graph of many relations most have none under most.
+    # The destinations that have edges of one relation. In a graph with many relations, most nodes have no edges of most
+    # relations.
     def __init__(self, indptr: Ids, indices: Ids, num_src: int) -> None:
         counts = torch.diff(to_tensor(indptr))
         self.rows = torch.nonzero(counts).flatten()
@@ -53,10 +54,10 @@ class RelGraphConv(nn.Module):
     """R-GCN (Schlichtkrull et al., ESWC 2018): y_v = b + W_self x_v + sum over relations r and in-neighbors u of
     norm_e W_r x_u. Counterpart of DGL's RelGraphConv.
 
-    num_rels: number of relations. regularizer: None: a matrix for each; "basis": W_r = sum of coefficients[r, b]
-    bases[b]; "bdd": W_r is block-diagonal of num_bases blocks. Parameters: `weight` [num_rels, in, out]; or `bases`
-    [num_bases, in, out] and `coefficients` [num_rels, num_bases]; or `weight` [num_rels, num_bases, in / num_bases, out
-    / num_bases]; `loop.weight` [out, in] (DGL's loop_weight is its transpose) and `bias` [out].
+    num_rels: number of relations. regularizer: None: each relation has a matrix; "basis": W_r = sum of coefficients[r,
+    b] bases[b]; "bdd": W_r is block-diagonal with num_bases blocks. Parameters: `weight` [num_rels, in, out]; or
+    `bases` [num_bases, in, out] and `coefficients` [num_rels, num_bases]; or `weight` [num_rels, num_bases, in /
+    num_bases, out / num_bases]; `loop.weight` [out, in] (DGL's loop_weight is its transpose) and `bias` [out].
     """
 
     def __init__(self, in_feat: int, out_feat: int, num_rels: int, regularizer: str | None = None,
@@ -106,11 +107,11 @@ class RelGraphConv(nn.Module):
                 presorted: bool = False) -> torch.Tensor | dict[str, torch.Tensor]:
         """Returns float32 [destinations, out_feat], or {node type: rows} if `feat` is a dict.
 
-        feat: float32 [sources, in_feat], or {node type: rows} of a typed block, whose relations are numbered as the
-        graph's canonical_etypes. etypes: int [edges], the relation of each edge of a block of one edge type; not of
-        typed blocks. norm: float32 [edges] or [edges, 1], in the order of the block (of a typed block {etype:
-        weights}); or "mean": one over the number of edges of the destination under the relation, the paper's and the
-        C++ trainer's. presorted: accepted as DGL's, makes no difference.
+        feat: float32 [sources, in_feat], or {node type: rows} for a typed block, whose relations are numbered like the
+        graph's canonical_etypes. etypes: int [edges], the relation of each edge of a block with one edge type; None for
+        typed blocks. norm: float32 [edges] or [edges, 1] in the order of the block, or {etype: weights} for a typed
+        block; or "mean": 1 / (number of edges of the destination in the relation), as in the paper and the C++ trainer.
+        presorted: no effect; accepted for compatibility with DGL.
         """
         rows = by_type(block, feat)
         written = {name: block.num_dst_nodes(name) for name in rows}
@@ -174,15 +175,15 @@ def _rows_of_edges(indptr, num_edges):
 
 
 class HGTConv(nn.Module):
-    """Heterogeneous graph transformer (Hu et al., WWW 2020). Counterpart of DGL's HGTConv, on typed blocks: scores of
-    edge e of relation r from s to d are pri[r, h] (K s . W_att[r] . Q d) / sqrt(head_size), attention is their softmax
-    over all in-edges of d, of every relation, messages are W_msg[r] V s, and y = sigmoid(skip) A(sum) + (1 -
+    """Heterogeneous graph transformer (Hu et al., WWW 2020). Counterpart of DGL's HGTConv, on typed blocks: the scores
+    of edge e of relation r from s to d are pri[r, h] (K s . W_att[r] . Q d) / sqrt(head_size), attention is their
+    softmax over all in-edges of d, of every relation, messages are W_msg[r] V s, and y = sigmoid(skip) A(sum) + (1 -
     sigmoid(skip)) x.
 
-    Node types and relations are numbered as the graph's ntypes and canonical_etypes. Parameters, H heads of C =
+    Node types and relations are numbered like the graph's ntypes and canonical_etypes. Parameters, with H heads of C =
     head_size columns: `linear_k`, `linear_q`, `linear_v` [num_ntypes, in_size, H * C], `linear_a` [num_ntypes, H * C, H
     * C], `relation_pri` [num_etypes, H], `relation_att`, `relation_msg` [num_etypes, H, C, C], `skip` [num_ntypes],
-    `residual_w` [in_size, H * C] where in_size is not H * C, and `norm` with use_norm. No model of the C++ trainer has
+    `residual_w` [in_size, H * C] if in_size is not H * C, and `norm` with use_norm. No model of the C++ trainer has
     this layer.
     """
 
@@ -203,7 +204,7 @@ class HGTConv(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draws matrices uniformly from (-1 / sqrt(in), 1 / sqrt(in)), as DGL's TypedLinear."""
+        """Draws matrices uniformly from (-1 / sqrt(in), 1 / sqrt(in)), like DGL's TypedLinear."""
         with torch.no_grad():
             for matrices in (self.linear_k, self.linear_q, self.linear_v, self.linear_a, self.relation_att,
                              self.relation_msg):
@@ -216,9 +217,10 @@ class HGTConv(nn.Module):
 
     def forward(self, block: Block,
                 feat: torch.Tensor | dict[str, torch.Tensor]) -> torch.Tensor | dict[str, torch.Tensor]:
-        """Returns {node type: float32 [destinations, H * C]}, or rows if `feat` is of the only type.
+        """Returns {node type: float32 [destinations, H * C]}, or only the rows if `feat` has only the rows of the only
+        type.
 
-        feat: {node type: float32 [sources, in_size]} of every type that the block's relations join.
+        feat: {node type: float32 [sources, in_size]} for the types of both ends of the block's relations.
         """
         rows = by_type(block, feat)
         written = {name: block.num_dst_nodes(name) for name in rows}
@@ -240,7 +242,8 @@ class HGTConv(nn.Module):
                      if names[2] == name and names[0] in rows and block.num_edges(names)]
         if not relations or not len(queries):
             return torch.zeros_like(queries)
-        # A source has a key and a message for each relation: one block over all of them, whose sources are pairs.
+        # A source has a key and a message for each relation. All relations form one block whose sources are (relation,
+        # node) pairs.
         keys, messages = [], []
         for names in relations:
             relation, source = schema.edge_type(names), schema.node_type(names[0])
@@ -258,7 +261,8 @@ class HGTConv(nn.Module):
 
 
 def _merged(blocks, num_src):
-    """Returns Edges over the same destinations of several (indptr, indices), whose sources lie one after the other."""
+    """Merges several (indptr, indices) with the same destinations to one Edges, in which their sources are numbered
+    consecutively."""
     blocks = [tuple(map(to_tensor, block)) for block in blocks]
     firsts = [0, *itertools.accumulate(num_src)]
     rows = torch.cat([_rows_of_edges(indptr, len(indices)) for indptr, indices in blocks])
@@ -272,9 +276,9 @@ class HeteroGraphConv(nn.Module):
     """A layer for each relation, and a sum (or another aggregate) over the relations that end in a node type.
     Counterpart of DGL's HeteroGraphConv.
 
-    mods: {relation or canonical edge type: module}, called as module(RelationBlock, (sources, destinations), ...). The
-    canonical type goes first. aggregate: "sum", "max", "min", "mean", "stack", or a function of (list of rows, node
-    type).
+    mods: {relation or canonical edge type: module}, called as module(RelationBlock, (sources, destinations), ...). A
+    canonical edge type takes precedence. aggregate: "sum", "max", "min", "mean", "stack", or a function of (list of
+    rows, node type).
     """
 
     _AGGREGATES = {"sum": lambda x: x.sum(0), "max": lambda x: x.max(0)[0], "min": lambda x: x.min(0)[0],
@@ -291,7 +295,8 @@ class HeteroGraphConv(nn.Module):
 
     @staticmethod
     def _key(name):
-        return (":".join(name) if isinstance(name, tuple) else name).replace(".", "_")  # dots separate modules
+        # Names of modules may not contain dots.
+        return (":".join(name) if isinstance(name, tuple) else name).replace(".", "_")
 
     def _module(self, names):
         for key in (self._key(names), self._key(names[1])):
@@ -303,10 +308,10 @@ class HeteroGraphConv(nn.Module):
                 tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]],
                 mod_args: Mapping[Any, Iterable[Any]] | None = None,
                 mod_kwargs: Mapping[Any, Mapping[str, Any]] | None = None) -> dict[str, torch.Tensor]:
-        """Returns {node type: rows} of the types that a relation with inputs ends in.
+        """Returns {node type: rows} for the destination types of relations that have inputs.
 
-        inputs: {node type: rows of sources}, or a pair of such dicts, of sources and of destinations. mod_args,
-        mod_kwargs: {relation or canonical edge type: further arguments of its module}.
+        inputs: {node type: rows of sources}, or a pair of such dicts for sources and destinations. mod_args,
+        mod_kwargs: {relation or canonical edge type: additional arguments of its module}.
         """
         if isinstance(inputs, tuple):
             sources, destinations = inputs

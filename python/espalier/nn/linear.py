@@ -1,4 +1,4 @@
-"""torch's linear map with outputs and gradients in memory that is used again."""
+"""torch's linear map with outputs and gradients in reused memory."""
 
 import torch
 from torch.autograd.function import once_differentiable
@@ -7,7 +7,7 @@ from espalier.nn.buffers import uninitialized
 
 
 class _Linear(torch.autograd.Function):
-    # The matrix products are those of nn.functional.linear and of its gradient, so that their bits are.
+    # The matrix products are those of nn.functional.linear and of its gradient, so results are bitwise equal.
     @staticmethod
     def forward(ctx, x, weight, bias):
         ctx.save_for_backward(x, weight)
@@ -31,7 +31,7 @@ class _Linear(torch.autograd.Function):
 
 
 def _autocasts():
-    """Returns whether torch.autocast is on for processors."""
+    """Returns whether torch.autocast is enabled for CPUs."""
     try:
         return torch.is_autocast_enabled("cpu")
     except TypeError:  # before torch 2.4
@@ -39,8 +39,8 @@ def _autocasts():
 
 
 def linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
-    """Returns x @ weight.t() + bias, as torch.nn.functional.linear does, bit for bit: x [rows, in], weight [out, in],
-    bias [out] or None, to [rows, out]. It has first gradients only."""
+    """Returns x @ weight.t() + bias, bitwise equal to torch.nn.functional.linear: x [rows, in], weight [out, in], bias
+    [out] or None, to [rows, out]. Only first derivatives are supported."""
     tensors = (x, weight) if bias is None else (x, weight, bias)
     if _autocasts() or any(
             tensor.device.type != "cpu" or tensor.dtype != torch.float32 for tensor in tensors):

@@ -1,4 +1,4 @@
-"""Model files: parameters and buffers as safetensors, with metadata that say how the model is built
+"""Model files: parameters and buffers as safetensors, with metadata that describe the model's structure
 (docs/outputs.md)."""
 
 import json
@@ -21,7 +21,8 @@ _NAMES = {np.dtype(dtype): name for name, dtype in _DTYPES.items()}
 
 
 def read_model_file(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, str]]:
-    """Returns ({name: tensor}, {name: text}). InvalidArgument: it is no model file. DataLoss: it is damaged."""
+    """Returns ({name: tensor}, {name: text}). InvalidArgument: the file is not a model file. DataLoss: the file is
+    damaged."""
     content = pathlib.Path(path).read_bytes()
     size = int.from_bytes(content[:8], "little")
     try:
@@ -45,7 +46,7 @@ def read_model_file(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, str]
 
 
 def write_model_file(path: Path, tensors: Mapping[str, torch.Tensor], metadata: Mapping[str, str]) -> None:
-    """Writes {name: tensor} and {name: text}; the file is complete or not there."""
+    """Writes {name: tensor} and {name: text}. The file is created atomically."""
     header, parts, offset = {"__metadata__": {"format": _FORMAT, **metadata}}, [], 0
     for name, tensor in sorted(tensors.items()):
         array = np.ascontiguousarray(tensor.detach().cpu().numpy())
@@ -54,7 +55,7 @@ def write_model_file(path: Path, tensors: Mapping[str, torch.Tensor], metadata: 
         parts.append(array.tobytes())
         offset += array.nbytes
     text = json.dumps(header, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 8)  # arrays begin on 8 bytes
+    text += b" " * (-len(text) % 8)  # arrays are aligned to 8 bytes
     unfinished = f"{os.fspath(path)}.{os.getpid()}.unfinished"
     with open(unfinished, "wb") as file:
         file.write(len(text).to_bytes(8, "little") + text + b"".join(parts))

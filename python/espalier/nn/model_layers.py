@@ -1,4 +1,4 @@
-"""The layers that espalier.nn.models are stacked of, with the names and formulas of the C++ trainer's."""
+"""The layers of espalier.nn.models, with the names and formulas of the C++ trainer."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -25,7 +25,7 @@ _RELU_GAIN = nn.init.calculate_gain("relu")
 
 
 def _module_name(name, number):
-    return f"{name.replace('.', '_')}_{number}"  # dots separate modules
+    return f"{name.replace('.', '_')}_{number}"  # names of modules may not contain dots
 
 
 def _relation_name(schema, number):
@@ -41,7 +41,7 @@ def _linear(inputs, outputs, bias=False, gain=_RELU_GAIN):
 
 
 class Epilogue(nn.Module):
-    # What follows a hidden layer's sum: bias, normalization, ReLU or ELU, dropout.
+    # The operations after the sum of a hidden layer: bias, normalization, ReLU or ELU, dropout.
     def __init__(self, width: int, normalization: str | None, uses_elu: bool, group: ProcessGroup | None) -> None:
         super().__init__()
         self._elu = uses_elu
@@ -65,7 +65,8 @@ class Epilogue(nn.Module):
 
 
 class InputProjection(nn.Module):
-    # Typed graphs: the features of each node type to one width; a type without features gets one learned row.
+    # Projects the features of each node type of a typed graph to one width. A type without features gets one learned
+    # row.
     def __init__(self, schema: Schema, widths: Sequence[int], read: Sequence[bool], width: int) -> None:
         super().__init__()
         self._schema, self._names = schema, {}
@@ -92,7 +93,7 @@ class InputProjection(nn.Module):
 
 
 class WrittenRows:
-    # The rows that a layer writes: those of its node types one after another in one matrix.
+    # The rows that a layer writes, in one matrix: those of its node types, one type after another.
     def __init__(self, block: Block, numbers: Iterable[int]) -> None:
         names = block._schema.node_types
         self.names = [names[number] for number in numbers]
@@ -110,7 +111,7 @@ class WrittenRows:
 
 
 class Sage(SAGEConv):
-    # Types do not matter: the edges of all relations are one neighborhood.
+    # GraphSAGE that ignores types: the edges of all relations form one neighborhood.
     def __init__(self, model: "GraphModel", layer: int, inputs: int, outputs: int) -> None:
         super().__init__(inputs, outputs, model.aggregator, bias=False)
 
@@ -123,7 +124,7 @@ class Sage(SAGEConv):
 
 
 def _merge(block, rows, written):
-    """Returns (rows, Edges) of all types: those that are written first, then what else each type reads."""
+    """Returns (rows, Edges) of all types: first the rows of destinations, then the other source rows of each type."""
     counts = dict(zip(written.names, written.counts))
     total = sum(written.counts)
     rest, parts = {}, [written.own(rows)]
@@ -184,7 +185,7 @@ class Rgcn(nn.Module):
 
 
 class Relational(nn.Module):
-    # GCN, GAT and GATv2: a layer of that kind for each relation.
+    # GCN, GAT and GATv2, with one layer for each relation.
     def __init__(self, model: "GraphModel", layer: int, inputs: int, outputs: int) -> None:
         super().__init__()
         self._schema, self._relations = model._schema, model._relations[layer]

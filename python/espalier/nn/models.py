@@ -6,9 +6,9 @@
 
     model = ep.nn.load_model(g, "runs/cora/model/best.safetensors")  # what a job has written
 
-docs/models.md describes them. On a graph of one node and one edge type, GCN, GAT and GATv2 let nodes hear themselves;
-on others, and in R-GCN, a node's own row has a matrix, and relations have parameters of their own. GraphSAGE takes all
-relations for one.
+docs/models.md describes them. On a graph with one node type and one edge type, GCN, GAT and GATv2 add self loops. On
+other graphs, and in R-GCN, a node's own row has a separate matrix, and each relation has separate parameters. GraphSAGE
+treats all relations as one.
 """
 
 import json
@@ -37,26 +37,26 @@ _NORMALIZATIONS = {None: "None", "batch": "Batch", "layer": "Layer"}
 
 
 def degrees_of(g: DistGraph, batch: MiniBatch) -> dict[int, tuple[np.ndarray, np.ndarray]]:
-    """Returns what GCN's `degrees` takes: {number of an edge type: (out-degrees, in-degrees)} in the whole graph of the
-    nodes that the batch reads, int64 [n] each."""
+    """Returns the argument `degrees` of GCN: {number of an edge type: (out-degrees, in-degrees)} in the whole graph,
+    int64 [n] each, for the nodes that the batch reads."""
     nodes = batch._host_inputs()
     return {number: (g.out_degrees(nodes[names[0]], names), g.in_degrees(nodes[names[2]], names))
             for number, names in enumerate(g.canonical_etypes)}
 
 
 class GraphModel(nn.Module):
-    """What the models have in common.
+    """Base class of the models.
 
-    g: the DistGraph, of whose node and edge types the parameters are. in_feats: width of the features, or {node type:
-    width}; a type without features gets one learned row. num_layers: as many as the sampler has fan-outs.
-    normalization: None, "batch" or "layer". dropout: of hidden rows, by the bits of
-    StepKeys; GCN, GAT and GATv2 drop the input's elements as well. relations: for each layer the edge types that the
-    sampler draws; None: all. seed_types: the node types whose outputs are wanted; None: of the only one. seed: first
-    parameters are those of a job with this spec.training.seed, bit by bit; None: torch's generator draws them. group:
-    the ProcessGroup whose ranks share the statistics of batch normalization, as trainers do (BatchNorm); None: they are
-    of this rank's rows.
+    g: the DistGraph, whose node and edge types determine the parameters. in_feats: width of the features, or {node
+    type: width}; a type without features gets one learned row. num_layers: must be the sampler's number of fan-outs.
+    normalization: None, "batch" or "layer". dropout: probability for hidden rows, with the bits of StepKeys; GCN, GAT
+    and GATv2 also drop elements of the input. relations: for each layer, the edge types that the sampler samples; None:
+    all. seed_types: the node types whose outputs are computed; None: the only type. seed: initial parameters are
+    bitwise equal to those of a job with this spec.training.seed; None: torch's generator draws them. group: the
+    ProcessGroup whose ranks share the statistics of batch normalization, like trainers (BatchNorm); None: uses the
+    statistics of this rank's rows.
 
-    Parameters have the names and shapes of the C++ trainer's: "layer0.fc_self.weight", "epilogue0.bias", "output_bias".
+    Parameters have the names and shapes of the C++ trainer: "layer0.fc_self.weight", "epilogue0.bias", "output_bias".
     """
 
     kind: str | None = None
@@ -101,8 +101,8 @@ class GraphModel(nn.Module):
         return widths
 
     def _set_types(self, relations, seed_types):
-        """The relations that each layer draws, and the node types that it writes. Depends on the arguments alone, so
-        that all ranks run the same operations whatever their batches hold."""
+        """Sets the relations that each layer samples and the node types that it writes. They depend only on the
+        arguments, so that all ranks run the same operations for any batches."""
         schema = self._schema
         if relations is None:
             relations = [schema.edge_types] * self.num_layers
@@ -119,7 +119,7 @@ class GraphModel(nn.Module):
         self._read = [number in written for number in range(len(schema.node_types))]
 
     def output_width(self, layer: int) -> int:
-        """Width of the rows that a layer writes."""
+        """Returns the width of the rows that a layer writes."""
         return self.num_outputs if layer + 1 == self.num_layers else self.hidden_size
 
     def forward(self, blocks: Sequence[Block], inputs: torch.Tensor | dict[str, torch.Tensor] | None,
@@ -128,8 +128,8 @@ class GraphModel(nn.Module):
         """Returns the outputs of the seeds before any activation: float32 [seeds, num_outputs], or {node type: rows} if
         several types are written.
 
-        blocks: a batch's, one for each layer. inputs: float32 [sources of the first block, in_feats], or {node type:
-        rows}. keys: StepKeys; needed while training with dropout. degrees: degrees_of(g, batch), for GCN.
+        blocks: the blocks of a batch, one for each layer. inputs: float32 [sources of the first block, in_feats], or
+        {node type: rows}. keys: StepKeys; required for training with dropout. degrees: degrees_of(g, batch), for GCN.
         """
         if len(blocks) != self.num_layers:
             raise InvalidArgument(f"the batch has {len(blocks)} blocks, and the model {self.num_layers} layers")
@@ -141,7 +141,7 @@ class GraphModel(nn.Module):
     def layer(self, layer: int, block: Block, rows: torch.Tensor | dict[str, torch.Tensor] | None,
               keys: StepKeys | None = None, degrees: Mapping[int, tuple[np.ndarray, np.ndarray]] | None = None
               ) -> dict[str, torch.Tensor]:
-        """Returns {node type: rows} that layer `layer` writes: one step of forward."""
+        """Returns {node type: rows} written by layer `layer`: one step of forward."""
         rows = by_type(block, {} if rows is None else rows)
         if self.training and keys is None and self._needs_keys():
             raise InvalidArgument("dropout by the trainer's bits needs StepKeys(g, batch, seed) while training")
@@ -166,23 +166,22 @@ class GraphModel(nn.Module):
         return self.dropout > 0
 
     def metadata(self) -> dict[str, str]:
-        """Returns what a model file says about how the model is built."""
+        """Returns the metadata of a model file, which describe the model's structure."""
         return {"model": self.kind, "aggregator": self.aggregator.capitalize(), "hiddenSize": str(self.hidden_size),
                 "layers": str(self.num_layers), "normalization": _NORMALIZATIONS[self.normalization],
                 "numBases": str(self.num_bases), "outputs": str(self.num_outputs)}
 
     def save(self, path: Path, features: str, **more: str) -> None:
-        """Writes parameters and buffers as a model file, which `spec.training.model.uri` of a job names.
+        """Writes parameters and buffers as a model file, for `spec.training.model.uri` of a job.
 
-        features: the columns that the model reads as a job's document has them: "node-feat", or
-        "paper:feat,author:feat"; the job refuses a file whose features differ from its own. more: further metadata, as
-        label="node-label".
+        features: the columns that the model reads: "node-feat", or "paper:feat,author:feat". A job rejects a file whose
+        features differ from those of its document. more: additional metadata, such as label="node-label".
         """
         write_model_file(path, self.state_dict(), {**self.metadata(), "features": features, **more})
 
     def load(self, path: Path) -> None:
-        """Replaces parameters and buffers by those of a model file, of a job or of `save`. InvalidArgument: the file is
-        of another model, and nothing has changed."""
+        """Replaces parameters and buffers by those of a model file, written by a job or by `save`. InvalidArgument: the
+        file is that of another model; the parameters are then unchanged."""
         tensors, metadata = read_model_file(path)
         for name, value in self.metadata().items():
             if metadata.get(name, value) != value:
@@ -196,7 +195,7 @@ class GraphModel(nn.Module):
 
 
 class GraphSAGE(GraphModel):
-    """GraphSAGE (Hamilton, Ying, Leskovec 2017) as SAGEConv has it. aggregator: "mean", "gcn" or "pool"."""
+    """GraphSAGE (Hamilton, Ying, Leskovec 2017) with the formulas of SAGEConv. aggregator: "mean", "gcn" or "pool"."""
 
     kind, _convolution = "GraphSAGE", Sage
 
@@ -207,8 +206,8 @@ class GraphSAGE(GraphModel):
 
 
 class GCN(GraphModel):
-    """Graph convolution (Kipf, Welling 2017) with the degrees of the whole graph: `model(blocks, x, keys, degrees)`
-    with degrees_of(g, batch)."""
+    """Graph convolution (Kipf, Welling 2017) with the degrees in the whole graph: call `model(blocks, x, keys,
+    degrees)` with degrees_of(g, batch)."""
 
     kind, _convolution, _drops_inputs = "GCN", Relational, True
     needs_degrees = True
@@ -225,8 +224,9 @@ class GCN(GraphModel):
 
 
 class GAT(GraphModel):
-    """Graph attention (Velickovic et al. 2018): hidden layers put `heads` side by side, the last takes the mean of
-    `output_heads`. attention_dropout: of attention while training, by the bits of StepKeys."""
+    """Graph attention (Velickovic et al. 2018): hidden layers concatenate `heads` heads, and the last layer takes the
+    mean of `output_heads` heads. attention_dropout: probability for attention during training, with the bits of
+    StepKeys."""
 
     kind, _convolution, _layer = "GAT", Relational, GATConv
     _drops_inputs = _uses_elu = _draws_normal = True
@@ -261,7 +261,7 @@ class GAT(GraphModel):
 
 
 class GATv2(GAT):
-    """Graph attention with dynamic scores (Brody, Alon, Yahav 2022); arguments as of GAT."""
+    """Graph attention with dynamic scores (Brody, Alon, Yahav 2022). Arguments are those of GAT."""
 
     kind, _layer = "GATv2", GATv2Conv
 
@@ -271,8 +271,8 @@ class GATv2(GAT):
 
 
 class RGCN(GraphModel):
-    """R-GCN (Schlichtkrull et al. 2018): means over the neighbors of each relation. num_bases: 0: a matrix for each
-    relation; otherwise relations share that many."""
+    """R-GCN (Schlichtkrull et al. 2018): means over the neighbors of each relation. num_bases: number of bases that the
+    relations share; 0: each relation has a matrix."""
 
     kind, _convolution = "RGCN", Rgcn
 
@@ -289,13 +289,13 @@ _OPTIONS["GAT"] = _OPTIONS["GATv2"] = {"heads": ("heads", int), "output_heads": 
 
 
 def load_model(g: DistGraph, path: Path, **options: Any) -> GraphModel:
-    """Returns the model of a model file, `model/best.safetensors` of a job or what `save` has written, in evaluation
-    mode.
+    """Returns the model of a model file in evaluation mode. The file is `model/best.safetensors` of a job, or was
+    written by `save`.
 
-    g: a graph with the node and edge types that it was trained on. Widths of features are those of the columns that the
-    file names. options: what the file does not say: dropout, attention_dropout, relations, seed_types, group, and
-    in_feats where the graph lacks the columns. InvalidArgument: it is no model file, or of a model that is not here or
-    has other parameters.
+    g: a graph with the node and edge types of the training graph. The widths of features are those of the columns named
+    in the file. options: arguments that the file does not contain: dropout, attention_dropout, relations, seed_types,
+    group, and in_feats if the graph lacks the columns. InvalidArgument: the file is not a model file, or its model does
+    not exist here or has other parameters.
     """
     _, metadata = read_model_file(path)
     kind = metadata["model"]
@@ -311,7 +311,8 @@ def load_model(g: DistGraph, path: Path, **options: Any) -> GraphModel:
 
 
 def _widths_of(g, features):
-    """The width of each node type of "paper:feat,paper:year,author:feat", or of "feat" of the only type."""
+    """Returns the width of each node type. features: "paper:feat,paper:year,author:feat", or "feat" for the only
+    type."""
     widths = {}
     for text in filter(None, features.split(",")):
         ntype, name = text.split(":", 1) if ":" in text else (g.ntypes[0], text)

@@ -1,4 +1,4 @@
-"""DGL's loaders, over espalier's."""
+"""DGL's loaders, based on those of espalier."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -22,13 +22,14 @@ if TYPE_CHECKING:
 
 
 class Batch(tuple):
-    """A mini-batch as DGL's loaders give it. `mini_batch`: the espalier.MiniBatch, None of another sampler's."""
+    """A mini-batch in the form of DGL's loaders. `mini_batch`: the espalier.MiniBatch; None if another sampler created
+    the batch."""
 
     mini_batch: ep.MiniBatch | None = None
 
 
 class _Iterable:
-    """`next(loader)`, as of DGL's loaders, begins an epoch or continues the one that it began."""
+    """Base of loaders with `next(loader)`, which starts an epoch or continues the one that it started, as in DGL."""
 
     _running = None
 
@@ -43,9 +44,9 @@ class _Iterable:
 
 
 class DistDataLoader(_Iterable, ep.DistDataLoader):
-    """Batches of a dataset, made by collate_fn. Counterpart of DGL's DistDataLoader, over espalier.DistDataLoader:
-    collate_fn gets a batch's rows as one array or tensor, in the thread of the loop, so that no batches wait in a queue
-    and queue_size has no effect. seed: of shuffling; None for that of `dgl.seed`."""
+    """Batches of a dataset, created by collate_fn. Counterpart of DGL's DistDataLoader, based on
+    espalier.DistDataLoader. collate_fn gets the rows of a batch as one array or tensor, in the thread of the loop.
+    There is no queue of batches, so queue_size has no effect. seed: seed of shuffling; None: that of `dgl.seed`."""
 
     def __init__(self, dataset: Any, batch_size: int, shuffle: bool = False,
                  collate_fn: Callable[[Any], Any] | None = None, drop_last: bool = False,
@@ -55,7 +56,7 @@ class DistDataLoader(_Iterable, ep.DistDataLoader):
 
 
 def _seeds(given):
-    """Returns (what espalier's loaders take, whether its batch size is that of all ranks together)."""
+    """Returns (the seeds for espalier's loaders, whether their batch size is that of all ranks together)."""
     share = getattr(given, "espalier_share", given)
     return to_numpy(share), isinstance(share, (ep.NodesOfSplit, ep.EdgesOfSplit))
 
@@ -92,20 +93,20 @@ def DistNodeDataLoader(g: DistGraph, nids: ep.NodesOfSplit | NodeIds, graph_samp
                        **options: Any) -> _NodeLoader | DistDataLoader:
     """Returns a loader of mini-batches (input nodes, output nodes, blocks). Counterpart of DGL's DistNodeDataLoader.
 
-    nids: this rank's nodes, ids or {node type: ids}; what `node_split` returned for a part of a split makes the batches
-    of espalier.DistNodeDataLoader over that part with batch_size x ranks seeds, and so those of the C++ trainer. A node
-    that repeats within a batch is one seed of it. graph_sampler: of this module, or any object with `sample(g, seeds)`,
-    which is called in the thread of the loop; that of a NeighborSampler is called there too if seeds repeat. batch_size:
-    of one rank. device: of ids and blocks; None for the sampler's output_device. queue_size: the batches that threads
-    of the library sample ahead, as batches_ahead. seed: None for that of `dgl.seed`. Others are
-    espalier.DistNodeDataLoader's.
+    nids: this rank's nodes, as ids or {node type: ids}. For the result of `node_split` for a part of a split, batches
+    are those of espalier.DistNodeDataLoader for that part with batch_size x ranks seeds, and so those of the C++
+    trainer. A node that repeats in a batch is one seed. graph_sampler: a sampler of this module, or any object with
+    `sample(g, seeds)`, which is called in the thread of the loop. For a NeighborSampler this is the case only if seeds
+    repeat. batch_size: number of seeds of one rank. device: device of ids and blocks; None: the sampler's
+    output_device. queue_size: number of batches that threads of the library sample ahead, like batches_ahead. seed:
+    None: that of `dgl.seed`. Other arguments are those of espalier.DistNodeDataLoader.
     """
     seed = _session.loader_seed() if seed is None else seed
     device = getattr(graph_sampler, "output_device", None) if device is None else device
     nodes, is_of_all_ranks = _seeds(nids)
     is_of_espalier = isinstance(graph_sampler, NeighborSampler) and graph_sampler._example_of is None
     if not is_of_espalier or _repeat(nodes):
-        unknown = options.keys() - {"num_threads", "batches_ahead"}  # of the library's threads, which are not used here
+        unknown = options.keys() - {"num_threads", "batches_ahead"}  # the library's threads are not used here
         if unknown:
             raise TypeError(f"a DistNodeDataLoader that calls its sampler takes no {', '.join(sorted(unknown))}")
         return _sampled_here(g, nids, graph_sampler, device, batch_size, shuffle, drop_last, seed)
@@ -115,7 +116,7 @@ def DistNodeDataLoader(g: DistGraph, nids: ep.NodesOfSplit | NodeIds, graph_samp
 
 
 def _with_queue(options, queue_size):
-    """Returns options of espalier's loaders with DGL's queue_size."""
+    """Returns the options of espalier's loaders, with DGL's queue_size."""
     if queue_size is None:
         return options
     if "batches_ahead" in options:
@@ -124,7 +125,7 @@ def _with_queue(options, queue_size):
 
 
 def _sampled_here(g, nids, graph_sampler, device, batch_size, shuffle, drop_last, seed):
-    """A loader whose sampler's `sample(g, seeds)` is called for each batch."""
+    """Returns a loader that calls the sampler's `sample(g, seeds)` for each batch."""
     ntype, ids = None, to_numpy(nids)
     if isinstance(ids, dict):
         if len(ids) != 1:
@@ -153,14 +154,15 @@ def _repeat(nodes):
 
 
 class DistEdgeDataLoader(_Loader, ep.DistEdgeDataLoader):
-    """Mini-batches (input nodes, pair graph, blocks), and with a negative_sampler (input nodes, pair graph, negative
-    graph, blocks). Counterpart of DGL's DistEdgeDataLoader.
+    """Mini-batches of edges: (input nodes, pair graph, blocks), or (input nodes, pair graph, negative graph, blocks)
+    with a negative_sampler. Counterpart of DGL's DistEdgeDataLoader.
 
-    eids: this rank's edges, ids or {edge type: ids}, what `edge_split` returned, or an espalier.EdgesOfSplit, whose
-    batches all ranks take together. graph_sampler: of blocks, or what as_edge_prediction_sampler returned. exclude:
-    None, "self", "reverse_id" or "reverse_types": seed edges, and their reverses, are not sampled in the batch.
-    Reverses are found by their ends, so that reverse_eids has no effect. device, queue_size: as of DistNodeDataLoader.
-    seed: None for that of `dgl.seed`. Others are espalier.DistEdgeDataLoader's.
+    eids: this rank's edges, as ids, {edge type: ids} or the result of `edge_split`; or an espalier.EdgesOfSplit, whose
+    batches the ranks divide among them. graph_sampler: a sampler of blocks, or the result of
+    as_edge_prediction_sampler. exclude: the edges that a batch does not sample: "self": its seed edges; "reverse_id",
+    "reverse_types": its seed edges and their reverses; None: no edges are excluded. Reverses are found by their ends,
+    so reverse_eids has no effect. device, queue_size: as in DistNodeDataLoader. seed: None: that of `dgl.seed`. Other
+    arguments are those of espalier.DistEdgeDataLoader.
     """
 
     def __init__(self, g: DistGraph, eids: ep.EdgesOfSplit | ep.EdgeShare | EdgeIds,
@@ -202,7 +204,7 @@ class DistEdgeDataLoader(_Loader, ep.DistEdgeDataLoader):
         return (to_torch(batch.input_nodes, self._device), *graphs, self._blocks(batch))
 
     def _pairs(self, batch, sources, destinations, relations, columns):
-        """The graph of pairs whose ends are rows among the output nodes of all types, one type after the other."""
+        """Returns the graph of pairs. Ends are row numbers of the output nodes, counted through all types."""
         nodes = batch.output_nodes
         if not isinstance(nodes, dict):
             nodes = {self._graph.ntypes[0]: nodes}

@@ -1,4 +1,4 @@
-"""DGL's samplers, over espalier's."""
+"""DGL's samplers, based on those of espalier."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
@@ -19,22 +19,23 @@ if TYPE_CHECKING:
 
 
 class SupportsSample(Protocol):
-    # What a loader takes for a sampler.
+    # The interface of samplers for a loader.
     def sample(self, g: Any, seeds: Any, /) -> Any: ...
 
 
 class Sampler:
-    """Base of samplers. A loader calls `sample(g, seeds)` of one that is not of this module, with ids of seeds."""
+    """Base of samplers. A loader calls `sample(g, seeds)` of samplers that are not from this module, with the ids of
+    the seeds."""
 
     def sample(self, g: DistGraph, indices: NodeIds) -> Any:
         raise NotImplementedError
 
 
 class BlockSampler(Sampler):
-    """Base of samplers that make blocks: `sample_blocks(g, seeds)` returns (input nodes, output nodes, blocks).
+    """Base of samplers that return blocks: `sample_blocks(g, seeds)` returns (input nodes, output nodes, blocks).
 
     prefetch_node_feats, prefetch_labels: columns that `sample` reads into `blocks[0].srcdata` and `blocks[-1].dstdata`
-    after sample_blocks. output_device: of what a loader makes with this sampler, unless the loader has a device.
+    after sample_blocks. output_device: device of a loader's batches with this sampler, unless the loader has a device.
     """
 
     def __init__(self, prefetch_node_feats: Columns | None = None, prefetch_labels: Columns | None = None,
@@ -51,7 +52,7 @@ class BlockSampler(Sampler):
 
     def sample(self, g: DistGraph, seed_nodes: NodeIds,
                exclude_eids: EdgeIds | None = None) -> tuple[Any, Any, list[Block]]:
-        """Returns what sample_blocks returns, with the columns that are prefetched."""
+        """Returns the result of sample_blocks, with the prefetched columns."""
         exclude = {} if exclude_eids is None else {"exclude_eids": exclude_eids}
         input_nodes, output_nodes, blocks = self.sample_blocks(g, seed_nodes, **exclude)
         self._prefetch(g, blocks)
@@ -73,15 +74,15 @@ class NeighborSampler(BlockSampler):
     """Samples the in-edges of each node independently, in one layer for each fan-out, the first layer first.
     Counterpart of DGL's NeighborSampler and MultiLayerNeighborSampler.
 
-    fanouts: numbers of in-edges of each edge type, -1 for all, or {edge type: number}. prob: edge column with weights;
-    mask: with values that are not 0 for edges that may be sampled. prefetch_node_feats, prefetch_labels: columns that a
-    loader fetches ahead, into `blocks[0].srcdata` and `blocks[-1].dstdata`; for seeds that repeat, when it samples.
-    output_device: as of BlockSampler, and of what `sample_blocks` returns. fused has no effect: it chooses DGL's
-    implementation.
+    fanouts: numbers of in-edges per edge type, -1 for all, or {edge type: number}. prob: edge column with weights.
+    mask: edge column that is not 0 for edges that may be sampled. prefetch_node_feats, prefetch_labels: columns that a
+    loader fetches ahead into `blocks[0].srcdata` and `blocks[-1].dstdata`; if seeds repeat, it reads them when it
+    samples. output_device: as in BlockSampler, also for the result of `sample_blocks`. fused: no effect; it selects an
+    implementation in DGL.
 
-    `NeighborSampler(g, fanouts, sample_neighbors, device)` is the sampler of the user guide's example:
-    `sample_blocks(seeds)`, a DistDataLoader's collate_fn, returns the blocks, on the device; its first fan-out is that
-    of the seeds.
+    `NeighborSampler(g, fanouts, sample_neighbors, device)` creates the sampler of the user guide's example:
+    `sample_blocks(seeds)`, used as the collate_fn of a DistDataLoader, returns the blocks on the device. Its first
+    fan-out is that of the seeds.
     """
 
     def __init__(self, fanouts: DistGraph | Iterable[int | dict[Any, int]],
@@ -101,7 +102,7 @@ class NeighborSampler(BlockSampler):
         self.edge_dir, self.prob, self.replace = edge_dir, prob if mask is None else mask, replace
 
     def _of_espalier(self):
-        """The sampler that espalier's loaders take."""
+        """Returns the sampler for espalier's loaders."""
         return ep.NeighborSampler(self.fanouts, **self._options())
 
     def _options(self):
@@ -133,19 +134,19 @@ class NeighborSampler(BlockSampler):
 
 
 class MultiLayerNeighborSampler(NeighborSampler):
-    """NeighborSampler, by the name that it has in older editions of DGL."""
+    """NeighborSampler, with its name in older versions of DGL."""
 
 
 class MultiLayerFullNeighborSampler(NeighborSampler):
-    """Takes all in-edges, in `num_layers` layers."""
+    """Samples all in-edges in each of `num_layers` layers."""
 
     def __init__(self, num_layers: int, **options: Any) -> None:
         super().__init__([-1] * num_layers, **options)
 
 
 class LaborSampler(NeighborSampler):
-    """LABOR-0: nodes share random numbers, so that a batch has fewer nodes. Counterpart of DGL's LaborSampler. For
-    loaders alone."""
+    """LABOR-0: nodes share random numbers, so that a batch has fewer nodes. Counterpart of DGL's LaborSampler. Only for
+    loaders."""
 
     def __init__(self, fanouts: Iterable[int | dict[Any, int]], edge_dir: str = "in", prob: str | None = None,
                  importance_sampling: int = 0, layer_dependency: bool = False, batch_dependency: int = 1,
@@ -166,7 +167,7 @@ class LaborSampler(NeighborSampler):
 
 
 class EdgePredictionSampler:
-    """What `as_edge_prediction_sampler` returns, for DistEdgeDataLoader."""
+    """The result of `as_edge_prediction_sampler`, for DistEdgeDataLoader."""
 
     def __init__(self, sampler: NeighborSampler, exclude: str | None, reverse_eids: EdgeIds | None,
                  reverse_etypes: Mapping[Any, EdgeType] | None, negative_sampler: "_Negatives | None") -> None:
@@ -180,7 +181,8 @@ def as_edge_prediction_sampler(sampler: NeighborSampler, exclude: str | None = N
                                reverse_etypes: Mapping[Any, EdgeType] | None = None,
                                negative_sampler: "_Negatives | None" = None,
                                prefetch_labels: Columns | None = None) -> EdgePredictionSampler:
-    """Returns a sampler of seed edges, whose neighborhoods `sampler` samples. Arguments: as of DistEdgeDataLoader."""
+    """Returns a sampler of seed edges, whose neighborhoods `sampler` samples. Other arguments are those of
+    DistEdgeDataLoader."""
     if prefetch_labels:
         refuse("prefetch_labels of edges", "read rows of edges by pair_graph.edata[dgl.EID] from g.edata")
     return EdgePredictionSampler(sampler, exclude, reverse_eids, reverse_etypes, negative_sampler)

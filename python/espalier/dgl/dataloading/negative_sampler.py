@@ -1,4 +1,4 @@
-"""Negatives of seed edges (dgl.dataloading.negative_sampler), as espalier.negative_sampler has them."""
+"""Negatives of seed edges (dgl.dataloading.negative_sampler): those of espalier.negative_sampler."""
 
 import numpy as np
 
@@ -9,10 +9,10 @@ Uniform = PerSourceUniform = ep.negative_sampler.Uniform
 
 
 class GlobalUniform(_Negatives):
-    """At most `k` pairs for each edge, both ends uniform: pairs that exclude_self_loops and replace rule out are drawn,
-    and left out of the negative graph. Counterpart of DGL's GlobalUniform.
+    """At most `k` pairs with uniform ends for each edge. Sampled pairs that exclude_self_loops and replace do not allow
+    are omitted from the negative graph. Counterpart of DGL's GlobalUniform.
 
-    exclude_self_loops: no pair joins a node with itself. replace: pairs of a batch may repeat.
+    exclude_self_loops: whether to omit pairs of a node with itself. replace: whether pairs of a batch may repeat.
     """
 
     def __init__(self, k: int, exclude_self_loops: bool = True, replace: bool = False) -> None:
@@ -20,8 +20,8 @@ class GlobalUniform(_Negatives):
         self.exclude_self_loops, self.replace = exclude_self_loops, replace
 
     def is_negative(self, sources: np.ndarray, destinations: np.ndarray, relations: np.ndarray) -> np.ndarray:
-        """Returns which of the drawn pairs are left: bool [pairs]. Ends are rows among a batch's nodes of all types, so
-        that equal rows are equal nodes."""
+        """Returns which of the sampled pairs are kept: bool [pairs]. Ends are row numbers counted through all types of
+        a batch's nodes, so equal numbers mean equal nodes."""
         kept = np.ones(len(sources), bool)
         if not self.replace:
             _, first = np.unique(np.stack([relations, sources, destinations]), axis=1, return_index=True)

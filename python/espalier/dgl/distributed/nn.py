@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class DistEmbedding(Remedies, ep.DistEmbedding):
-    """Learnable rows of nodes, of edges, or without either. Counterpart of DGL's DistEmbedding, over
+    """Learnable rows of nodes, of edges, or of neither. Counterpart of DGL's DistEmbedding, based on
     espalier.DistEmbedding.
 
         emb = dgl.distributed.DistEmbedding(g.num_nodes(), 64, init_func=f)
@@ -24,9 +24,10 @@ class DistEmbedding(Remedies, ep.DistEmbedding):
         ...
         optimizer.step()
 
-    num_embeddings: with as many rows as one node or edge type of the newest DistGraph (or with `part_policy`), a row
-    for each of them. init_func(shape, dtype) -> tensor is called for pieces of rows, on rank 0, when the rows are
-    created: at the first use, on all ranks together, after their optimizer. Without it rows are 0.
+    num_embeddings: number of rows. If it is that of one node or edge type of the newest DistGraph, or with
+    `part_policy`, there is one row for each node or edge of the type. The rows are created at the first use, on all
+    ranks together, after the optimizer was created. Rank 0 then calls init_func(shape, dtype) -> tensor for pieces of
+    the rows. Without init_func, rows are 0.
     """
 
     _remedies = {"weight": "rows are read by their ids: emb[ids]", "data": "rows are read by their ids: emb[ids]",
@@ -49,5 +50,5 @@ class DistEmbedding(Remedies, ep.DistEmbedding):
         return super().__call__(to_numpy(idx), device)
 
     def reset_trace(self) -> None:
-        """Forgets what was read since the last step."""
+        """Discards the reads since the last step."""
         self.forget()

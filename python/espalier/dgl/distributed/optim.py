@@ -1,4 +1,4 @@
-"""Sparse optimizers (dgl.distributed.optim). As DGL's they take the mean of the gradients of a row that was read
+"""Sparse optimizers (dgl.distributed.optim). As in DGL, they use the mean of the gradients of a row that was read
 several times in a step."""
 
 from collections.abc import Iterable
@@ -15,14 +15,14 @@ class _Optimizer(Remedies):
 
 
 class SparseAdagrad(_Optimizer, optim.SparseAdagrad):
-    """Counterpart of DGL's SparseAdagrad, over espalier.optim.SparseAdagrad. params: DistEmbeddings."""
+    """Counterpart of DGL's SparseAdagrad, based on espalier.optim.SparseAdagrad. params: DistEmbeddings."""
 
     def __init__(self, params: DistEmbedding | Iterable[DistEmbedding], lr: float, eps: float = 1e-10) -> None:
         super().__init__(params, lr, eps=eps, mean_of_duplicates=True)
 
 
 class SparseAdam(_Optimizer, optim.SparseAdam):
-    """Counterpart of DGL's SparseAdam, over espalier.optim.SparseAdam."""
+    """Counterpart of DGL's SparseAdam, based on espalier.optim.SparseAdam."""
 
     def __init__(self, params: DistEmbedding | Iterable[DistEmbedding], lr: float,
                  betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8) -> None:

@@ -1,4 +1,4 @@
-"""Layers (dgl.nn): those of espalier.nn, by the same names."""
+"""Layers (dgl.nn): those of espalier.nn with the same names."""
 
 from typing import Any
 
