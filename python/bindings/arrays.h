@@ -1,5 +1,5 @@
-// NumPy arrays from and to the library's arrays. Ids are int64 in Python and uint64 in the library, row numbers int32
-// and uint32.
+// Converts between NumPy arrays and the library's arrays. Ids are int64 in Python and uint64 in the library; row
+// numbers are int32 and uint32.
 #pragma once
 
 #include <map>
@@ -15,13 +15,13 @@
 
 namespace espalier::python {
 
-// The Python side passes arrays of this dtype; nothing is converted here.
+// The Python classes pass arrays of this dtype; the bindings convert nothing.
 using IdArray = nanobind::ndarray<const int64_t, nanobind::ndim<1>, nanobind::c_contig, nanobind::device::cpu>;
 using AnyArray = nanobind::ndarray<nanobind::ro, nanobind::c_contig, nanobind::device::cpu>;
 
 // Throws InvalidArgument for a negative id, which it names.
 void CheckIds(const IdArray& ids);
-// A view of checked ids.
+// Returns a view of ids that have passed CheckIds.
 template <class Id>
 std::span<const Id> SpanOf(const IdArray& ids) {
   CheckIds(ids);
@@ -41,7 +41,7 @@ nanobind::object ShareWithNumpy(const Tensor& tensor);
 // Returns a copy of the array's values. Throws InvalidArgument for an unsupported dtype.
 Tensor FromNumpy(const AnyArray& array);
 
-// A view of memory that `owner` keeps.
+// Returns an array that is a view of memory; it keeps `owner` alive, which owns the memory.
 nanobind::object View(const void* data, std::vector<size_t> shape, nanobind::dlpack::dtype dtype,
                       nanobind::handle owner);
 template <class Id>
@@ -52,7 +52,7 @@ nanobind::object IdView(const std::vector<Id>& ids, nanobind::handle owner) {
 inline nanobind::object RowView(const std::vector<uint32_t>& rows, nanobind::handle owner) {
   return View(rows.data(), {rows.size()}, nanobind::dtype<int32_t>(), owner);
 }
-// An array that owns the vector's values; `shape` empty: one dimension.
+// Returns an array that owns the vector's values. Empty `shape`: one dimension.
 template <class T>
 nanobind::object Take(std::vector<T> values, nanobind::dlpack::dtype dtype, std::vector<size_t> shape = {}) {
   auto* kept = new std::vector<T>(std::move(values));
@@ -69,7 +69,7 @@ inline nanobind::object TakeRows(std::vector<uint32_t> rows) {
   return Take(std::move(rows), nanobind::dtype<int32_t>());
 }
 
-// "float32" and the like.
+// Returns NumPy's name of the dtype, such as "float32".
 std::string NumpyName(DType dtype);
 DType DTypeFromNumpyName(const std::string& name);
 // Returns NumPy's dtype for the library's; float32 for BF16, which NumPy lacks.

@@ -1,4 +1,4 @@
-// Records of what was sampled, by which the batches of a program are compared with those of trainers.
+// Records of sampled edges, with which the batches of a program can be compared with those of trainers.
 #include <memory>
 #include <string>
 #include <utility>

@@ -1,5 +1,5 @@
-// The subjects of the extension module, each bound by a file of that name. The classes in espalier/*.py are what users
-// see: types are numbers here, ids int64 arrays, and nothing is converted.
+// The parts of the extension module; the file of the same name binds each. They are used by the classes in
+// espalier/*.py, not by users: types are numbers, ids are int64 arrays, and arguments are not converted.
 #pragma once
 
 #include <nanobind/nanobind.h>

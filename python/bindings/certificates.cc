@@ -1,4 +1,4 @@
-// Certificates of servers that a Python program starts, and of itself as their client.
+// Certificates for servers that a Python program starts, and for the program as their client.
 #include <chrono>
 #include <string>
 #include <tuple>
@@ -17,7 +17,7 @@ namespace {
 
 using CertificateAndKey = std::pair<std::string, std::string>;
 
-// Nothing renews them: longer than a notebook is expected to be open.
+// The certificates are not renewed, so this is longer than a notebook is expected to be open.
 constexpr std::chrono::hours kValidity{24 * 90};
 
 Result<CertificateAndKey> IssueFor(const pki::PeerIdentity& identity, const pki::KeyAndCertificate& authority) {

@@ -1,4 +1,4 @@
-// First values of parameters, the trainer's bits.
+// Initial values of parameters, bitwise equal to the trainer's.
 #include <string>
 
 #include <nanobind/nanobind.h>

@@ -36,7 +36,7 @@ using GraphPointer = std::shared_ptr<DistGraph>;
 
 GraphPointer OpenGraph(const std::map<std::string, std::string>& environment) {
   client::Context context = ValueOrThrow(client::Initialize(environment));
-  const auto stop = std::make_shared<std::stop_source>();  // of this call: no other call of the graph uses it
+  const auto stop = std::make_shared<std::stop_source>();  // only for this call; other calls of the graph do not use it
   context.session.channel.stop = stop->get_token();
   std::optional<Result<std::unique_ptr<DistGraph>>> opened;
   RunInterruptibly([&](std::stop_token interrupted) {
@@ -105,7 +105,7 @@ client::DrawOptions Draws(uint64_t seed, uint32_t hop, bool replace, const std::
   return options;
 }
 
-// By relation (edge type, destinations, offsets, sources, edge ids), for Python.
+// Returns a list of (edge type, destinations, offsets, sources, edge ids), one for each relation.
 nb::list ToPython(client::Frontier frontier) {
   nb::list relations;
   for (client::FrontierRelation& relation : frontier.relations) {
@@ -171,7 +171,7 @@ nb::list InSubgraph(const DistGraph& graph, const std::map<uint32_t, IdArray>& n
                                     [&](Deadline deadline) { return graph.InSubgraph(by_type, deadline); }));
 }
 
-// (nodes by type, [(edge type, edge ids, sources, destinations)])
+// Returns (nodes by type, [(edge type, edge ids, sources, destinations)]).
 nb::tuple EdgeSubgraph(const DistGraph& graph, const std::map<uint32_t, IdArray>& edges, Seconds timeout) {
   client::EdgesByType by_type;
   for (const auto& [type, ids] : edges) by_type[EdgeType(graph, type)] = VectorOf<GlobalEdgeId>(ids);
@@ -197,7 +197,7 @@ nb::object RandomWalk(const DistGraph& graph, const IdArray& starts, const std::
   const auto nodes = VectorOf<GlobalNodeId>(starts);
   sampler::RandomWalks walks = CallInterruptibly(
       timeout, graph.CallDeadline(), [&](Deadline deadline) { return graph.RandomWalk(nodes, options, deadline); });
-  // kNoNode is -1 as int64, which DGL has behind a walk's end as well.
+  // As int64, kNoNode is -1, the value that DGL also writes after the end of a walk.
   return Take(std::move(walks.nodes), nb::dtype<int64_t>(), {walks.num_walks, walks.length + 1});
 }
 
@@ -346,7 +346,7 @@ void BindQueries(nb::class_<DistGraph>& graph) {
 }
 
 void BindSplits(nb::class_<DistGraph>& graph) {
-  // (this rank's nodes, the size of the largest share)
+  // Returns (the nodes of this rank, the number of nodes of the largest share).
   graph
       .def("node_split_of_part",
            [](const DistGraph& g, uint32_t type, const std::string& split, const std::string& part, bool local) {

@@ -1,10 +1,9 @@
 // The kernels of message passing, attention and dropout (services/kernels) over arrays of NumPy, PyTorch or any other
 // library with DLPack.
 //
-// Edges copies a block's indptr and indices and checks them once: every index is a row that exists. Nothing can change
-// the copy afterwards, so each operation has to compare shapes alone to stay inside its arrays. Matrices are not
-// copied: an operation reads the caller's arrays and writes into arrays of the caller's, without the interpreter's
-// lock.
+// Edges copies a block's indptr and indices and checks them once: every index is a row that exists. The copy cannot
+// change afterwards, so comparing shapes is enough to keep each operation inside its arrays. Matrices are not copied:
+// an operation reads and writes arrays of the caller, without the interpreter's lock.
 #include <malloc.h>
 #include <omp.h>
 
@@ -42,7 +41,7 @@ namespace {
 using kernels::HeadShape;
 using kernels::Segments;
 
-// Arrays are checked here and not by nanobind, whose errors name neither the array nor what is wrong with it.
+// Arrays are checked here and not by nanobind, whose errors contain neither the name of the array nor the reason.
 using Input = nb::ndarray<nb::ro>;
 using Output = nb::ndarray<>;
 using OptionalInput = std::optional<Input>;
@@ -73,7 +72,7 @@ const char* DTypeName() {
   if constexpr (std::is_same_v<T, uint8_t>) return "uint8";
 }
 
-// The first value, of an array in the processor's memory. Ro arrays give const values.
+// Returns a pointer to the first value of an array in CPU memory. The values of nb::ro arrays are const.
 template <class T, class Array>
 auto* DataOf(const Array& array, const char* name) {
   if (!(array.dtype() == nb::dtype<T>())) Refuse(name, std::string("must be ") + DTypeName<T>());
@@ -82,7 +81,7 @@ auto* DataOf(const Array& array, const char* name) {
   return static_cast<Value*>(array.data());
 }
 
-// The first value of a dense array of that shape.
+// Returns a pointer to the first value of a dense array of this shape.
 template <class T, class Array>
 auto* Dense(const Array& array, const char* name, std::initializer_list<int64_t> shape) {
   auto* data = DataOf<T>(array, name);
@@ -102,7 +101,7 @@ const T* DenseOrNull(const OptionalInput& array, const char* name, std::initiali
   return array ? Dense<T>(*array, name, shape) : nullptr;
 }
 
-// A matrix whose rows are dense: a slice of columns is one.
+// Returns a matrix whose rows are dense, such as a slice of columns.
 template <class Array>
 auto RowsIn(const Array& array, const char* name, int64_t num_rows, int64_t width) {
   auto* data = DataOf<float>(array, name);
@@ -134,7 +133,7 @@ HeadShape Heads(int64_t heads, int64_t width, const char* name) {
   return {heads, width / heads};
 }
 
-// Runs `body` without the interpreter's lock on that many threads of OpenMP. Their number never changes a result.
+// Runs `body` without the interpreter's lock on `threads` threads of OpenMP. Results do not depend on their number.
 template <class Body>
 void Compute(int threads, const Body& body) {
   constexpr int kMaxThreads = 1024;
@@ -146,7 +145,7 @@ void Compute(int threads, const Body& body) {
   body();
 }
 
-// The edges of a block, by destination and, once a gradient needs them, by source. Thread-safe.
+// The edges of a block by destination, and also by source after the first gradient that needs them. Thread-safe.
 class Edges {
  public:
   Edges(const Input& indptr, const Input& indices, int64_t num_sources, bool self_edges) : num_sources_(num_sources) {
@@ -185,7 +184,7 @@ class Edges {
   static std::vector<uint32_t> WordsIn(const Input& array, const char* name) {
     if (array.ndim() != 1) Refuse(name, "must be one-dimensional, not of shape " + ShapeText(array));
     const int32_t* words = Dense<int32_t>(array, name, {static_cast<int64_t>(array.shape(0))});
-    return {words, words + array.shape(0)};  // a negative index becomes one that is out of range
+    return {words, words + array.shape(0)};  // as unsigned, a negative index is out of range
   }
 
   void Check(const std::vector<uint32_t>& indptr, const std::vector<uint32_t>& indices) const {
@@ -212,7 +211,7 @@ class Edges {
   mutable kernels::TransposedSegments transposed_;
 };
 
-// by_source: rows of `out` are sources and those of `source` destinations, as a gradient needs it.
+// With by_source, rows of `out` are sources and rows of `source` are destinations, for the gradient.
 void Sum(const Edges& edges, const Input& source, const Output& out, const OptionalInput& source_scale,
          const OptionalInput& initial, const OptionalInput& initial_scale, const OptionalInput& result_scale,
          bool by_source, int threads) {
@@ -249,7 +248,7 @@ void MaxGradient(const Edges& edges, const Input& gradient, const Input& winners
   const int64_t width = Columns(gradient, "gradient");
   const kernels::ConstRows from = RowsIn(gradient, "gradient", edges.num_rows(), width);
   const kernels::Rows to = RowsIn(of_source, "of_source", edges.num_sources(), width);
-  // Only compared with edges' numbers: any value is safe.
+  // The values are only compared with numbers of edges, so any value is safe.
   const auto* edge_of =
       reinterpret_cast<const uint32_t*>(Dense<int32_t>(winners, "winners", {edges.num_rows(), width}));
   Compute(threads, [&] {
@@ -281,7 +280,7 @@ void AdditiveScoreGradients(const Edges& edges, const Input& source, const Input
   });
 }
 
-// attention: f32 [H, C], one vector for each head.
+// Returns the shape. attention: f32 [H, C], one vector for each head.
 HeadShape ShapeOfAttention(const Input& attention) {
   const int64_t columns = Columns(attention, "attention");
   return Heads(static_cast<int64_t>(attention.shape(0)), static_cast<int64_t>(attention.shape(0)) * columns,
@@ -375,7 +374,7 @@ void EdgeDropoutFactors(const Edges& edges, double probability, uint64_t key, co
   Compute(threads, [&] { kernels::EdgeDropoutFactors(edges.segments(), heads, masks, out); });
 }
 
-// (key, original ids) of one node type after the other, whose rows are consecutive.
+// (key, original ids) for each node type. The rows of the types are consecutive, in this order.
 using TypeMasks = std::vector<std::tuple<uint64_t, Input>>;
 
 std::vector<kernels::MaskRange> MaskRanges(const TypeMasks& masks, double probability, int64_t num_rows) {
@@ -435,8 +434,8 @@ void DropoutFactors(double probability, const TypeMasks& masks, const Output& fa
   Compute(threads, [&] { kernels::DropoutFactors({probability, ranges}, num_rows, width, out); });
 }
 
-// A step's arrays are hundreds of megabytes. By default glibc maps and unmaps each of them, and the page faults cost as
-// much as the arithmetic; from the heap, the next step finds them warm.
+// The arrays of a step take hundreds of megabytes. By default glibc maps and unmaps each of them, and the page faults
+// cost as much time as the arithmetic. In the heap, the memory stays mapped for the next step.
 void KeepMemory() {
   mallopt(M_MMAP_MAX, 0);
   mallopt(M_TRIM_THRESHOLD, -1);

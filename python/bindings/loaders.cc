@@ -33,14 +33,15 @@ namespace {
 
 using client::DistGraph;
 
-// Rows that the loader gathers for each batch: of all nodes of a type that the batch reads, or of its seeds alone.
+// Rows that the loader gathers for each batch: those of all nodes of a type that the batch reads, or only those of its
+// seeds.
 struct Fetch {
   NodeTypeId type;
   std::string column;
   bool of_seeds = false;
 };
 
-// Gathers the rows of a batch; on the loader's thread.
+// Gathers the rows of a batch. Called on the loader's thread.
 class Collate {
  public:
   Collate(std::shared_ptr<const DistGraph> graph, std::vector<Fetch> fetches)
@@ -100,7 +101,7 @@ struct LoaderSettings {
   int threads = 1;
   uint32_t batches_ahead = 2;
   bool want_edge_ids = false, by_samplers = false;
-  std::vector<std::tuple<uint32_t, std::string, bool>> fetches;  // (node type, column, of the seeds alone)
+  std::vector<std::tuple<uint32_t, std::string, bool>> fetches;  // (node type, column, whether only for the seeds)
 };
 
 sampler::SamplingSpec SamplingOf(const DistGraph& graph, const LoaderSettings& settings) {
@@ -225,7 +226,7 @@ std::unique_ptr<Loader> EdgesOfSplit(const std::shared_ptr<DistGraph>& graph, co
   return Make<EdgeLoader>(graph, settings, std::move(seeds), EdgeOptions(*graph, settings, edges));
 }
 
-// `ids`: of the edges, or empty for pairs of nodes that need not be edges.
+// `ids` are those of the edges; empty for pairs of nodes that need not be edges.
 std::unique_ptr<Loader> EdgesOfRank(const std::shared_ptr<DistGraph>& graph, const LoaderSettings& settings,
                                     const EdgeSettings& edges, uint32_t type, const IdArray& sources,
                                     const IdArray& destinations, const IdArray& ids, uint64_t largest) {
@@ -237,7 +238,7 @@ std::unique_ptr<Loader> EdgesOfRank(const std::shared_ptr<DistGraph>& graph, con
                           EdgeOptions(*graph, settings, edges));
 }
 
-// Samples mini-batches of seeds that the caller gives. For one thread.
+// Samples mini-batches for seeds that the caller gives. Not thread-safe.
 class BatchSampler {
  public:
   BatchSampler(const std::shared_ptr<DistGraph>& graph, const LoaderSettings& settings)
@@ -270,7 +271,7 @@ class BatchSampler {
   const bool want_edge_ids_;
 };
 
-// The loader's own deadline ends no wait, so that DeadlineExceeded is the error of a batch.
+// Waits without a deadline, so that a DeadlineExceeded is always the error of a batch.
 std::optional<LoadedBatch> Next(Loader& loader) {
   return CallInterruptibly({}, Deadline::Never(),
                            [&](const Deadline& deadline) { return loader.NextBefore(deadline); });
@@ -278,7 +279,7 @@ std::optional<LoadedBatch> Next(Loader& loader) {
 
 using BatchHandle = nb::pointer_and_handle<LoadedBatch>;
 
-// [(edge type, indptr, indices, edge ids)] of a layer.
+// Returns [(edge type, indptr, indices, edge ids)] of a layer.
 nb::list Blocks(const BatchHandle& self, size_t layer) {
   nb::list blocks;
   for (const sampler::Block& block : self.p->batch.layers.at(layer).blocks) {
@@ -288,7 +289,7 @@ nb::list Blocks(const BatchHandle& self, size_t layer) {
   return blocks;
 }
 
-// Of a batch of an edge loader.
+// Returns the seed edges of a batch of an edge loader.
 nb::dict Links(const BatchHandle& self) {
   const std::optional<sampler::LinkSeeds>& links = self.p->batch.links;
   nb::dict dict;

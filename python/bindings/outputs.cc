@@ -1,4 +1,4 @@
-// Outputs under original ids, by the writers of a job's own (docs/outputs.md).
+// Writes outputs by original ids, with the writers that jobs use (docs/outputs.md).
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -70,7 +70,8 @@ class OutputsWriter {
   Status Commit(const std::string& result_json) {
     for (auto& [kind, writer] : of_nodes_) RETURN_IF_ERROR(AddFiles(writer.Commit()));
     for (auto& [kind, writer] : of_edges_) RETURN_IF_ERROR(AddFiles(writer.Commit()));
-    if (manifest_.result_json.empty()) manifest_.result_json = result_json;  // otherwise what this incarnation has said
+    // Otherwise an earlier commit of this incarnation has set it.
+    if (manifest_.result_json.empty()) manifest_.result_json = result_json;
     RETURN_IF_ERROR(format::CommitOutputs(*to_.store, to_.prefix, manifest_));
     ASSIGN_OR_RETURN(const bool replaceable, CanReplaceResult());
     if (replaceable) RETURN_IF_ERROR(format::WriteResultJson(*to_.store, to_.prefix, manifest_));
@@ -129,8 +130,8 @@ class OutputsWriter {
 
   const storage::StoreLocation to_;
   const Attributes attributes_;
-  format::OutputsManifest manifest_;  // what is committed next
-  std::string earlier_result_;        // of the manifest that stood there; empty: none did
+  format::OutputsManifest manifest_;  // the manifest that the next commit writes
+  std::string earlier_result_;        // result in the earlier manifest; empty: there was no manifest
   // By kind; they refer to to_.
   std::map<std::string, format::NodeResultsWriter> of_nodes_;
   std::map<std::string, format::EdgeResultsWriter> of_edges_;
@@ -142,7 +143,7 @@ Tensor UnsignedIds(const IdArray& ids) {
   return Tensor::FromVector(std::vector<uint64_t>(values.begin(), values.end()));
 }
 
-// On a thread on which Ctrl-C is seen. A call to the store itself ends by the store's patience.
+// Runs the call so that Ctrl-C interrupts the wait. A request to the store ends after the store's own timeout.
 template <class Call>
 auto CallStore(Call call) {
   return CallInterruptibly({}, Deadline::Never(), [&](Deadline) { return call(); });

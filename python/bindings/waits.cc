@@ -26,14 +26,14 @@ constexpr std::chrono::milliseconds kSignalInterval(50);
 
 unsigned long main_thread = 0;  // set on import; Python code must not run inside the guard of a static variable
 
-// Runs one task at a time. Never ends: the interpreter may exit while a task runs.
+// Runs one task at a time. The thread is never joined, because the interpreter may exit while a task runs.
 class Helper {
  public:
   bool is_busy() {
     const std::lock_guard lock(mutex_);
     return task_ != nullptr;
   }
-  // Starts the task; the helper is not busy.
+  // Starts the task. The helper must not be busy.
   void Start(const std::function<void()>& task) {
     {
       const std::lock_guard lock(mutex_);
@@ -119,7 +119,7 @@ void RunInterruptibly(const std::function<void(std::stop_token)>& body) {
         if (PyErr_CheckSignals() == 0) continue;
         raised.emplace();  // takes the exception that is set
       }
-      stop.request_stop();  // its callbacks may wait: without the lock
+      stop.request_stop();  // without the lock, because its callbacks may wait
     }
   }
   if (raised) throw nb::python_error(*raised);

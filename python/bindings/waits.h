@@ -43,8 +43,8 @@ void RunInterruptibly(const std::function<void(std::stop_token)>& body);
 // Returns the deadline `timeout_seconds` from now; nullopt means `default_deadline`. Throws InvalidArgument for NaN.
 Deadline ToDeadline(std::optional<double> timeout_seconds, const Deadline& default_deadline);
 
-// Calls `call`, which returns a Result or a Status, with a deadline that a signal's exception ends as well, and returns
-// its value or throws its error.
+// Calls `call(deadline)`, which returns a Result or a Status, and returns its value or throws its error. An exception
+// of a signal handler also ends the deadline.
 template <class Call>
 auto CallInterruptibly(std::optional<double> timeout_seconds, const Deadline& default_deadline, Call call) {
   const Deadline deadline = ToDeadline(timeout_seconds, default_deadline);
@@ -57,14 +57,15 @@ auto CallInterruptibly(std::optional<double> timeout_seconds, const Deadline& de
   }
 }
 
-// CallInterruptibly for a call that takes a graph and no deadline: it gets a handle of the graph with the stop.
+// Does the same as CallInterruptibly for a call without a deadline: it gets a handle of the graph that a stop
+// interrupts.
 template <class Call>
 auto CallWithStop(const client::DistGraph& graph, Call call) {
   return CallInterruptibly({}, graph.CallDeadline(),
                            [&](const Deadline& deadline) { return call(graph.WithStop(deadline.stop())); });
 }
 
-// "NOT_FOUND" and the like; kUnknown for any other name.
+// Returns the code with this name, such as "NOT_FOUND"; kUnknown for other names.
 StatusCode CodeFromName(const std::string& name);
 
 // Registers the translation of StatusError to Python's exceptions, and notes the main thread. Call it on import.
