@@ -1,4 +1,4 @@
-"""Partitioned graphs whose arrays are known, made once for a test module."""
+"""Partitioned graphs with known arrays, created once for a test module."""
 
 import json
 import os
@@ -40,10 +40,10 @@ class Cora:
 
 
 class Publications:
-    """A small graph of several types, without parallel edges, two of whose relations have one name.
+    """A small graph with several types and without parallel edges. Two of its relations have the same name.
 
-    Edges of WRITES have the columns weight, rating and number, which is their row. Papers have the column until, a
-    number. Split "rated" is of edges of WRITES, split "linked" of edges of WRITES and of CITES, split "random" of papers.
+    Edges of WRITES have the columns weight, rating and number; number is their row. Papers have the column until, a
+    number. Split "rated" has edges of WRITES, split "linked" edges of WRITES and CITES, and split "random" papers.
     """
 
     def __init__(self):

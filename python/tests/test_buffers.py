@@ -1,4 +1,4 @@
-"""Memory for activations and gradients: it is used again only after its last array has gone, and within a limit."""
+"""Memory for activations and gradients is reused only after its last array was freed, and kept only within a limit."""
 
 import threading
 import unittest
@@ -9,13 +9,13 @@ import espalier as ep
 from espalier import _core
 
 MIB = 1 << 20
-LIMIT = 1024 * MIB  # unless it is set
+LIMIT = 1024 * MIB  # the default
 
 
 class Buffers(unittest.TestCase):
     def setUp(self):
         self.addCleanup(_core.set_buffer_limit, LIMIT)
-        _core.set_buffer_limit(0)  # frees what other tests have left
+        _core.set_buffer_limit(0)  # frees memory that other tests have left
         _core.set_buffer_limit(LIMIT)
 
     def test_an_array_has_its_shape_and_dtype(self):
@@ -29,7 +29,7 @@ class Buffers(unittest.TestCase):
         address, view = array.ctypes.data, array[MIB:]
         view[:] = 3
         del array
-        self.assertEqual(_core.idle_buffer_bytes(), 0)  # the view has it
+        self.assertEqual(_core.idle_buffer_bytes(), 0)  # the view still uses the memory
         other = _core.uninitialized([2 * MIB], "float32")
         other[:] = 4
         self.assertTrue((view == 3).all())

@@ -1,4 +1,4 @@
-"""Checkpoints in one process, and what must not become of them; test_recovery has several ranks that are killed."""
+"""Tests checkpoints and their errors in one process; test_recovery tests several ranks that are killed."""
 
 import os
 import pathlib
@@ -48,7 +48,7 @@ class Checkpoints(unittest.TestCase):
         np.random.seed(1)
         random.seed(1)
         np.random.rand(5)
-        big = np.arange(100_000, dtype=np.float64).reshape(1000, 100)  # of several rows of bytes
+        big = np.arange(100_000, dtype=np.float64).reshape(1000, 100)  # larger than one row of the tensor of bytes
         ep.checkpoint.save(g, group, self.uri, loader=loader, model=Model(big), state={"best": 0.5, "empty": big[:0]})
         expected = [np.random.rand(), random.random()], [batch.input_nodes.tolist() for batch in batches]
 
@@ -89,7 +89,7 @@ class Checkpoints(unittest.TestCase):
         with mock.patch.dict(os.environ, ESPALIER_RESUME="never"):
             self.assertIsNone(ep.checkpoint.resume(g, group, self.uri))
             ep.checkpoint.save(g, group, self.uri, state={"run": "new"})
-            self.assertEqual(ep.checkpoint.resume(g, group, self.uri).state, {"run": "new"})  # its own, to step back
+            self.assertEqual(ep.checkpoint.resume(g, group, self.uri).state, {"run": "new"})  # its own, for a restart
             ep.remove_saved_tensors(self.uri / "checkpoint-000000000001")
         with mock.patch.dict(os.environ, ESPALIER_RESUME="auto"):  # as after a kill before the first save
             self.assertIsNone(ep.checkpoint.resume(g, group, self.uri))
@@ -105,7 +105,7 @@ class Checkpoints(unittest.TestCase):
         ep.checkpoint.save(g, group, self.uri, state={"usable": "still"})
 
     def test_one_call_at_a_time(self):
-        """A second call of a group, from another thread or a signal handler, is refused while one is pending."""
+        """While a call of a group is pending, a second one from another thread or a signal handler is rejected."""
         entered, leave = threading.Event(), threading.Event()
 
         def hold():

@@ -1,4 +1,4 @@
-"""Batches of any items."""
+"""Tests DistDataLoader, which makes batches of any items."""
 
 import unittest
 

@@ -1,4 +1,4 @@
-"""espalier.dgl as far as it needs no PyTorch; pinned/test_dgl.py has the rest."""
+"""Tests the parts of espalier.dgl that need no PyTorch; pinned/test_dgl.py tests the others."""
 
 import json
 import os
@@ -155,7 +155,7 @@ class Initialize(unittest.TestCase):
             dgl.distributed.initialize("ip_config.txt")
             self.assertEqual((os.environ["RANK"], os.environ["WORLD_SIZE"]), ("0", "1"))
             port = os.environ["MASTER_PORT"]
-            dgl.distributed.initialize("ip_config.txt")  # they are set
+            dgl.distributed.initialize("ip_config.txt")  # its variables are already set
             self.assertEqual(os.environ["MASTER_PORT"], port)
 
     def test_servers_of_dgl_are_refused(self):

@@ -1,4 +1,4 @@
-"""Loaders of edges: seed edges, negatives, excluded edges and columns."""
+"""Tests loaders of edges: seed edges, negatives, excluded edges and columns."""
 
 import unittest
 
@@ -112,7 +112,7 @@ class SeedEdges(unittest.TestCase):
 
 
     def test_a_split_of_several_types(self):
-        """Batches mix the types, each edge comes once, and they are the same under every partitioning."""
+        """Batches mix the types, contain each edge once, and are the same for every partitioning."""
         etypes = [CITES, WRITES]
         of_all = []
         for g in typed_graphs.values():
@@ -222,7 +222,7 @@ class Negatives(unittest.TestCase):
 
 
 class ExcludedEdges(unittest.TestCase):
-    """Cora has every edge in both directions."""
+    """Tests with Cora, which has every edge in both directions."""
 
     edges = np.arange(0, 10556, 29)
 
@@ -257,7 +257,7 @@ class ExcludedEdges(unittest.TestCase):
             next(self.sampled(cora_graphs[2], exclude="reverse"))
 
     def test_reverse_types(self):
-        """CITES stands as the reverse type of itself."""
+        """CITES is used as the reverse type of itself."""
         for g in typed_graphs.values():
             edges = np.arange(0, 500, 3)
             loader = ep.DistEdgeDataLoader(g, {CITES: edges}, ep.MultiLayerFullNeighborSampler(1), batch_size=500,

@@ -1,4 +1,4 @@
-"""Predictions of edges that Python writes: the files of a job's trainers, under the ids of the input graph."""
+"""Tests predictions of edges that Python writes: files are those of a job's trainers, by ids of the input graph."""
 
 import json
 import sys
@@ -25,12 +25,12 @@ def rated(*parts):
 
 
 def known_outputs(pairs):
-    """Outputs of pairs of original ids [n, 2], which are known of each pair: float32 [n, 3]."""
+    """Returns known outputs for pairs of original ids [n, 2]: float32 [n, 3]."""
     return np.stack([pairs[:, 0] - pairs[:, 1], pairs[:, 1] % 7, pairs[:, 0] % 5], 1).astype(np.float32)
 
 
 def outputs_of(g, calls=None):
-    """The function of the ends of edges of WRITES to their outputs."""
+    """Returns a function from the ends of edges of WRITES to their outputs."""
     def outputs(sources, destinations):
         if calls is not None:
             calls.append(len(sources))
@@ -46,7 +46,7 @@ class EdgeOutputs(unittest.TestCase):
         ep.write_edge_predictions(g, edges, outputs, uri=self.uri, **options)
 
     def check(self, part, pairs, expected, kind="predictions"):
-        """A part has these pairs of original ids, in their order, and these values."""
+        """Expects that a part has these pairs of original ids in this order, and these values."""
         *ends, values = getattr(ep.Results(self.uri), kind)(part)
         np.testing.assert_array_equal(np.stack(ends, 1), pairs)
         np.testing.assert_array_equal(values, expected)
@@ -119,7 +119,7 @@ class EdgeOutputs(unittest.TestCase):
         numbers = g.edges[WRITES].data["number"][:]
         rows[:] = known_outputs(arrays.edges[WRITES].T[numbers])
         chosen = np.random.default_rng(1).permutation(len(numbers))[:50]
-        own = ep.DistTensor.create(g, (50, 3))  # a row for each of them
+        own = ep.DistTensor.create(g, (50, 3))  # one row for each edge
         own[:] = rows[chosen]
         pairs = arrays.edges[WRITES].T[numbers[chosen]]
         for outputs in rows, own, {"mine": rows}:

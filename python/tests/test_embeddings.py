@@ -1,4 +1,4 @@
-"""Learnable rows and saved tensors, in one process; test_recovery has them in several."""
+"""Tests learnable rows and saved tensors in one process; test_recovery tests them in several."""
 
 import pathlib
 import tempfile
@@ -61,7 +61,7 @@ class Embeddings(unittest.TestCase):
         emb = self.embedding(optimizer=ep.optim.SparseAdagrad, dim=2, init=rows)
         np.testing.assert_array_equal(emb[[0, 2707, 5]], [[0, 0], [2707, 5414], [5, 10]])
         self.assertEqual(calls, [(0, 2708)])
-        emb.step([5], [[3, -4]], lr=1)  # its optimizer's state is that of new rows
+        emb.step([5], [[3, -4]], lr=1)  # the optimizer's state is that of new rows
         np.testing.assert_allclose(emb[[5]], [[4, 11]], rtol=1e-6)
 
         def too_long(first, count):

@@ -1,4 +1,4 @@
-"""Exceptions: their classes, their messages, and how a program ends by one."""
+"""Tests exceptions: their classes, their messages, and the end of a program with one."""
 
 import json
 import os
@@ -26,7 +26,7 @@ def setUpModule():
 
 
 class Classes(unittest.TestCase):
-    """Each is the exception of Python that a program catches for its kind as well."""
+    """Each exception is also a subclass of the built-in exception for its kind."""
 
     def check(self, call, error, base, words):
         with self.assertRaisesRegex(error, words) as caught:
@@ -191,7 +191,7 @@ class Forks(unittest.TestCase):
 
     @staticmethod
     def in_child(served, loader, tensor, addresses):
-        """Returns 0, or the number of the first call that is not refused."""
+        """Returns 0, or the number of the first call that is not rejected."""
         calls = (lambda: served.in_degrees([0, 2700]), lambda: next(iter(loader)), lambda: tensor[[0]],
                  lambda: ep.DistGraph(servers=addresses, environment={}))
         for number, call in enumerate(calls, 1):
@@ -201,7 +201,7 @@ class Forks(unittest.TestCase):
             except ep.FailedPrecondition as error:
                 if "fork" not in str(error):
                     return 10 + number
-            except BaseException:  # nothing of the child may return to the test
+            except BaseException:  # the child must not return to the test
                 return 20 + number
         return 0
 
@@ -233,7 +233,8 @@ class Programs(unittest.TestCase):
                 self.assertNotIn("leak", process.stderr)
 
     def test_exit_codes_of_a_rank(self):
-        """Also of what goes wrong before the import of espalier; last words say what, and where in the script."""
+        """Tests also errors before the import of espalier. The termination message has the error and its place in the
+        script."""
         with tempfile.TemporaryDirectory() as name:
             script, words = pathlib.Path(name) / "train.py", pathlib.Path(name) / "last-words"
             for code, program, message in (
@@ -258,7 +259,7 @@ class Programs(unittest.TestCase):
                         self.assertIn("Traceback" if code != 64 or "there" in program else "SyntaxError", process.stderr)
 
     def test_sigterm_while_a_stopped_program_ends_does_not_change_its_exit_code(self):
-        """Ranks stop together; one may get its own SIGTERM only then."""
+        """Ranks stop together, and a rank may receive its own SIGTERM while it ends."""
         program = """
 import atexit, os, signal, sys, tempfile, espalier as ep
 def get_sigterm():

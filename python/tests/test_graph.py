@@ -1,4 +1,4 @@
-"""DistGraph, one-hop sampling, subgraphs, blocks and walks against the arrays that were partitioned."""
+"""Compares DistGraph, one-hop sampling, subgraphs, blocks and walks with the arrays that were partitioned."""
 
 import unittest
 
@@ -81,7 +81,7 @@ class Rows(unittest.TestCase):
             self.assertEqual((rows.dtype, rows.shape), (np.float32, (5, 1433)))
             np.testing.assert_array_equal(rows, cora.features[nodes_of_input])
             np.testing.assert_array_equal(g.nodes["node"].data["node-label"][nodes], cora.labels[nodes_of_input])
-            rows[:] = 0  # an array of the caller's own
+            rows[:] = 0  # the caller owns the array
             np.testing.assert_array_equal(column[nodes], cora.features[nodes_of_input])
             first_ten = g.ndata["node-label"][:10]
             np.testing.assert_array_equal(first_ten, cora.labels[g.to_original_ids(np.arange(10))])
@@ -89,7 +89,7 @@ class Rows(unittest.TestCase):
             np.testing.assert_array_equal(np.asarray(g.ndata["node-label"]),
                                           cora.labels[g.to_original_ids(np.arange(cora.num_nodes))])
             with self.assertRaises(TypeError):
-                iter(column)  # would be a question for each row
+                iter(column)  # would send one request per row
 
     def test_ids_of_many_kinds(self):
         g = cora_graphs[2]
@@ -351,7 +351,7 @@ class Walks(unittest.TestCase):
             originals = np.full_like(walks, -1)
             originals[walks >= 0] = g.to_original_ids(walks[walks >= 0])
             ended = originals < 0
-            self.assertTrue((ended[:, 1:] >= ended[:, :-1]).all())  # nothing behind the end of a walk
+            self.assertTrue((ended[:, 1:] >= ended[:, :-1]).all())  # no nodes after the end of a walk
             self.assertTrue(ended.any())
             for step in range(4):
                 taken = ~ended[:, step + 1]

@@ -1,4 +1,4 @@
-"""Jobs that Python starts, their results, and batches that are those of the job's trainers."""
+"""Tests jobs that Python starts, their results, and batches that are equal to those of the job's trainers."""
 
 import json
 import os
@@ -53,7 +53,7 @@ class JobsTest(unittest.TestCase):
     def test_the_loader_draws_what_the_trainers_draw(self):
         job = document()
         job["spec"]["trainers"] = {"replicas": 1}
-        # With --audit the run's result has a digest of all that its trainers drew.
+        # With --audit, the result of the run has a digest of all edges that its trainers sampled.
         (self.folder / "job.json").write_text(json.dumps(job))
         subprocess.run([ep.programs.path(), "run", "-f", self.folder / "job.json", "--output", self.folder / "out",
                         "--quiet", "--audit"], check=True, stdout=subprocess.DEVNULL, timeout=240)
@@ -109,7 +109,7 @@ class JobsTest(unittest.TestCase):
         self.eventually(lambda: not pathlib.Path(f"/proc/{run}").exists())
 
     def eventually(self, condition):
-        """Returns what `condition` returns as soon as it is true."""
+        """Waits until `condition` returns a true value, and returns this value."""
         deadline = time.monotonic() + 120
         while not (found := condition()):
             self.assertLess(time.monotonic(), deadline)

@@ -1,5 +1,5 @@
-"""The bindings of the kernels on NumPy arrays: results against loops over edges, gradients against each other, and what
-is refused."""
+"""Tests the bindings of the kernels with NumPy arrays: results against loops over edges, gradients against each other,
+and invalid arguments."""
 
 import unittest
 
@@ -155,7 +155,7 @@ class Attention(unittest.TestCase):
         again = empty(len(PAIRS), 11)
         moved.dropout_factors(0.5, 7, np.ascontiguousarray(sources[::-1]), rows, again)
         np.testing.assert_array_equal(factors, again)
-        np.testing.assert_array_equal(factors[6], factors[7])  # parallel edges share their fate
+        np.testing.assert_array_equal(factors[6], factors[7])  # parallel edges are both kept or both dropped
 
 
 class Masks(unittest.TestCase):

@@ -1,4 +1,4 @@
-"""Loaders of nodes: seeds, blocks, fetched rows, order and resumption."""
+"""Tests loaders of nodes: seeds, blocks, fetched rows, order and resuming."""
 
 import itertools
 import unittest
@@ -20,7 +20,7 @@ def setUpModule():
 
 
 def in_original_ids(g, batch):
-    """Returns what a batch consists of, comparable between partitionings."""
+    """Returns the content of a batch in original ids, which is the same for every partitioning."""
     found = [batch.epoch, batch.step, g.to_original_ids(batch.output_nodes).tolist(),
              g.to_original_ids(batch.input_nodes).tolist()]
     for block in batch.blocks:
@@ -29,7 +29,8 @@ def in_original_ids(g, batch):
 
 
 def check_blocks(test, g, batch, pairs, fanouts):
-    """Checks that the blocks of a graph of one type fit each other and have edges of `pairs` (original ids) alone."""
+    """Checks that the blocks of a graph with one type fit each other, and that all their edges are in `pairs` (original
+    ids)."""
     for block, fanout in zip(batch.blocks, fanouts, strict=True):
         indptr, indices = block.csc()
         sources, destinations = block.srcdata[ep.NID], block.dstdata[ep.NID]
@@ -281,7 +282,7 @@ class SeveralTypes(unittest.TestCase):
 
 
 class WeightsAndTimes(unittest.TestCase):
-    """Loaders of papers over the edges of WRITES, of which the weights, and as times the numbers, are known."""
+    """Tests loaders of papers over the edges of WRITES, whose weights are known, and whose numbers serve as times."""
 
     @classmethod
     def setUpClass(cls):
@@ -291,7 +292,8 @@ class WeightsAndTimes(unittest.TestCase):
                      for count in (2, 3)}
 
     def drawn(self, sampler):
-        """Returns the numbers of the edges that were drawn for each paper, equal for every partitioning."""
+        """Returns the numbers of the sampled edges of each paper, and checks that they are equal for every
+        partitioning."""
         of_all = []
         for g in self.timed.values():
             loader = ep.DistNodeDataLoader(g, {"paper": g.to_global_ids(np.arange(PAPERS), "paper")}, sampler,

@@ -1,4 +1,5 @@
-"""Embeddings and predictions that Python writes: the files of a job's trainers, under the ids of the input graph."""
+"""Tests embeddings and predictions that Python writes: files are those of a job's trainers, by ids of the input
+graph."""
 
 import json
 import os
@@ -24,7 +25,7 @@ def setUpModule():
 
 
 def by_original_id(count, width=COLUMNS, dtype=np.float32):
-    """Row i is about the node with original id i."""
+    """Returns rows; row i belongs to the node with original id i."""
     return np.random.default_rng(7).normal(size=(count, width)).astype(dtype) * 10
 
 
@@ -35,7 +36,7 @@ def tensor_of(g, ntype, rows):
 
 
 def files_of(output, kind):
-    """Returns {name: bytes} of a kind's folder, and its own manifest."""
+    """Returns ({name: bytes} of the folder of a kind, the manifest of the folder)."""
     found = {str(path.relative_to(output / kind)): path.read_bytes() for path in (output / kind).rglob("*.npy")}
     return found, json.loads((output / kind / "manifest.json").read_text())
 
@@ -86,7 +87,7 @@ class OutputsTest(unittest.TestCase):
             mine.partitions
         self.verify()
 
-        # Into the job's own folder: the rest of what it has written stays.
+        # Writes into the job's own folder. Other outputs of the job are kept.
         self.uri = results.folder
         before = self.manifest()
         ep.write_embeddings(g, embeddings, uri=self.uri)
@@ -190,7 +191,7 @@ class Bucket(unittest.TestCase):
                     "AWS_REGION": s3_gateway.REGION}
         g, rows = publications[2], by_original_id(graphs.PAPERS)
         with unittest.mock.patch.dict(os.environ, settings):
-            for _ in range(2):  # the second time over the first
+            for _ in range(2):  # the second call replaces the outputs of the first
                 ep.write_embeddings(g, tensor_of(g, "paper", rows), uri="s3://bucket/jobs/one")
             verified = graphs.espalier("verify", "s3://bucket/jobs/one")
         self.assertEqual(verified.returncode, 0, verified.stdout + verified.stderr)
@@ -203,7 +204,7 @@ class Ranks(unittest.TestCase):
         sets = [word for setting in (f"graph.source.uri={graphs.CORA}", "graph.source.format=OGB",
                                      "graph.partitions.count=2", "trainers.replicas=2", "runPolicy.backoffLimit=0")
                 for word in ("--set", setting)]
-        for incarnation in (1, 2):  # of the same folder
+        for incarnation in (1, 2):  # in the same folder
             process = graphs.espalier("run", *sets, "--output", output, "--quiet", "--", sys.executable,
                                       graphs.SCRIPTS / "ranks.py", "outputs")
             logs = "".join(log.read_text() for log in sorted((output / "logs").glob("trainer-*.log")))

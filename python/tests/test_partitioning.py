@@ -1,4 +1,4 @@
-"""Graphs in memory to partitions in files."""
+"""Tests writing graphs from memory to files, and partitioning them."""
 
 import unittest
 

@@ -1,4 +1,4 @@
-"""Python programs as the ranks of a job of two partitions, two servers and two ranks."""
+"""Tests Python programs as the ranks of a job with two partitions, two servers and two ranks."""
 
 import json
 import os
@@ -22,7 +22,7 @@ def setUpModule():
 
 class Jobs(unittest.TestCase):
     def run_ranks(self, part, *flags, code=0, replicas=2):
-        """Runs scripts/ranks.py to its end; returns (the output folder, what `espalier run` printed)."""
+        """Runs scripts/ranks.py to its end; returns (the output folder, the output of `espalier run`)."""
         output = folder / self.id().rpartition(".")[2] / part
         output.parent.mkdir(exist_ok=True)
         sets = [word for setting in (f"graph.source.uri={graphs.CORA}", "graph.source.format=OGB",
@@ -81,7 +81,7 @@ class Alone(unittest.TestCase):
 
 
 class Interrupts(unittest.TestCase):
-    """Ranks that no `espalier run` looks after, of which one gets SIGINT."""
+    """Tests ranks without `espalier run`, one of which gets SIGINT."""
 
     def start_rank(self, rank, world_size, addresses, script, *args):
         environment = {**os.environ, "ESPALIER_SERVERS": ",".join(addresses), "ESPALIER_RANK": str(rank),
@@ -116,7 +116,7 @@ class Interrupts(unittest.TestCase):
         self.assertEqual(out, "interrupted 2708 2\nleft\n", err)
         self.assertRegex(err, r"KeyboardInterrupt\s*$")
         self.assertEqual(ranks[0].returncode, -signal.SIGINT)
-        self.assertLess(time.monotonic() - began, 50)  # the barrier has 200 s
+        self.assertLess(time.monotonic() - began, 50)  # the timeout of the barrier is 200 s
         (folder / "end").write_text("")
         self.assertEqual(ranks[1].wait(100), 0)
 
@@ -130,7 +130,7 @@ class Interrupts(unittest.TestCase):
         self.assertRegex(err, r"KeyboardInterrupt\s*$")
 
     def await_connection(self, process):
-        """Waits until the process listens for other ranks, which is when it waits for the address of rank 0."""
+        """Waits until the process listens for other ranks. It then waits for the address of rank 0."""
         deadline = time.monotonic() + 120
         while not self.listens(process.pid):
             self.assertIsNone(process.poll())

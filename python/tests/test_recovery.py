@@ -1,4 +1,4 @@
-"""A program that is killed and started again ends with the bits of one that was not."""
+"""A program that is killed and restarted ends with bitwise the same results as one that was not."""
 
 import os
 import pathlib

@@ -1,4 +1,4 @@
-"""Graph servers that Python starts."""
+"""Tests graph servers that Python starts."""
 
 import os
 import pathlib
@@ -56,7 +56,7 @@ class ServeTest(unittest.TestCase):
             self.check_labels(servers.graph())
             other_programs = ep.DistGraph(environment={**servers.environment, "ESPALIER_ACCESS": "rpc"})
             self.check_labels(other_programs)
-            with self.assertRaises(ep.EspalierError):  # in plaintext
+            with self.assertRaises(ep.EspalierError):  # a client in plaintext is rejected
                 ep.DistGraph(servers=servers.addresses, environment={"ESPALIER_CONNECT_SECONDS": "1"})
             key = pathlib.Path(servers.environment["ESPALIER_TLS_KEY"])
             self.assertEqual(key.parent.stat().st_mode & 0o077, 0)

@@ -1,4 +1,5 @@
-"""espalier/_core.pyi is what nanobind makes of the extension module that was built, and the package says what it exports."""
+"""espalier/_core.pyi is the stub that nanobind generates for the built extension module, and the package exports all
+public names."""
 
 import os
 import pathlib
@@ -36,7 +37,7 @@ class Stubs(unittest.TestCase):
         self.assertMultiLineEqual(STUB.read_text(), made, "run this test with ESPALIER_UPDATE_DOCS=1 and commit _core.pyi")
 
     def test_every_public_name_is_exported(self):
-        """A type checker takes names that a package imports for its own, unless it exports them."""
+        """Type checkers treat names that a package imports as private unless the package exports them."""
         exported = {name for name in ep.__all__ if not isinstance(getattr(ep, name), types.ModuleType)}
         public = {name for name, value in vars(ep).items()
                   if not name.startswith("_") and not isinstance(value, types.ModuleType)}

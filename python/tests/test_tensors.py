@@ -1,4 +1,4 @@
-"""DistTensor against NumPy arrays that are written in the same way."""
+"""Compares DistTensor with NumPy arrays after the same assignments."""
 
 import math
 import unittest
@@ -223,7 +223,8 @@ class Accumulation(EveryPartitioning):
 
 class Initializers(unittest.TestCase):
     def values(self, g, **options):
-        """Returns the first values of a tensor of authors in the order of original ids, and of WRITES by number."""
+        """Returns the initial values of a tensor of authors in the order of original ids, and of a tensor of WRITES by
+        number."""
         authors = ep.DistTensor.create(g, (40,), np.float64, name="i", ntype="author", **options)
         edges = ep.DistTensor.create(g, (8,), np.float64, name="i", etype=WRITES, **options)
         own = ep.DistTensor.create(g, (60, 8), np.float64, name="i", **options)
@@ -309,7 +310,7 @@ class Columns(unittest.TestCase):
         with self.assertRaises(ep.AlreadyExists):
             papers["year"] = ep.DistTensor.create(g, (), ntype="paper")
         with self.assertRaises(ep.InvalidArgument):
-            papers["score"] = ep.DistTensor.create(g, PAPERS)  # of rows of its own
+            papers["score"] = ep.DistTensor.create(g, PAPERS)  # its rows belong to no type
         for of in {"ntype": "author"}, {"etype": "cites"}:
             with self.assertRaises(ep.InvalidArgument):
                 papers["score"] = ep.DistTensor.create(g, (), **of)

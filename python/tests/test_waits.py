@@ -1,4 +1,4 @@
-"""Waits that end early, and what they leave behind: interrupted and cancelled epochs, memory."""
+"""Tests waits that end early and their effects: interrupted and cancelled epochs, memory."""
 
 import concurrent.futures
 import contextlib
@@ -29,10 +29,10 @@ def resident_bytes():
 
 
 class Waits(unittest.TestCase):
-    """The graph of stopped servers: a call waits until they continue."""
+    """Tests with the graph of stopped servers, for which calls wait until the servers continue."""
 
     def setUp(self):
-        previous = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where a shell runs this behind &
+        previous = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in a shell's background jobs
         self.addCleanup(signal.signal, signal.SIGINT, previous)
         served = self.enterContext(ep.serve(partitions))
         self.addresses, self.servers = served.addresses, served.processes
@@ -49,14 +49,15 @@ class Waits(unittest.TestCase):
 
     @contextlib.contextmanager
     def interrupted(self, error=KeyboardInterrupt):
-        """The block must end by the error of a signal that this process gets meanwhile, and soon."""
+        """Sends a signal to this process during the block, and expects that the block soon ends with the signal's
+        error."""
         timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
         began = time.monotonic()
         try:
             with self.assertRaises(error):
                 timer.start()
                 yield
-                timer.join()  # of a block that did not wait
+                timer.join()  # if the block did not wait
         finally:
             timer.join()
         self.assertLess(time.monotonic() - began, 20)
@@ -155,7 +156,7 @@ class Waits(unittest.TestCase):
         self.check_graph()
 
     def test_questions_of_other_threads(self):
-        """A thread's wait is none of the main thread's."""
+        """A wait of another thread does not block the main thread."""
         self.stop()
         with concurrent.futures.ThreadPoolExecutor() as threads:
             answer = threads.submit(self.g.to_global_ids, [5])
@@ -197,7 +198,8 @@ class Memory(unittest.TestCase):
         self.g = ep.DistGraph(partitions)
 
     def growth(self, work, rounds):
-        """Returns the bytes by which this process grows in `rounds` calls of `work`, after as many others."""
+        """Returns the bytes by which this process grows in `rounds` calls of `work`, after the same number of calls
+        before."""
         for _ in range(rounds):
             work()
         before = resident_bytes()

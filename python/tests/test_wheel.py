@@ -1,5 +1,5 @@
-"""The wheels of python/wheel, in a virtual environment that has nothing else: a program trains, and so does Espalier's
-trainer, with the torch of that environment."""
+"""Tests the wheels of python/wheel in a virtual environment without other packages: a program trains, and so does
+Espalier's trainer, with the torch of that environment."""
 
 import json
 import os
@@ -34,7 +34,7 @@ class Wheels(unittest.TestCase):
         venv.create(cls.folder / "venv", symlinks=True)
         cls.python = cls.folder / "venv/bin/python"
         cls.site_packages = next((cls.folder / "venv/lib").glob("python*/site-packages"))
-        # What pip would fetch.
+        # The packages that pip would download.
         for package in ("numpy", "numpy.libs", "nanobind_backend"):
             shutil.copytree(SITE_PACKAGES / package, cls.site_packages / package)
         cls.install(cls.wheels[0])
@@ -45,7 +45,7 @@ class Wheels(unittest.TestCase):
                         wheel], check=True, stdout=subprocess.PIPE)
 
     def run_there(self, *command):
-        # Nothing of the build tree is found by the environment.
+        # The environment variables do not lead to the build tree.
         environment = {"HOME": str(self.folder), "PATH": "/usr/bin:/bin"}
         return subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=240, env=environment,
                               cwd=graphs.SOURCE)
@@ -59,7 +59,7 @@ class Wheels(unittest.TestCase):
             self.assertLess(wheel.stat().st_size, 60e6)
 
     def test_libraries_are_those_of_the_wheel_and_of_the_system(self):
-        """What ldd finds of a program outside of the environment is glibc's, GCC's and the kernel's."""
+        """The libraries that ldd finds outside the environment belong to glibc, GCC and the kernel."""
         for name in ("espalier", "espalier-graph-server", "espalier-partitioner", "espalier-sampler"):
             program = self.site_packages / "espalier/bin" / name
             found = self.run_there("ldd", program).stdout

@@ -1,4 +1,4 @@
-"""Records what DGL's loader samples of Cora: python audited.py FOLDER EPOCHS BATCH_SIZE SEED"""
+"""Records the edges that DGL's loader samples from Cora: python audited.py FOLDER EPOCHS BATCH_SIZE SEED"""
 
 import os
 import sys

@@ -1,9 +1,10 @@
-"""Runs DGL's chapter-7 script with its import lines changed, and what it leaves to its reader.
+"""Runs the script of DGL's chapter 7 with changed import lines, and with the parts that the chapter leaves to the
+reader.
 
     python chapter.py SCRIPT EPOCHS SEED
 
-Rank 0 prints the accuracy of the test nodes, and the sum of the original ids of the nodes that training has read, of all
-ranks. Columns: feat and label, or OGB's names.
+Rank 0 prints the accuracy on the test nodes, and the sum of the original ids of all nodes that the training of all
+ranks has read. Columns: feat and label, or OGB's names.
 """
 
 import json
@@ -20,7 +21,7 @@ import espalier.dgl as dgl
 
 
 class MeanConv(nn.Module):
-    """GraphSAGE's layer with the mean of neighbors, by DGL's message functions."""
+    """GraphSAGE's layer with the mean of neighbors, written with DGL's message functions."""
 
     def __init__(self, in_feats, out_feats):
         super().__init__()
@@ -61,7 +62,7 @@ def load_subtensor(g, input_nodes, seeds):
 
 
 def changed(script):
-    """Returns the script with its import lines changed, and nothing else."""
+    """Returns the script with only its import lines changed."""
     lines = []
     for line in script.splitlines():
         if line == "import dgl":
@@ -71,7 +72,7 @@ def changed(script):
 
 
 def test_accuracy(g, model):
-    """Returns the share of right predictions among the test nodes of all ranks, with all neighbors."""
+    """Returns the accuracy on the test nodes of all ranks, computed with all neighbors."""
     nodes = dgl.distributed.node_split(g.ndata["test_mask"], g.get_partition_book(), force_even=True)
     sampler = dgl.dataloading.MultiLayerFullNeighborSampler(2)
     counts = torch.zeros(2)

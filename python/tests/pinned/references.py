@@ -1,4 +1,4 @@
-"""Blocks made of random edges, and what layers compute on them written with torch's own operations in float64."""
+"""Blocks of random edges, and the formulas of layers on them, written with torch's own operations in float64."""
 
 import numpy as np
 import torch
@@ -8,12 +8,13 @@ from espalier.types import Schema
 
 
 def random_block(num_src=9, num_dst=5, num_edges=14, seed=0):
-    """Returns a block of one relation in which destination 1 has no in-edges, and an edge occurs twice."""
+    """Returns a block with one relation in which destination 1 has no in-edges and one edge occurs twice."""
     return typed_block({"node": (num_src, num_dst)}, {("node", "edge", "node"): num_edges}, seed)
 
 
 def typed_block(counts, relations, seed=0):
-    """counts: {node type: (sources, destinations)}; relations: {canonical edge type: number of edges}."""
+    """Returns a block of random edges. counts: {node type: (sources, destinations)}; relations: {canonical edge type:
+    number of edges}."""
     rng = np.random.default_rng(seed)
     schema = Schema(counts, relations)
     arrays = {}
@@ -31,7 +32,7 @@ def typed_block(counts, relations, seed=0):
 
 
 def ends(block, etype=None, self_loops=False):
-    """Returns (sources, destinations) of the edges as int64 tensors, self loops behind the others of their row."""
+    """Returns (sources, destinations) of the edges as int64 tensors. Self loops follow the other edges of their row."""
     sources, rows = (torch.from_numpy(array) for array in block.edges(etype))
     if self_loops:
         own = torch.arange(block.num_dst_nodes())
@@ -51,7 +52,7 @@ def means(messages, rows, num_dst):
 
 
 def softmax(scores, rows, num_dst):
-    """Over the edges of each destination: [E, H]."""
+    """Returns the softmax over the edges of each destination: [E, H]."""
     exponents = torch.exp(scores)
     return exponents / sums(exponents, rows, num_dst)[rows]
 

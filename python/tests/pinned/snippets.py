@@ -1,4 +1,4 @@
-"""Runs the statements of DGL's chapter 7.2: python snippets.py STATEMENTS. Prints what they print, and "done"."""
+"""Runs the statements of DGL's chapter 7.2: python snippets.py STATEMENTS. Prints their output, and "done"."""
 
 import sys
 
@@ -9,7 +9,7 @@ import espalier.dgl as dgl
 
 
 class Sum(torch.nn.Module):
-    """A model of the reader's own."""
+    """A model that the chapter leaves to the reader."""
 
     def __init__(self):
         super().__init__()

@@ -1,4 +1,4 @@
-"""Jobs on a cluster: a real API server and the operator, with pretended nodes (e2e/control_plane)."""
+"""Tests jobs on a cluster with a real API server and the operator, and simulated nodes (e2e/control_plane)."""
 
 import contextlib
 import copy
@@ -50,7 +50,7 @@ def submit(document, **options):
 class Jobs(unittest.TestCase):
     def test_a_job_that_succeeds(self):
         document = training("succeeds")
-        document["spec"]["training"]["optimizer"] = {"learningRate": 1e-05}  # text to readers of YAML 1.1
+        document["spec"]["training"]["optimizer"] = {"learningRate": 1e-05}  # a string for YAML 1.1 parsers
         file = folder / "job.yaml"
         file.write_text("# of the tests\n" + json.dumps(document))
         job = submit(file)
@@ -166,7 +166,7 @@ class Jobs(unittest.TestCase):
         ran, output = folder / "ran", folder / "output"
         ep.run(graphs.SOURCE / "services/examples/cora.yaml", ran, progress=False,
                set={"training.epochs": 1, "graph.source.uri": str(graphs.CORA)})
-        # A job on the cluster, which gets the outputs of that one into the folder of its volume while it lasts.
+        # A job on the cluster. The outputs of the job above are put into the folder of its volume while it runs.
         document = folder / "fetched.json"
         document.write_text(json.dumps(training_with_volume("fetched", output, lasts="5s")))
         with fake_kubelet():
@@ -190,7 +190,7 @@ class Jobs(unittest.TestCase):
 
 
 def training_with_volume(name, output, **options):
-    """A document with outputs in a folder of the trainers' volume."""
+    """Returns a document with outputs in a folder of the trainers' volume."""
     volume = {"containers": [{"name": "trainer", "volumeMounts": [{"name": "out", "mountPath": str(output)}]}],
               "volumes": [{"name": "out", "emptyDir": {}}]}
     document = training(name, trainer_spec=volume, output=str(output), **options)
@@ -251,7 +251,7 @@ class Errors(unittest.TestCase):
 
 @contextlib.contextmanager
 def fake_kubelet():
-    """The kubelet of all nodes, which has a log of each container. Yields the paths that were asked for."""
+    """Simulates the kubelets of all nodes, with a log for each container. Yields the requested paths."""
     asked = []
 
     class Handler(http.server.BaseHTTPRequestHandler):

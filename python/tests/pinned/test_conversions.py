@@ -1,4 +1,4 @@
-"""Blocks and batches as tensors, and batches as PyG's data. Needs torch and PyG."""
+"""Tests blocks and batches as tensors, and batches as PyG's data. Requires torch and PyG."""
 
 import subprocess
 import sys
@@ -47,7 +47,7 @@ def original_pairs(g, data, etype):
 
 class Tensors(unittest.TestCase):
     def arrays_of(self, batch):
-        """Returns everything that a typed batch has."""
+        """Returns all arrays of a typed batch."""
         found = [*batch.input_nodes.values(), *batch.output_nodes.values()]
         for block in batch.blocks:
             for etype in ETYPES:
@@ -126,7 +126,7 @@ class Tensors(unittest.TestCase):
 
 class Homogeneous(unittest.TestCase):
     def test_full_neighborhoods_are_those_of_the_graph(self):
-        """The nodes of each hop by a search of the input graph, and all their in-edges."""
+        """Compares batches with the nodes of each hop, found by a search of the input graph, and all their in-edges."""
         for g in cora_graphs.values():
             batch = cora_batch(g, (-1, -1, -1))
             data = batch.to_data()
@@ -157,7 +157,7 @@ class Homogeneous(unittest.TestCase):
                 self.assertEqual(data.batch_size, 50)
                 np.testing.assert_array_equal(data.y, cora.labels[originals[:50]])
                 self.assertEqual(data.y.dtype, torch.int64)
-                np.testing.assert_array_equal(data.input_id, data.n_id[:50])  # of a part of a split
+                np.testing.assert_array_equal(data.input_id, data.n_id[:50])  # ids: seeds of a split's part
 
     def test_positions_among_listed_seeds(self):
         g = cora_graphs[3]
@@ -273,7 +273,8 @@ class Typed(unittest.TestCase):
         self.assertEqual(*of_all)
 
     def test_an_edge_type_of_one_hop_alone(self):
-        """Edges that the seeds' hop drew are there whatever other hops leave out, and none that no hop draws."""
+        """A batch has the edges that the hop of the seeds sampled, even if other hops skip their type, and no edges of
+        types that no hop samples."""
         g = typed_graphs[2]
         data = typed_batch(g, ({CITES: 3}, {WRITES: -1, CITES: 2})).to_hetero_data()
         degrees = np.bincount(publications.edges[WRITES][1], minlength=graphs.PAPERS)
@@ -297,7 +298,7 @@ class Typed(unittest.TestCase):
                     if number <= publications.until[paper]]
         self.assertEqual(sorted(numbers.tolist()), expected)
         self.assertTrue((numbers <= torch.from_numpy(publications.until[rows])).all())
-        self.assertGreater(data["author"].num_nodes, graphs.AUTHORS)  # at several times
+        self.assertGreater(data["author"].num_nodes, graphs.AUTHORS)  # authors at several times
         self.assertEqual(data["author"].num_sampled_nodes, [0, data["author"].num_nodes, 0])
 
     def test_links_of_several_types(self):

@@ -1,5 +1,5 @@
-"""Loaders with a device: batches as tensors, and copies that are begun one batch ahead. No test runs on a GPU:
-copies to the processor stand in the place of those to a GPU."""
+"""Tests loaders with a device: batches as tensors, and copies that start one batch ahead. No test runs on a GPU; copies
+to the CPU replace those to a GPU."""
 
 import contextlib
 import unittest
@@ -26,7 +26,7 @@ def node_loader(**options):
 
 
 class Copies:
-    """Records what is begun and finished; `begin_fails`: the batch whose copy cannot be begun."""
+    """Records started and finished copies. `begin_fails`: the batch whose copy fails to start."""
 
     def __init__(self, begin_fails=None):
         self.events, self.begin_fails = [], begin_fails
@@ -43,7 +43,7 @@ class Copies:
 
 
 class CopiesToTheProcessor:
-    """In the place of _CudaCopies."""
+    """Replaces _CudaCopies."""
 
     def __init__(self, device):
         assert device.type == "cuda"
@@ -78,7 +78,7 @@ class CopiedAhead(unittest.TestCase):
 
 
 class CudaCopies(unittest.TestCase):
-    """The calls of torch's streams, recorded: CPU tensors have none."""
+    """Tests the calls to torch's streams, which are recorded because CPU tensors have no streams."""
 
     def test_the_callers_stream_waits_for_the_copy_and_keeps_its_memory(self):
         calls, recorded = [], []
@@ -101,7 +101,7 @@ class CudaCopies(unittest.TestCase):
         for name, fake in patches.items():
             self.enterContext(mock.patch.object(torch.cuda, name, fake))
         self.enterContext(mock.patch.object(torch.Tensor, "record_stream", record))
-        # Pinned memory needs a GPU: a copy stands for it, and another one for that of the GPU.
+        # Pinned memory requires a GPU. One copy replaces it, and another one replaces the copy on the GPU.
         self.enterContext(mock.patch.object(torch_arrays, "pin", lambda array: torch_arrays.to_tensor(array).clone()))
         batch = next(iter(node_loader()))
         copies = device_batches._CudaCopies(torch.device("cpu", 0))

@@ -1,4 +1,4 @@
-"""espalier.dgl: graphs, tensors, sampling and learnable rows, in one process."""
+"""Tests graphs, tensors, sampling and learnable rows of espalier.dgl in one process."""
 
 import os
 import unittest
@@ -24,7 +24,7 @@ def setUpModule():
     cora = graphs.Cora()
     source = graphs.Publications().write(folder / "publications")
     typed = opened(graphs.partition(source, "NPY", 2, folder / "typed"))
-    g = opened(graphs.partition(graphs.CORA, "OGB", 2, folder))  # the newest
+    g = opened(graphs.partition(graphs.CORA, "OGB", 2, folder))  # the newest graph
 
 
 class Graphs(unittest.TestCase):

@@ -1,4 +1,5 @@
-"""Scripts of DGL's user guide as ranks on two machines that ssh reaches: network namespaces, as in scenario.launch."""
+"""Runs scripts of DGL's user guide as ranks on two machines over ssh, which are network namespaces as in
+scenario.launch."""
 
 import json
 import os

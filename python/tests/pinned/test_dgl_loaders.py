@@ -1,4 +1,4 @@
-"""Loaders of espalier.dgl, and partitions that it writes and reads, in one process."""
+"""Tests loaders of espalier.dgl, and partitions that it writes and reads, in one process."""
 
 import os
 import subprocess
@@ -117,7 +117,7 @@ class Nodes(unittest.TestCase):
         loader = DistDataLoader(train_nodes().numpy(), 50, shuffle=True, collate_fn=sampler.sample_blocks)
         seeds = []
         for blocks in loader:
-            self.assertLessEqual(int(blocks[1].in_degrees().max()), 2)  # the first fan-out is the seeds'
+            self.assertLessEqual(int(blocks[1].in_degrees().max()), 2)  # the first fan-out is that of the seeds
             self.assertEqual(int(blocks[0].in_degrees().max()), 3)  # with replacement
             seeds += blocks[-1].dstdata[dgl.NID].tolist()
         self.assertEqual(sorted(seeds), sorted(train_nodes().tolist()))
@@ -234,7 +234,7 @@ class Partitions(unittest.TestCase):
 
 
 class SeedsThatRepeat(unittest.TestCase):
-    """Such a loader calls its sampler for each batch."""
+    """Tests loaders with repeated seeds, which call their sampler for each batch."""
 
     def batches(self, **options):
         sampler = NeighborSampler([2], **options.pop("sampler", {}))

@@ -1,5 +1,5 @@
-"""Scripts of DGL's user guide, with their import lines changed, alone and as ranks of a job. The guide's own code is
-data that ESPALIER_TEST_DATA names."""
+"""Runs scripts of DGL's user guide with changed import lines, alone and as ranks of a job. The code of the guide is
+test data in ESPALIER_TEST_DATA."""
 
 import json
 import os
@@ -32,7 +32,7 @@ def run(output, script, *arguments, tls=False, **options):
 
 
 def result_in(log):
-    """What chapter.py printed."""
+    """Returns the result that chapter.py has printed."""
     return json.loads([line for line in log.splitlines() if line.startswith('{"ranks"')][-1])
 
 
@@ -68,7 +68,7 @@ class Scripts(unittest.TestCase):
 
     @unittest.skipUnless(DATA, "ESPALIER_TEST_DATA is not set")
     def test_the_chapters_example_reads_the_same_rows_everywhere(self):
-        """Under every partitioning, and with mutual TLS; of another seed others."""
+        """For every partitioning, and with mutual TLS. Another seed gives other rows."""
         def numbers(name, seed=1, **options):
             result = result_in(run(self.folder / name, HERE / "chapter.py", CHAPTER / "node_classification.py", 2, seed,
                                    **options))

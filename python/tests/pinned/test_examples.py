@@ -1,5 +1,5 @@
-"""The programs of python/examples/torch, on Cora: they print what stands behind their `print` lines, or reach their
-numbers."""
+"""Runs the programs of python/examples/torch on Cora. Their output is that in the comments of their `print` lines, or
+they reach their numbers."""
 
 import contextlib
 import importlib.util
@@ -19,7 +19,7 @@ EXAMPLES = graphs.SOURCE / "python/examples/torch"
 DATA = os.environ.get("ESPALIER_TEST_DATA")
 PRINTS = re.compile(r"^ *print\(.*\)  # (.*)$", re.MULTILINE)
 CORA = {"graph.source.uri": graphs.CORA, "graph.source.format": "OGB", "graph.preprocess.normalizeFeatures": "Row"}
-ONE_THREAD = {"OMP_NUM_THREADS": "1"}  # of torch, whose threads would wait for each other beside other tests
+ONE_THREAD = {"OMP_NUM_THREADS": "1"}  # torch's threads would wait for each other if other tests run at the same time
 
 
 class Examples(unittest.TestCase):
@@ -29,7 +29,7 @@ class Examples(unittest.TestCase):
         cls.cora = graphs.partition(graphs.CORA, "OGB", 2, cls.folder, "--normalize-features")
 
     def alone(self, name, *arguments, partitions=None):
-        """Returns what an example prints, alone on partitions, by default Cora's."""
+        """Returns the output of an example in one process on partitions, by default those of Cora."""
         process = subprocess.run([sys.executable, EXAMPLES / name, *map(str, arguments)], cwd=graphs.SOURCE,
                                  capture_output=True, text=True, timeout=600, stdin=subprocess.DEVNULL,
                                  env={**os.environ, "ESPALIER_PARTITIONS": str(partitions or self.cora),
@@ -38,7 +38,7 @@ class Examples(unittest.TestCase):
         return process.stdout
 
     def on_two_ranks(self, name, *arguments, graph=CORA):
-        """Returns the log of rank 0."""
+        """Runs an example on two ranks and returns the log of rank 0."""
         fields = {**graph, "graph.partitions.count": 2, "trainers.replicas": 2, "trainers.threads": 1}
         process = graphs.espalier(
             "run", *(f"--set={field}={value}" for field, value in fields.items()), "--output", self.folder / name, "--",
@@ -57,7 +57,7 @@ class Examples(unittest.TestCase):
                     self.assertEqual(self.alone(path.name, self.folder / path.stem).splitlines(), expected)
 
     def test_graph_sage_alone_and_on_two_ranks(self):
-        """Batches and masks do not depend on the number of ranks: what differs is the order of sums."""
+        """Batches and masks do not depend on the number of ranks; only the order of sums differs."""
         accuracies = [self.accuracy_in(self.alone("graph_sage.py")), self.accuracy_in(self.on_two_ranks("graph_sage.py"))]
         for accuracy in accuracies:
             self.assertGreater(accuracy, 0.78)
@@ -67,7 +67,7 @@ class Examples(unittest.TestCase):
         self.assertGreater(self.accuracy_in(self.alone("gpu.py")), 0.77)
 
     def test_graph_sage_of_pyg_learns_cora(self):
-        """The mean of five seeds."""
+        """Tests the mean of five seeds."""
         spec = importlib.util.spec_from_file_location("pyg_graph_sage", EXAMPLES / "pyg_graph_sage.py")
         example = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(example)
@@ -94,7 +94,7 @@ class Examples(unittest.TestCase):
 
     @unittest.skipUnless(DATA, "ESPALIER_TEST_DATA is not set")
     def test_a_knowledge_graph_alone_and_on_two_ranks(self):
-        """Of UMLS."""
+        """The knowledge graph is UMLS."""
         source = f"{DATA}/kg/umls"
         arguments = "--size 64 --negatives 64 --batch-size 256 --epochs 4".split()
         partitions = graphs.partition(source, "Triples", 2, self.folder, "--add-reverse-edges", "--algorithm", "Random")

@@ -1,5 +1,5 @@
-"""espalier.nn's layers against their formulas, written with torch's own operations in float64: values and the gradients
-of all parameters."""
+"""Compares values and parameter gradients of espalier.nn's layers with their formulas, written with torch's own
+operations in float64."""
 
 import copy
 import unittest
@@ -24,10 +24,10 @@ class LayerTest(unittest.TestCase):
         self.x = torch.randn(self.num_src, IN)
 
     def check(self, layer, found, expected, *inputs):
-        """found(layer, float32 inputs) equals expected(a float64 copy of the layer, float64 inputs), with gradients of
-        inputs and parameters: relative tolerance 1e-4."""
+        """Expects that found(layer, float32 inputs) equals expected(float64 copy of the layer, float64 inputs),
+        including gradients of inputs and parameters, with relative tolerance 1e-4."""
         with torch.no_grad():
-            for parameter in layer.parameters():  # biases begin as zeros
+            for parameter in layer.parameters():  # biases are initialized with zeros
                 parameter.add_(0.1 * torch.randn(parameter.shape))
         twin = copy.deepcopy(layer).double()
         single = [x.clone().requires_grad_() for x in inputs]

@@ -1,4 +1,4 @@
-"""Tensors in reused memory: no two of them share it, and results have the bits of those in torch's own memory."""
+"""Tests tensors in reused memory: two tensors never share it, and results are bitwise those in torch's own memory."""
 
 import gc
 import unittest
@@ -14,7 +14,7 @@ from espalier.nn.linear import linear
 from espalier.nn.model_layers import WrittenRows
 
 MIB = 1 << 20
-LIMIT = 1024 * MIB  # unless it is set
+LIMIT = 1024 * MIB  # the default
 
 
 class Buffers(unittest.TestCase):
@@ -29,7 +29,7 @@ class Buffers(unittest.TestCase):
         first = uninitialized(like, (1024, 1024))
         address, rows = first.data_ptr(), first[1000:]
         del first
-        self.assertNotEqual(uninitialized(like, (1024, 1024)).data_ptr(), address)  # rows has it
+        self.assertNotEqual(uninitialized(like, (1024, 1024)).data_ptr(), address)  # rows still uses the memory
         del rows
         found = {uninitialized(like, (1024, 1024), torch.int32).data_ptr() for _ in range(3)}
         self.assertLessEqual(len(found), 2)

@@ -1,5 +1,5 @@
-"""espalier.nn in torch's operations, as it runs on GPUs, here on the processor: the tests of the layers and of their
-functions once more, and the bits of dropout, values and losses against those of the library's kernels.
+"""Tests espalier.nn with torch's operations, as on GPUs, but on the CPU. Repeats the tests of the layers and of their
+functions, and compares dropout bits, values and losses with those of the library's kernels.
 
 No test runs on a GPU."""
 
@@ -26,7 +26,7 @@ def setUpModule():
 
 
 def as_on_a_device():
-    """Makes every tensor's operations those of other devices than the processor."""
+    """Makes layers use the operations for devices other than the CPU with every tensor."""
     return mock.patch.object(F, "_kernels", lambda device: device_kernels)
 
 
@@ -37,7 +37,7 @@ class OnDevice:
 
 
 class Operations(OnDevice, test_nn_functional.Operations):
-    test_refusals = None  # of the kernels
+    test_refusals = None  # only the kernels reject these arguments
 
 
 class Sage(OnDevice, test_nn.Sage):
@@ -70,7 +70,7 @@ class Hetero(OnDevice, test_nn_typed.Hetero):
 
 class AgainstTheKernels(unittest.TestCase):
     def both(self, compute):
-        """Returns what compute() returns of the kernels, and of torch's operations."""
+        """Returns the results of compute() with the kernels and with torch's operations."""
         found = compute()
         with as_on_a_device():
             return found, compute()
@@ -155,7 +155,7 @@ class Devices(unittest.TestCase):
     def test_edges_are_where_the_block_is(self):
         edges = F.Edges.of_block(ref.random_block())
         self.assertEqual(edges.device, torch.device("cpu"))
-        moved = dgl_blocks.Block(ref.random_block(), "meta")  # whose csc() stays arrays
+        moved = dgl_blocks.Block(ref.random_block(), "meta")  # its csc() returns arrays
         self.assertEqual(F.Edges.of_block(moved, self_loops=True).device, torch.device("meta"))
         far = torch.zeros(9, 4, device="meta")
         words = "the edges are on cpu and a tensor is on meta: move the batch with batch.to"

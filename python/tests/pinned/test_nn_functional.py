@@ -1,4 +1,4 @@
-"""espalier.nn.functional against torch's own operations in float64, and gradients against finite differences."""
+"""Compares espalier.nn.functional with torch's own operations in float64, and gradients with finite differences."""
 
 import unittest
 
@@ -22,8 +22,9 @@ class Operations(unittest.TestCase):
         self.num_src, self.num_dst = self.block.num_src_nodes(), self.block.num_dst_nodes()
 
     def check(self, operation, reference, *shapes):
-        """Both get random tensors of those shapes; values and gradients agree to 1e-5, and gradients with differences
-        along a random direction, by steps of 2^-7 in float32, to 1 % of the gradient's length."""
+        """Calls both functions with random tensors of these shapes. Expects equal values and gradients to 1e-5.
+        Gradients must also agree with finite differences along a random direction, with steps of 2^-7 in float32, to 1
+        % of the gradient's length."""
         inputs = [torch.randn(shape) for shape in shapes]
         single = [x.clone().requires_grad_() for x in inputs]
         double = [x.double().requires_grad_() for x in inputs]

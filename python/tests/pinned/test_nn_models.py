@@ -1,5 +1,5 @@
-"""espalier.nn.models and the C++ trainer: each computes with the parameters of the other, and trains by the same
-steps."""
+"""Compares espalier.nn.models with the C++ trainer: each computes with the parameters of the other, and both take the
+same training steps."""
 
 import unittest
 
@@ -23,7 +23,8 @@ def setUpModule():
 
 
 def run_job(name, training, typed=False):
-    """Runs a job of one trainer on Cora or the typed graph; `training`: what spec.training has besides the common."""
+    """Runs a job with one trainer on Cora or the typed graph. `training`: fields of spec.training besides the common
+    ones."""
     uri, source_format = (folder / "publications", "NPY") if typed else (graphs.CORA, "OGB")
     source = {"uri": str(uri), "format": source_format}
     document = {"apiVersion": "espalier.io/v1alpha1", "kind": "DistTraining", "metadata": {"name": name}, "spec": {
@@ -37,7 +38,8 @@ def run_job(name, training, typed=False):
 
 
 def cora_training(model):
-    """spec.training's part for a model of Cora; publications_training that for the typed graph."""
+    """Returns the fields of spec.training for a model on Cora; publications_training returns those for the typed
+    graph."""
     return {"task": {"type": "NodeClassification", "label": "node-label", "split": "public"},
             "inputs": [{"features": ["node-feat"]}], "model": dict(model)}
 
@@ -49,7 +51,7 @@ def publications_training(model):
 
 
 def make_model(g, settings, in_feats, num_outputs, **options):
-    """The Python model of a document's training.model."""
+    """Returns the Python model for training.model of a document."""
     names = {"aggregator": "aggregator", "normalization": "normalization", "heads": "heads", "numBases": "num_bases",
              "outputHeads": "output_heads", "negativeSlope": "negative_slope", "dropout": "dropout",
              "attentionDropout": "attention_dropout"}
@@ -82,8 +84,8 @@ TYPED = {
 
 
 class Interchange(unittest.TestCase):
-    """A job begins with parameters that Python has written, and Python takes the job's steps: losses of the first epoch
-    and parameters after the last agree. What differs is the order of sums in products of matrices."""
+    """A job starts with parameters that Python has written, and Python takes the same steps as the job. Losses of the
+    first epoch and parameters after the last one agree, except for the order of sums in products of matrices."""
 
     def check(self, name, g, model, training, sampler, seeds, features, ntype=None):
         begun = folder / f"{name}-begun.safetensors"
@@ -137,8 +139,8 @@ class Interchange(unittest.TestCase):
 
 
 class FirstParameters(unittest.TestCase):
-    """A model made with a seed has the parameters that a job with that seed begins with, bit by bit. The jobs' learning
-    rate is so small that no step changes a parameter."""
+    """A model created with a seed has bitwise the initial parameters of a job with that seed. The learning rate of the
+    jobs is so small that no step changes a parameter."""
 
     def check(self, name, model, training, typed):
         training |= {"seed": 7, "epochs": 1, "optimizer": {"type": "SGD", "learningRate": 1e-300}}

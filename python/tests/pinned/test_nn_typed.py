@@ -1,4 +1,5 @@
-"""espalier.nn's layers for typed blocks against their formulas, written with torch's own operations in float64."""
+"""Compares espalier.nn's layers for typed blocks with their formulas, written with torch's own operations in
+float64."""
 
 import copy
 import math
@@ -23,7 +24,8 @@ class TypedTest(unittest.TestCase):
         self.inputs = {name: torch.randn(count, IN) for name, (count, _) in COUNTS.items()}
 
     def check(self, layer, found, expected):
-        """Both return {node type: rows}; values and gradients of parameters and inputs agree to 1e-4."""
+        """Expects that both functions return {node type: rows} with equal values and gradients of parameters and
+        inputs, to 1e-4."""
         with torch.no_grad():
             for parameter in layer.parameters():
                 parameter.add_(0.1 * torch.randn(parameter.shape))
@@ -93,7 +95,8 @@ class RelGraph(TypedTest):
 class Hgt(TypedTest):
     def expected(self, heads, columns):
         def formula(layer, x):
-            """Edge by edge, as the paper has it: scores of all relations of a destination in one softmax."""
+            """Computes the paper's formula edge by edge, with one softmax over the scores of all relations of a
+            destination."""
             found = {}
             for number, name in enumerate(COUNTS):
                 own = x[name][:COUNTS[name][1]]
@@ -163,7 +166,7 @@ class Hetero(TypedTest):
         plain = layer(self.block, self.inputs)
         self.assertFalse(torch.equal(found["paper"], plain["paper"]))
         self.assertTrue(torch.equal(found["author"], plain["author"]))
-        self.assertEqual(list(layer(self.block, {"author": self.inputs["author"]})), [])  # papers are not given
+        self.assertEqual(list(layer(self.block, {"author": self.inputs["author"]})), [])  # no inputs of papers
 
     def test_refusals(self):
         with self.assertRaisesRegex(ep.InvalidArgument, "there is no module for author:writes:paper"):

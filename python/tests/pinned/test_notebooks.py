@@ -1,5 +1,5 @@
-"""docs/notebooks: each notebook runs, and gives the texts and pictures that are kept in it. With ESPALIER_UPDATE_DOCS in the
-environment they are kept anew."""
+"""Runs the notebooks of docs/notebooks and compares texts and pictures with those stored in them. With
+ESPALIER_UPDATE_DOCS in the environment, stores the new ones."""
 
 import os
 import re
@@ -18,18 +18,18 @@ DECIMALS = re.compile(r"-?\d+\.\d+")
 
 
 def run(path):
-    """Returns the notebook after its code was executed, in the folder where it lies."""
+    """Executes the notebook's code in the folder of the notebook, and returns the notebook."""
     notebook = nbformat.read(path, as_version=4)
     with tempfile.TemporaryDirectory(prefix="espalier-notebook-") as folder, \
             unittest.mock.patch.dict(os.environ, MPLBACKEND="module://matplotlib_inline.backend_inline", TMPDIR=folder):
-        # By sockets of files, which no other user can reach.
+        # Uses Unix sockets, which other users cannot access.
         manager = jupyter_client.manager.AsyncKernelManager(kernel_name="python3", transport="ipc",
                                                             ip=os.path.join(folder, "kernel"))
         nbclient.NotebookClient(notebook, km=manager, timeout=300, record_timing=False,
                                 resources={"metadata": {"path": str(path.parent)}}).execute()
     for cell in notebook.cells:
         for output in cell.get("outputs", ()):
-            output.get("data", {}).pop("text/html", None)  # of tables, which "text/plain" has too
+            output.get("data", {}).pop("text/html", None)  # tables, which are also in "text/plain"
     notebook.metadata.get("language_info", {}).pop("version", None)
     return notebook
 
@@ -59,7 +59,7 @@ class Notebooks(unittest.TestCase):
         for wanted, cell in zip(kept.cells, found.cells, strict=True):
             if cell.cell_type != "code":
                 continue
-            # Decimals, which products of matrices go into, may differ from one processor to another.
+            # Decimals depend on products of matrices, which may differ between processors.
             self.assertEqual(DECIMALS.sub("#", texts(cell)), DECIMALS.sub("#", texts(wanted)), cell.source)
             for one, other in zip(DECIMALS.findall(texts(cell)), DECIMALS.findall(texts(wanted)), strict=True):
                 self.assertAlmostEqual(float(one), float(other), delta=0.03, msg=cell.source)

@@ -1,4 +1,5 @@
-"""torch.distributed in the ranks of a job: gloo by the variables that the job sets, and the backend "espalier"."""
+"""Tests torch.distributed in the ranks of a job: gloo with the variables that the job sets, and the backend
+"espalier"."""
 
 import pathlib
 import re
@@ -29,7 +30,7 @@ class ProcessGroups(unittest.TestCase):
         self.folder = pathlib.Path(folder.name)
 
     def run_ranks(self, part, replicas=2, training=None, **options):
-        """Runs scripts/torch_ranks.py to its end; returns what each rank printed after "result"."""
+        """Runs scripts/torch_ranks.py to its end; returns the output of each rank after "result"."""
         output = self.folder / part
         try:
             ep.run(document(replicas, training), output, progress=False,
@@ -51,7 +52,7 @@ class ProcessGroups(unittest.TestCase):
             self.assertEqual(log.count("gloo sends in plaintext"), 1)
 
     def test_an_error_is_printed_with_a_group_of_torch_too(self):
-        """torch.distributed puts a hook of its own around the package's."""
+        """torch.distributed wraps the package's exception hook in its own."""
         with self.assertRaisesRegex(AssertionError, r"(?s)65.*NotFound: a column.*Traceback.*line \d+, in error"):
             self.run_ranks("error")
 
@@ -79,7 +80,8 @@ class ProcessGroups(unittest.TestCase):
                     "model": {"type": "GraphSAGE", "hiddenSize": 16, "normalization": "Batch", "dropout": 0},
                     "sampling": {"layers": [{"fanout": 5}, {"fanout": 4}]}, "batchSize": 9, "epochs": 1, "seed": 3,
                     "optimizer": {"type": "SGD", "learningRate": 0.1}}
-        self.run_ranks("batch_norm_of_a_model", training=training)  # of the same partitions: rows come in one order
+        # With the same partitions, so that rows have the same order.
+        self.run_ranks("batch_norm_of_a_model", training=training)
         job = document(2, training)
         job["spec"]["trainers"]["threads"], job["spec"]["output"] = 1, {"save": ["Model"]}
         results = ep.run(job, self.folder / "job", progress=False)

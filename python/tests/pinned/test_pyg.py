@@ -1,4 +1,4 @@
-"""PyG's stock models on Espalier's batches, and its loaders on Espalier's graphs. Needs torch and PyG."""
+"""Tests PyG's models with Espalier's batches, and PyG's loaders with Espalier's graphs. Requires torch and PyG."""
 
 import subprocess
 import sys
@@ -30,7 +30,7 @@ def setUpModule():
 
 
 class Convolutions(torch.nn.Module):
-    """Two layers of PyG's. `trim`: cut off rows and edges that the next layer does not need."""
+    """Two layers of PyG. `trim`: whether to cut off rows and edges that the next layer does not need."""
 
     def __init__(self, make):
         super().__init__()
@@ -72,7 +72,7 @@ def on_the_whole_graph(model):
 
 
 class WholeNeighborhoods(unittest.TestCase):
-    """With all neighbors a model computes for the seeds what it computes on the whole graph."""
+    """With all neighbors, the outputs of a model for the seeds are those on the whole graph."""
 
     @torch.no_grad()
     def test_homogeneous_models(self):
@@ -150,7 +150,7 @@ class WholeNeighborhoods(unittest.TestCase):
 
 class Training(unittest.TestCase):
     def test_a_typed_model_learns(self):
-        """Papers' labels are made of their authors' features, which only edges bring to them."""
+        """The labels of papers depend on the features of their authors, which reach papers only over edges."""
         rng = np.random.default_rng(1)
         made = graphs.Publications()
         totals = np.zeros((PAPERS, 4), np.float32)
@@ -239,7 +239,7 @@ class Stores(unittest.TestCase):
             with self.assertRaisesRegex(ep.FailedPrecondition, "copy_edges=True"):
                 store.csc()
             with self.assertRaisesRegex(ep.FailedPrecondition, "neighbor_sampler"), warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of PyG, that it has no sampler of its own here
+                warnings.simplefilter("ignore")  # PyG warns that it has no sampler of its own here
                 NeighborLoader((pyg.FeatureStore(g, {"x": "node-feat"}), store), [2], torch.arange(3))
             for change in lambda: store.put_edge_index((None, None), attr), lambda: store.remove_edge_index(attr):
                 with self.assertRaises(ep.Unimplemented):
@@ -353,7 +353,7 @@ class Sampling(unittest.TestCase):
         edges = torch.from_numpy(np.stack(g.find_edges(np.arange(90))))
 
         def epoch(sampler):
-            torch.randn(int(torch.randint(9, (1,))))  # draws do not depend on torch's state
+            torch.randn(int(torch.randint(9, (1,))))  # samples do not depend on torch's state
             loader = LinkLoader((pyg.FeatureStore(g, {}), pyg.GraphStore(g)), sampler, (None, edges), batch_size=30,
                                 neg_sampling="binary")
             return [(batch.e_id.tolist(), batch.n_id[batch.edge_label_index].tolist()) for batch in loader]
@@ -411,7 +411,7 @@ class Sampling(unittest.TestCase):
             pyg.NeighborSampler(typed, [2]).sample_from_nodes(NodeSamplerInput(None, torch.arange(2)))
         with self.assertRaises(ep.InvalidArgument):
             pyg.NeighborSampler(g, [2]).sample_from_nodes(NodeSamplerInput(None, torch.tensor([2708])))
-        sampler = pyg.NeighborSampler(typed, [2], weight_attr="weight")  # which only edges of WRITES have
+        sampler = pyg.NeighborSampler(typed, [2], weight_attr="weight")  # only edges of WRITES have this column
         with self.assertRaises(ep.EspalierError):
             sampler.sample_from_nodes(NodeSamplerInput(None, torch.arange(2), None, "paper"))
 

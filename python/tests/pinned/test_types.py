@@ -1,4 +1,4 @@
-"""What mypy says of programs that use the package: it knows what calls give, and refuses what they do not take."""
+"""Tests the package's types with mypy: it infers the results of calls, and rejects wrong arguments."""
 
 import pathlib
 import subprocess
@@ -32,7 +32,8 @@ WRONG_WORDS = {5: '"DistGraph" has incompatible type "int"', 6: 'expected "Neigh
                11: 'List item 0 has incompatible type "float"', 12: 'expected "ProcessGroup"',
                13: 'expected "str | tuple[str, str, str] | None"', 14: 'expected "Stateful | None"',
                15: 'has incompatible type "tuple[int, int]"; expected "int"', 16: 'expected "SupportsSample"'}
-# As an installed package is read, whose own sources are not judged; and without torch, which alone takes a minute.
+# Reads espalier like an installed package, whose own sources are not checked, and skips torch, which alone takes a
+# minute.
 SETTINGS = """\
 [mypy]
 strict = true

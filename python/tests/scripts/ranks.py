@@ -1,4 +1,4 @@
-"""One rank of a job: the part that its first argument names. Ends with an AssertionError where a check fails."""
+"""One rank of a job. Runs the part that its first argument names. Ends with an AssertionError if a check fails."""
 
 import json
 import os
@@ -40,7 +40,7 @@ def group_operations(g, group):
 
 
 def checkpoint_errors(g, group):
-    """An error of one rank reaches all, and the group stays usable."""
+    """An error of one rank is raised on all ranks, and the group remains usable."""
 
     class Model:
         def state_dict(self):
@@ -84,7 +84,7 @@ def shares(g, group):
         assert (group.all_gather(np.array(len(batches))) == len(batches)).all()
         everything = g.split_nodes("public", "test")
         check_shares(group, np.concatenate(batches), everything, even=not local, largest=share.largest)
-    assert np.ptp(group.all_gather(np.array(len(share)))) > 2  # or the ranks would have as many batches by themselves
+    assert np.ptp(group.all_gather(np.array(len(share)))) > 2  # so equal numbers of batches are not trivial
     # Batches of a split are divided among the ranks.
     batches = list(ep.DistNodeDataLoader(g, named, ep.NeighborSampler([3]), batch_size=64))
     sizes = group.all_gather(np.array([batch.num_seeds for batch in batches]))
@@ -121,7 +121,7 @@ def tensors(g, group):
 
 
 def features(g, group):
-    """Leaves the batches of an epoch and a checksum of the columns in a file: they do not depend on the access."""
+    """Writes the batches of an epoch and a checksum of the columns to a file. They do not depend on the access mode."""
     loader = ep.DistNodeDataLoader(g, ep.NodesOfSplit("public"), ep.NeighborSampler([4, 4], prefetch_node_feats="node-feat"),
                                    batch_size=32, seed=7)
     batches = []
@@ -141,7 +141,7 @@ def not_found(g, group):
 
 
 def gone(g, group):
-    """Rank 1 leaves: the others' operation fails soon, and not by a deadline."""
+    """Rank 1 leaves. The pending operation of the others then fails soon, and not by a deadline."""
     group.barrier()
     if group.rank == 1:
         group.leave()
@@ -154,7 +154,7 @@ def gone(g, group):
 
 
 def outputs(g, group):
-    """Each rank computes rows of its own nodes, and all write them together."""
+    """Each rank computes the rows of its own nodes, and all ranks write them together."""
     rows = ep.DistTensor.create(g, (3,), name="rows", ntype="node")
     mine = ep.node_split(np.arange(g.num_nodes()), g, local=True)
     rows[mine] = np.outer(g.to_original_ids(mine), [1, -1, 2])
@@ -173,7 +173,7 @@ def outputs(g, group):
 
 
 def edge_outputs(g, group):
-    """Each rank computes scores of its own edges, and all write those of some edges together."""
+    """Each rank computes the scores of its own edges, and all ranks write those of some edges together."""
     scores = ep.DistTensor.create(g, (), name="scores", etype="edge")
     mine = ep.edge_split(np.arange(g.num_edges()), g)
     scores[mine.ids] = g.to_original_ids(mine.sources) - 2.0 * g.to_original_ids(mine.destinations)

@@ -1,5 +1,5 @@
 """A loop with an embedding, a vector and random numbers, which resumes from its checkpoints. Rank 0 prints a digest of
-what it has learned; KILLED_RANK kills itself once in the middle, and STOPPED_RANK gets SIGTERM there."""
+the results. KILLED_RANK kills itself once in the middle, and STOPPED_RANK gets SIGTERM there."""
 
 import hashlib
 import os

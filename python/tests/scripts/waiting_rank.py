@@ -1,5 +1,5 @@
-"""Rank 0 of two: leaves a file as soon as rank 1 has joined, and waits at a barrier for it. Rank 1 joins and waits for
-the file "end"."""
+"""One of two ranks. Rank 0 creates a file as soon as rank 1 has joined, then waits for it in a barrier. Rank 1 joins
+and waits for the file "end"."""
 
 import os
 import pathlib

@@ -1,4 +1,4 @@
-"""One rank of a job with torch.distributed: the part that its first argument names."""
+"""One rank of a job with torch.distributed. Runs the part that its first argument names."""
 
 import os
 import sys
@@ -72,7 +72,7 @@ def operations():
 
 
 def batch_norm():
-    """Ranks normalize as one rank would that has the rows of all."""
+    """Ranks normalize as one rank with the rows of all ranks would."""
     group = ep.init_process_group(ep.DistGraph())
     rows = [5, 0, 1][:group.size]  # of each rank
     generator = torch.Generator().manual_seed(1)

@@ -1,4 +1,4 @@
-"""A program that a type checker reads, and that is never run: what calls of the package give."""
+"""A program for a type checker, with the result types of the package's calls. It is never run."""
 
 import pathlib
 from typing import assert_type
