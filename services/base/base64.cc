@@ -5,7 +5,7 @@
 
 namespace espalier {
 
-// Debian's abseil has a string_view of its own.
+// In Debian's abseil, absl::string_view is not std::string_view, so the functions convert.
 std::string EncodeBase64(std::string_view bytes) {
   return absl::Base64Escape(absl::string_view(bytes.data(), bytes.size()));
 }

@@ -15,7 +15,8 @@ namespace espalier {
 // Thread-compatible value. Holds sums of up to 2^60 summands.
 class ExactSum {
  public:
-  // 2098 bits cover every finite double and 60 bits the carries, rounded up. One more word holds infinities and NaN.
+  // 2098 bits for every finite double and 60 bits for carries fill 68 limbs of 32 bits. One more word holds infinities
+  // and NaN.
   static constexpr size_t kLimbs = 68;
   static constexpr size_t kWords = kLimbs + 1;
 

@@ -1,5 +1,6 @@
 // How `espalier run`, `espalier launch` and the operator treat a process that ended with an error: whether its end is
-// the cause of a failed group or a consequence of another one's, whether it is retried, and after which delay.
+// the cause of the failure of its group or a consequence of another process's end, whether the process is retried, and
+// after which delay.
 // docs/exit-codes.md has the same policy for users.
 #pragma once
 
@@ -10,20 +11,21 @@ namespace espalier {
 
 enum class Retry { kNever, kCounted, kNotCounted };
 
-// How likely an end is the cause among the ends of a group, in ascending order. Processes that fail because of a peer
-// end within milliseconds of it.
+// Ranks the ends of the processes of a group by how likely each is the cause of the group's failure, in ascending
+// order. The order of the ends in time does not show the cause: processes that fail because of a peer end within
+// milliseconds of that peer.
 enum class CauseRank {
   kNone,
   kConsequence,     // the supervisor ended the process
-  kOtherProcess,    // of the same pod as a process that succeeded
+  kOtherProcess,    // another process failed in the pod of a process that succeeded
   kPeer,            // 74: a peer, a store or a disk was not available
   kAskedToStop,     // 75
-  kUnexpectedExit,  // 0, of a service, which should run until it is stopped
-  kDisruption,      // its machine was lost, or an eviction
+  kUnexpectedExit,  // 0: a service exited, which should run until it is stopped
+  kDisruption,      // the machine was lost, or the pod was evicted
   kCredentials,     // 77
   kError,           // 70 and codes that no Espalier process has
   kSignal,          // a crash, or a kill from outside
-  kMemory,          // the kernel ended it for its use of memory
+  kMemory,          // the kernel killed the process because of its use of memory
   kBadInput,        // 64, 65
 };
 
@@ -32,8 +34,8 @@ struct FailureRule {
   Retry retry = Retry::kCounted;
 };
 
-// Returns the rule for a process that exited with `code`, or that `signal` ended (0: none). An exit code above 128 is
-// read as shells and the kubelet write it: 128 and the number of a signal.
+// Returns the rule for a process that exited with `code` or was ended by `signal` (0: none). An exit code above 128
+// means that a signal ended the process: shells and the kubelet add 128 to the signal's number.
 FailureRule RuleForEnd(int code, int signal);
 
 // Returns the delay before the next attempt: `first` after the first failure, doubled with each further one up to

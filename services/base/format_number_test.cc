@@ -23,7 +23,7 @@ TEST(FormatNumberTest, RoundsToSignificantDigits) {
   EXPECT_EQ(FormatSignificant(0.1, 17), "0.10000000000000001");
 }
 
-// Of C's printf the texts are the same.
+// The results equal those of C's printf.
 TEST(FormatNumberTest, WritesLikePrintf) {
   const double largest = std::numeric_limits<double>::max(), infinity = std::numeric_limits<double>::infinity();
   for (const double value : {0.0, -0.0, 1.0 / 3, 2.675, 1e15, 5e-324, -largest, infinity, -infinity}) {

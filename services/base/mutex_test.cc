@@ -42,7 +42,7 @@ class Waiter {
   Mutex mutex_;
   bool has_looked_ ABSL_GUARDED_BY(mutex_) = false;
   bool done_ ABSL_GUARDED_BY(mutex_) = false;
-  bool outcome_ = false;  // the thread's, then its joiner's
+  bool outcome_ = false;  // written by thread_, read after it is joined
   std::jthread thread_;
 };
 

@@ -6,8 +6,9 @@
 
 namespace espalier {
 
-// Returns the number of processors that this process may use, at least 1. Includes affinity and cgroup limits where the
-// kernel reports them.
+// Returns the number of processors that this process may use, at least 1: the size of its affinity mask. The mask
+// reflects the cpuset of the process's cgroup, but not a limit of processor time. Without a mask, returns
+// std::thread::hardware_concurrency().
 int AvailableProcessors();
 
 // A grain for work of a few nanoseconds per element, large enough to make the cost of assigning a range negligible.

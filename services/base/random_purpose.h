@@ -14,7 +14,7 @@ enum class RandomPurpose : uint32_t {
   kNeighbors = 2,       // drawn in-edges
   kInitialization = 3,  // model parameters
   kDropout = 4,         // masks by (step, layer, original id, column)
-  kPartitioning = 5,    // partition algorithms' tie-breaks and Random
+  kPartitioning = 5,    // tie-breaks of partition algorithms, and the algorithm Random
   kGenerator = 6,       // generated graphs
   kLabor = 7,           // a source's variate, by (epoch, step, hop or all hops, source's node type)
   kWalks = 8,           // steps of random walks, by (epoch, step, step of the walk, relation)

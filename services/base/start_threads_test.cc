@@ -8,7 +8,7 @@
 namespace espalier {
 namespace {
 
-// A thread body that waits until it is told to end. Copies are limited, which simulates a limit on threads.
+// A thread body that runs until `*ended` is true. The number of copies is limited, which simulates a limit on threads.
 class ScarceWorker {
  public:
   ScarceWorker(std::atomic<bool>* ended, std::atomic<int>* copies_left) : ended_(ended), copies_left_(copies_left) {}

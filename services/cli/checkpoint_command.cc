@@ -2,7 +2,7 @@
 //
 // All three subcommands resolve the URI to one checkpoint or to a folder of checkpoints (Open), then read the listings
 // (ReadListings). `ls` and `inspect` read manifests only. `verify` also reads every file of each complete checkpoint;
-// an error that is about reaching the store ends it, and a checkpoint with corrupt content only changes the exit code.
+// it ends early only if the store cannot be read; a checkpoint with corrupt content only changes the exit code.
 #include <ctime>
 #include <nlohmann/json.hpp>
 

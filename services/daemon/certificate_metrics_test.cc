@@ -13,7 +13,7 @@ namespace {
 
 constexpr char kName[] = "espalier_tls_certificate_expiry_timestamp_seconds";
 
-// The value in the text format; -1 where there is none.
+// Returns the metric's value in the text format; -1 if there is none.
 double ExpiryIn(const std::string& text) {
   const std::string start = std::string("\n") + kName + " ";
   const size_t at = text.find(start);
@@ -38,7 +38,7 @@ TEST(CertificateMetricsTest, SayWhenTheFileRunsOutAtEachScrape) {
   EXPECT_GT(expiry, UnixNow());
   EXPECT_LT(expiry, UnixNow() + 86400 * 366);
 
-  // Half written: what was true stays.
+  // While the file is incomplete, the previous value remains.
   std::ofstream(flags.certificate_file) << "-----BEGIN CERT";
   EXPECT_EQ(ExpiryIn(registry.Serialize()), expiry);
 }

@@ -12,7 +12,7 @@ using ::testing::HasSubstr;
 
 constexpr char kNameVariable[] = "ESPALIER_JOB_NAME";
 
-// What the name is after `arguments`, or what is wrong with them.
+// Returns the name after parsing `arguments`, or the error.
 std::string NameAfter(const std::string& arguments) {
   CLI::App app;
   std::string name = "before";

@@ -38,11 +38,12 @@ struct ProcessOptions {
 void AddProcessFlags(CLI::App& app, ProcessOptions* options);
 // Checks the flags beyond their syntax. InvalidArgument names the flag and what is wrong with it.
 Status CheckFlags(const ProcessOptions& options);
-// The listening address and message sizes of the RPC server.
+// Returns the listening address and message sizes for the RPC server.
 rpc::ServerOptions MakeRpcOptions(const ProcessOptions& options);
 int CountThreads(const ProcessOptions& options);
 
-// A service's process with its admin server, not ready at first. At most one per process.
+// The process of a service with its admin server. Its admin server reports "starting" until ServeUntilStopped. At most
+// one object per process.
 class ServiceProcess {
  public:
   // Installs signal handlers and logging, opens the admin port, and logs the configuration: the options of `app`, with

@@ -2,7 +2,8 @@
 
     python3 services/examples/cora_links.py cora-links
 
-Each citation stands once in the edge list, as a pair (u, v) with u < v; 85 % of them train, 5 % validate, 10 % test.
+The edge list contains each citation once, as a pair (u, v) with u < v: 85 % of the citations are training edges, 5 %
+validation edges, and 10 % test edges.
 """
 
 import gzip

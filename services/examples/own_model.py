@@ -1,8 +1,8 @@
-"""Writes a model of one's own as TorchScript: python own_model.py own-model.pt
+"""Writes a model of your own as TorchScript: python own_model.py own-model.pt
 
-A module that computes one layer at a time, as docs/models.md says. It is GraphSAGE's mean, by hand, for the node type
-"node" and the relation "node:edge:node" of graphs of one type: change it into what you like. PyTorch must not be newer
-than what the trainer was built with (the result names it: "torch").
+The module computes one layer at a time, as docs/models.md describes. It implements GraphSAGE with mean aggregation for
+graphs with the node type "node" and the relation "node:edge:node"; replace it by your own model. The version of PyTorch
+must not be newer than that of the trainer, which result.json contains ("torch").
 """
 
 import argparse

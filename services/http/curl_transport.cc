@@ -59,7 +59,7 @@ bool IsSuccess(CURL* easy) {
   return status >= 200 && status < 300;
 }
 
-// The receiver of the body. It has the handle in order to read the status.
+// The receiver of the body. `easy` serves to read the status.
 struct Receiver {
   CURL* easy;
   Exchange& exchange;
@@ -193,7 +193,7 @@ Status StatusOfCurl(CURLcode code, const Exchange& exchange, const std::string& 
   }
 }
 
-// "http://s3.example.com:9000" of a request that was sent, so that its URL is valid.
+// Returns the origin of a request, such as "http://s3.example.com:9000". The request was sent, so its URL is valid.
 std::string ParseOrigin(const Request& request) {
   const Result<Url> url = ParseUrl(request.url);
   return url.ok() ? url->Origin() : "";

@@ -1,4 +1,4 @@
-// The transport against a peer that misbehaves byte by byte.
+// Tests the transport with a peer that sends given bytes, valid or not.
 #include "services/http/curl_transport.h"
 
 #include <arpa/inet.h>
@@ -24,7 +24,7 @@ using ::testing::HasSubstr;
 
 enum class Ending { kKeepOpen, kClose, kReset };
 
-// Answers every request on a loopback address with the same bytes, then does what `ending` says.
+// Responds to every request on a loopback address with the same bytes, then keeps, closes or resets the connection.
 class Peer {
  public:
   Peer(std::string answer, Ending ending, int family = AF_INET) : answer_(std::move(answer)), ending_(ending) {
@@ -48,7 +48,7 @@ class Peer {
     if (thread_.joinable()) thread_.join();
     if (listener_ >= 0) close(listener_);
   }
-  // "" where this machine has no such address.
+  // Returns the URL of the peer, or "" if this machine has no loopback address of the family.
   const std::string& origin() const { return origin_; }
   int num_connections() const { return num_connections_.load(); }
 
@@ -72,7 +72,8 @@ class Peer {
       close(connection);
     }
   }
-  // Reads up to the end of a request's head, or the beginning of a TLS handshake; true where the connection stays.
+  // Reads the head of a request, or the beginning of a TLS handshake, and responds. Returns whether to keep the
+  // connection.
   bool AnswerOne(int connection, const std::stop_token& stop) const {
     std::string request;
     while (request.find("\r\n\r\n") == std::string::npos && !request.starts_with('\x16')) {
@@ -203,7 +204,7 @@ TEST(CurlTransportTest, KnowsAPortWithoutTls) {
   EXPECT_THAT(status.message(), HasSubstr("use http:// in the endpoint"));
 }
 
-// An OpenSSL server's alert to a plain request: unexpected message.
+// An OpenSSL server responds to a plain request with the alert "unexpected message".
 TEST(CurlTransportTest, KnowsAPortThatAnswersInTls) {
   const Peer peer(std::string("\x15\x03\x01\x00\x02\x02\x0a", 7), Ending::kClose);
   const Status status = Failure(peer);
@@ -226,7 +227,7 @@ TEST(CurlTransportTest, CannotReachANobody) {
 
 TEST(CurlTransportTest, SaysEachTimeThatANameCannotBeResolved) {
   CurlTransport transport;
-  const std::string host(64, 'x');  // longer than a label may be: nobody is asked
+  const std::string host(64, 'x');  // longer than a DNS label may be, so no query is sent
   const Request request{.method = "GET", .url = "http://" + host + "/", .proxy = ProxyUse::kNone};
   for (int attempt = 0; attempt < 3; ++attempt) {
     const Status status = transport.Send(request, Within(seconds(30))).status();

@@ -67,8 +67,9 @@ void WeightedSums(const Segments& segments, std::span<const uint32_t> positions,
 void WeightedSumGradients(const EdgeView& edges, HeadShape shape, const float* weights, const float* source,
                           const float* gradient, float* of_weights, float* of_source);
 
-// The attention weights that a training step drops: that of edge (s, d) and head h with probability
-// round(p * 65536) / 65536, by Philox on (key, original IDs of s and d, h). Parallel edges are dropped together.
+// Determines which attention weights a training step drops. The weight of edge (s, d) and head h is dropped with
+// probability round(p * 65536) / 65536, decided by Philox on (key, original IDs of s and d, h). Parallel edges are
+// dropped together.
 struct EdgeMasks {
   double probability = 0;  // < 1
   uint64_t key = 0;

@@ -1,4 +1,4 @@
-// The options of draws on the wire: each of them arrives as it was sent.
+// Draw options in messages: decoding returns the encoded options.
 #include "services/messages/draw_messages.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ void Change(E& option) {
   option = std::rbegin(sampler::Spelling<E>::kNames)->first;
 }
 
-// For each option a specification in which it alone is not what it is when unset.
+// Returns one specification for each option, in which only this option differs from its default.
 std::vector<sampler::DrawSpec> OneOptionEach() {
   std::vector<sampler::DrawSpec> specs;
   sampler::DrawSpec unset;
@@ -55,7 +55,7 @@ TEST(DrawMessagesTest, EachOptionOfAHopArrives) {
     const Result<sampler::DrawSpec> got = DecodeDraw(received);
     ASSERT_TRUE(got.ok()) << got.status().ToString();
     sampler::DrawSpec of_hop = sent;
-    of_hop.expand = sampler::Expand::kAlways;  // of a batch: a hop expands what it is asked for
+    of_hop.expand = sampler::Expand::kAlways;  // an option of batches, which hop requests do not have
     EXPECT_EQ(*got, of_hop) << message.DebugString();
   }
   EXPECT_EQ(*DecodeDraw(graph::v1::SampleNeighborsRequest()), sampler::DrawSpec());

@@ -1,4 +1,4 @@
-// A batch's labeled edges on the wire: what comes is what was sent, and whatever does not add up is refused.
+// Labeled edges of a batch in messages: decoding returns the encoded edges and refuses inconsistent messages.
 #include "services/messages/edge_messages.h"
 
 #include <gmock/gmock.h>

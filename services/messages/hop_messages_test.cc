@@ -1,4 +1,5 @@
-// A hop's question and its answer on the wire: what comes is what was sent, and what does not fit is refused.
+// Requests and responses of a hop in messages: decoding returns the encoded values and refuses messages that do not
+// fit.
 #include "services/messages/hop_messages.h"
 
 #include <gmock/gmock.h>
@@ -19,7 +20,7 @@ graph::PartitionBook Book() {
 
 std::vector<LocalNodeId> Locals(std::initializer_list<uint32_t> ids) { return {ids.begin(), ids.end()}; }
 
-// Two relations with times, walks and exclusions: everything that a message can say.
+// Two relations with times, walks and exclusions: a query that uses every field of the message.
 sampler::PartitionHopQuery FullQuery() {
   sampler::PartitionHopQuery query{.seed = uint64_t{1} << 63,
                                    .at = {.epoch = 1, .step = 2, .hop = 3},
@@ -135,7 +136,7 @@ TEST(DecodeHopRequestTest, RefusesDrawsThatCouldNotBeSent) {
   EXPECT_EQ(DecodeHopRequest(frame, limits).status().code(), StatusCode::kInvalidArgument);
 }
 
-// A server from before there were methods draws neighbors, and its reply is as well-formed as any.
+// A server of a version without draw methods draws by kNeighbor and sends a well-formed response.
 TEST(DecodeHopReplyTest, NamesAServerThatDoesNotKnowTheMethod) {
   sampler::PartitionHopQuery query{.draw = {.method = sampler::DrawMethod::kLabor}};
   query.relations.push_back({EdgeTypeId(0), 3, {}});

@@ -1,4 +1,4 @@
-// A batch's pairs on the wire: what comes is what was sent, and whatever does not add up is refused.
+// Pairs of a batch in messages: decoding returns the encoded pairs and refuses inconsistent messages.
 #include "services/messages/link_messages.h"
 
 #include <gmock/gmock.h>
@@ -80,7 +80,7 @@ TEST(LinkMessagesTest, IdsAndRowsOfEdgesArriveWhereTheyAreAskedFor) {
   EXPECT_THAT(got->rows.at("parts").values<float>(), ::testing::ElementsAre(1, 2, 3, 4, 5, 6));
   EXPECT_THAT(got->rows.at("amount").values<int64_t>(), ::testing::ElementsAre(5, 6, 7));
 
-  // A share without edges has no ids, and rows of their shape.
+  // A share without edges has no ids, and its rows have the shape of the column.
   sampler::LinkSeeds none{.negatives_per_pair = 2};
   none.rows = {{"amount", Tensor::Zeros(DType::kI64, {0})}, {"parts", Tensor::Zeros(DType::kF32, {0, 2})}};
   const Result<sampler::LinkSeeds> nothing = Sent(none, plan);
@@ -98,7 +98,7 @@ TEST(LinkMessagesTest, IdsAndRowsOfEdgesArriveWhereTheyAreAskedFor) {
               links.rows["amount"] = Tensor::FromVector<int64_t>({5, 6});
             }),
             StatusCode::kInvalidArgument);
-  // As a sampler of before there were any sends them.
+  // The message of an older sampler, which does not support ids and rows.
   EXPECT_EQ(code_of([](auto& links) { links.edge_ids.clear(); }), StatusCode::kUnimplemented);
   EXPECT_EQ(code_of([](auto& links) { links.rows.clear(); }), StatusCode::kUnimplemented);
   plan.want_pair_ids = false;

@@ -56,9 +56,9 @@ Result<sampler::Block> DecodeBlock(EdgeTypeId type, std::span<const Tensor> tens
   return block;
 }
 
-// Checks a layer: it reads what the previous one writes, the first layer the batch's nodes (`rows`, by node type), and
-// writes a subset of that. Its blocks must be those of its fan-outs in the same order, because a model identifies
-// blocks by their position.
+// Checks a layer. It must read `rows`, by node type: the rows that the previous layer writes or, for the first layer,
+// the batch's nodes. It must write at most these rows. Its blocks must be those of its fan-outs in the same order,
+// because a model identifies blocks by their position.
 Status CheckLayer(const minibatch::v1::Layer& layer, const sampler::LayerSpec& spec,
                   const std::vector<uint32_t>& rows) {
   if (!std::equal(rows.begin(), rows.end(), layer.num_inputs().begin(), layer.num_inputs().end()) ||

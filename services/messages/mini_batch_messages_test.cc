@@ -1,4 +1,4 @@
-// A whole batch on the wire: what comes is what was sent, and whatever a model could not index with is refused.
+// A whole batch in messages: decoding returns the encoded batch and refuses numbers that a model could not index with.
 #include "services/messages/mini_batch_messages.h"
 
 #include <gmock/gmock.h>
@@ -30,7 +30,8 @@ sampler::SamplingSpec TwoLayersOfBothRelations() {
   return spec;
 }
 
-// The seed a0 has in-edges from b5 and b6, those have some from a0, a1 and a2, and a0 is expanded once more.
+// The seed a0 has in-edges from b5 and b6. The second hop expands b5 and b6, with in-edges from a0, a1 and a2, and a0
+// again.
 sampler::MiniBatch TwoLayersFromOneSeed() {
   sampler::MiniBatch batch;
   batch.step = 3;
@@ -60,7 +61,7 @@ TEST(DecodeMiniBatchTest, ABatchArrivesAsItWas) {
   sampler::testing::ExpectSameBatch(*got, TwoLayersFromOneSeed());
 }
 
-// As a sampler sends it that drew by `drawn`, without drawn_by in a header of an older one.
+// Decodes the batch of a sampler that has drawn by `drawn`. An older sampler does not set drawn_by.
 Status ReceivedBy(const sampler::DrawSpec& requested, const sampler::DrawSpec& drawn, bool is_older) {
   Result<grpc::ByteBuffer> message = EncodeMiniBatch(TwoLayersFromOneSeed(), drawn);
   ESPALIER_CHECK(message.ok()) << message.status().ToString();
@@ -118,10 +119,10 @@ TEST(DecodeMiniBatchTest, RefusesBlocksThatAreNotThoseOfTheFanOuts) {
 TEST(DecodeMiniBatchTest, RefusesLayersAndSeedsThatDoNotFitEachOther) {
   using Batch = sampler::MiniBatch;
   const std::vector<std::function<void(Batch&)>> damages = {
-      [](Batch& batch) { batch.nodes[0].push_back(GlobalNodeId(3)); },  // which the first layer does not read
+      [](Batch& batch) { batch.nodes[0].push_back(GlobalNodeId(3)); },  // a node that the first layer does not read
       [](Batch& batch) { batch.layers[0].num_inputs[0] = 4; },
       [](Batch& batch) { batch.layers[0].num_inputs.pop_back(); },
-      [](Batch& batch) { batch.layers[1].num_inputs[0] = 3; },  // of which the first layer writes one
+      [](Batch& batch) { batch.layers[1].num_inputs[0] = 3; },  // more rows than the first layer writes
       [](Batch& batch) { batch.layers[1].num_outputs.pop_back(); },
       [](Batch& batch) {
         batch.layers[1].num_outputs[0] = 2;
@@ -133,7 +134,7 @@ TEST(DecodeMiniBatchTest, RefusesLayersAndSeedsThatDoNotFitEachOther) {
         batch.layers[1].blocks[1].indices.clear();
       },
       [](Batch& batch) {
-        batch.layers[1].num_outputs[1] = 1;  // of a type that has no seeds
+        batch.layers[1].num_outputs[1] = 1;  // a type without seeds
         batch.layers[1].blocks[0].indptr = {0, 0};
       },
       [](Batch& batch) { batch.layers.erase(batch.layers.begin()); },
@@ -150,7 +151,7 @@ TEST(DecodeMiniBatchTest, RefusesLayersAndSeedsThatDoNotFitEachOther) {
   }
 }
 
-// A graph of a few relations has none such; one with tens of thousands, in many layers, does.
+// A graph with a few relations has no such batch; a graph with tens of thousands of relations and many layers has.
 TEST(EncodeMiniBatchTest, RefusesABatchWhoseDescriptionIsTooLarge) {
   sampler::MiniBatch batch;
   batch.layers.resize(1);

@@ -1,4 +1,4 @@
-// The question for a step's seeds and its answer on the wire: what comes is what was sent.
+// Requests and responses for a step's seeds in messages: decoding returns the encoded values.
 #include "services/messages/seed_messages.h"
 
 #include <gmock/gmock.h>

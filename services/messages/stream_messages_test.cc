@@ -1,4 +1,4 @@
-// A stream's first message on the wire: what comes is what was sent, and plans that make no sense are refused.
+// The first message of a stream: decoding returns the encoded plan and refuses invalid plans.
 #include "services/messages/stream_messages.h"
 
 #include <gmock/gmock.h>
@@ -88,7 +88,7 @@ minibatch::v1::StreamStart GoodStart() {
   return start;
 }
 
-// With 25 joint negatives for each edge: 100 for this trainer's.
+// With 25 joint negatives for each edge: 100 for this trainer's four edges.
 minibatch::v1::StreamStart StartOfLinks() {
   minibatch::v1::StreamStart start = GoodStart();
   minibatch::v1::LinkPlan* links = start.mutable_links();
@@ -106,7 +106,7 @@ minibatch::v1::StreamStart StartOfLabeledEdges() {
   return start;
 }
 
-// What becomes of a start that `change` has changed.
+// Returns the code with which a start is decoded after `change` has modified it.
 template <class Change>
 StatusCode PlanCodeOf(minibatch::v1::StreamStart start, Change change) {
   change(start);

@@ -1,4 +1,4 @@
-// Certificates as they are made, and what the check before the first connection says about bad ones.
+// Tests new certificates, and the errors of the check of certificate files before the first connection.
 #include "services/pki/certificates.h"
 
 #include <gmock/gmock.h>

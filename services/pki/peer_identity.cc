@@ -15,7 +15,7 @@ bool IsPart(const std::string& text) {
   return !text.empty() && text.size() <= kLongestPart && std::all_of(text.begin(), text.end(), allowed);
 }
 
-// What peers send is shown in logs, cut and without control characters.
+// Returns text from a peer for logs: truncated, in quotes, and with '?' for bytes that are not printable ASCII.
 std::string Shown(const std::string& text) {
   std::string shown = text.substr(0, kLongestShown);
   std::replace_if(

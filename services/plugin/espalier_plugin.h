@@ -113,8 +113,9 @@ typedef struct EspalierTensor {
   uint64_t total; /* in all partitions */
 } EspalierTensor;
 
-/* Operations that combine given rows with those of a tensor, as in DistTensor. A floating minimum or maximum with a NaN
- * is NaN; integers wrap around; for Bool, sum and maximum are "or" and minimum is "and"; OR is for Bool and integers.
+/* Operations that combine given rows with those of a tensor, as in DistTensor. A floating-point minimum or maximum is
+ * NaN if either value is NaN; integers wrap around; for Bool, sum and maximum are "or" and minimum is "and"; OR is for
+ * Bool and integers.
  */
 enum { ESPALIER_ASSIGN = 0, ESPALIER_ADD = 1, ESPALIER_MIN = 2, ESPALIER_MAX = 3, ESPALIER_OR = 4 };
 
@@ -130,9 +131,10 @@ typedef struct EspalierTensorRows {
 /* One call in progress. */
 typedef struct EspalierCall EspalierCall;
 
-/* Functions of the server for functions and initializers. Types are numbers from 0, in the order of their names. A
- * function that returns a status returns ESPALIER_OK or a documented error, and does not change `out` after an error.
- * The error of those up to locate_node is ESPALIER_NOT_FOUND. */
+/* Functions of the server that a plugin's functions and initializers may call. Types are numbers from 0, in the order
+ * of their names. A function with a status returns ESPALIER_OK or an error documented here; if it returns an error, it
+ * does not change `out`. The functions up to locate_node return ESPALIER_NOT_FOUND if the type, column or node does not
+ * exist. */
 typedef struct EspalierHost {
   uint32_t (*partition)(const EspalierCall* call);
   uint32_t (*num_partitions)(const EspalierCall* call);
@@ -156,8 +158,8 @@ typedef struct EspalierHost {
   /* Appends to the response. ESPALIER_RESOURCE_EXHAUSTED: the response would exceed its limit, and the call fails with
    * this error. Not for initializers, which have no response. */
   int32_t (*append_response)(EspalierCall* call, const void* data, size_t size_bytes);
-  /* Sets the error message for the caller, at most 1024 bytes. Without it, if the function returns the last error of a
-   * host function, the message is that of `error`. */
+  /* Sets the error message for the caller, at most 1024 bytes. If it is not called and the function returns the status
+   * of the last failed tensor function, the caller gets the message of `error`. */
   void (*set_error)(EspalierCall* call, const char* message);
 
   /* Mutable tensors, since version 3. Not for initializers (ESPALIER_FAILED_PRECONDITION).
@@ -220,9 +222,9 @@ typedef struct EspalierRows {
 /* Fills rows; returns ESPALIER_OK and sets *filled_bytes = rows->value_bytes, or returns an error, after which the
  * tensor is not created.
  *
- * The values of a row must depend only on its original id, on the fields except count and first_local, and on the data
- * of its node or edge in the whole graph, never on partitions, local or global ids, time, or the order of calls: then a
- * tensor is the same for any partitioning and whenever it is created again. */
+ * The values of a row may depend on its original id, on the fields other than count and first_local, and on the data of
+ * its node or edge in the whole graph. They must not depend on partitions, local or global ids, time, or the order of
+ * calls. A tensor then has the same values for any partitioning and each time it is created. */
 typedef int32_t (*EspalierInitializer)(const EspalierHost* host, EspalierCall* call, const EspalierRows* rows,
                                        size_t* filled_bytes);
 

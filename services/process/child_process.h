@@ -1,5 +1,6 @@
 // A child process in a process group of its own, so that Ctrl-C at the terminal only reaches this process, which then
-// stops its children in order. Its output goes to a log file. It is killed when this process ends, even by SIGKILL.
+// stops its children in order. Its output goes to a log file. The kernel kills it when this process ends, even if this
+// process gets SIGKILL.
 #pragma once
 
 #include <sys/types.h>
@@ -19,7 +20,7 @@ struct ChildSpec {
   std::string name;     // "server-1": for messages
   std::string program;  // path
   std::vector<std::string> arguments;
-  std::map<std::string, std::string> environment;  // over this process's, if that is inherited
+  std::map<std::string, std::string> environment;  // the whole environment, or overrides of an inherited one
   bool inherits_environment = true;
   std::string folder = {};  // working directory; empty: that of this process
   std::string log_path;     // standard error, and standard output without output_path, are appended to this file

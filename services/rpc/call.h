@@ -12,14 +12,13 @@
 namespace espalier::rpc {
 
 // Sends `request` to `method` ("/espalier.graph.v1.GraphStore/GatherRows") and calls `done` exactly once, with the
-// reply or an error that names the peer. Only for calls that may be applied twice.
-// Retries, with jittered backoff until the deadline: UNAVAILABLE, and CANCELLED, which a server returns while it shuts
-// down; a restart of the server within the deadline is therefore invisible. Other errors are returned. With several
-// replicas (callee.h) each attempt chooses one, without backoff while a replica is available.
-// When the stop of the peer or of the deadline is requested, the call ends with CANCELLED, during an attempt as well as
-// during a backoff. `done` runs on a gRPC thread, or on the calling thread before this returns if a stop was requested
-// before or the process was forked (FAILED_PRECONDITION, forked.h); the state of the call lives until `done` has
-// returned.
+// reply or an error that names the peer. Only for calls that may be applied twice. Retries, with jittered backoff until
+// the deadline: UNAVAILABLE, and CANCELLED, which a server returns while it shuts down; a restart of the server within
+// the deadline is therefore invisible. Other errors are returned. With several replicas (callee.h) each attempt chooses
+// one, without backoff while a replica is available. When the stop of the peer or of the deadline is requested, the
+// call ends with CANCELLED, during an attempt as well as during a backoff. `done` runs on a gRPC thread. If a stop was
+// requested before the call, or the process was forked (FAILED_PRECONDITION, forked.h), `done` runs on the calling
+// thread before this function returns. The state of the call lives until `done` has returned.
 void CallWithRetries(Callee callee, const std::string& method, const grpc::ByteBuffer& request, Deadline deadline,
                      std::function<void(Result<grpc::ByteBuffer>)> done);
 

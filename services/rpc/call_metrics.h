@@ -12,8 +12,8 @@
 
 namespace espalier::rpc {
 
-// Why a call is retried: kNoAnswer: the server did not respond; kNotYet: it responded that it cannot serve the call
-// yet.
+// Why a call is retried. kNoAnswer: the server did not respond. kNotYet: the server responded that it cannot serve the
+// call yet.
 enum class RetryCause { kNoAnswer, kNotYet };
 
 // Thread-safe. Shares ownership of the registry, because an abandoned call is counted when it ends, on a thread of

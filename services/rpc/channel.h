@@ -17,11 +17,11 @@
 
 namespace espalier::rpc {
 
-// A channel; it connects on first use. The address is "host:port".
+// Returns a channel to "host:port", which connects on first use.
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address, const ChannelSettings& settings);
 
-// One server as its clients see it: where it is, how to reach it, how to retry. Immutable; thread-safe; shared by
-// the calls in flight.
+// One server from the view of its clients: its address, channel and retry policy. Immutable; thread-safe; shared by the
+// calls in flight.
 struct Peer {
   Peer(std::string peer_name, std::string peer_address, const ChannelSettings& settings);
   ~Peer();

@@ -8,7 +8,7 @@ namespace espalier::rpc {
 
 // Records that this process uses gRPC from now on. Thread-safe.
 void UseGrpcInThisProcess();
-// FailedPrecondition in a process whose parent used gRPC before fork(). Thread-safe.
+// Returns FailedPrecondition in a process that was forked after its parent used gRPC. Thread-safe.
 Status CheckNotForked();
 
 }  // namespace espalier::rpc

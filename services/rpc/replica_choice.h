@@ -11,8 +11,8 @@
 namespace espalier::rpc {
 
 struct ReplicaBackoff {
-  // How long a server rests (is avoided) after a failure. Doubles with each consecutive failure up to `longest`; all
-  // failures within one rest count as one.
+  // How long a server rests after a failure, that is, how long calls avoid it. Doubles with each consecutive failure up
+  // to `longest`; all failures within one rest count as one.
   std::chrono::milliseconds first{500};
   std::chrono::milliseconds longest{60'000};
 };

@@ -88,7 +88,7 @@ TEST_F(ReplicaChoiceTest, ACallThatIsGivenUpChangesNothing) {
   EXPECT_THAT(Picks(choice, 2), ElementsAre(0, 0));
   EXPECT_EQ(CallUnreachable(choice), 0u);
   clock_.Advance(kRest.first);
-  choice.RecordCancelled(choice.Pick());  // it was to find out for all
+  choice.RecordCancelled(choice.Pick());  // the canceled call was the probe
   EXPECT_THAT(Picks(choice, 1), ElementsAre(1));
 }
 

@@ -10,7 +10,7 @@
 
 namespace espalier::rpc {
 
-// To be called before the call is finished with this status.
+// Marks the call if `status` is UNAVAILABLE. To be called before the call is finished with this status.
 void MarkAsAnswer(grpc::ServerContextBase& context, const Status& status);
 
 // Returns whether the error of this finished call is marked.

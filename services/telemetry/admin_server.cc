@@ -65,7 +65,7 @@ class AdminServer::Impl {
       unready_reason_ = std::move(reason);
       if (!unready_reason_.empty() || std::exchange(has_been_ready_, true)) return;
     }
-    const char byte = 0;  // responds to waiting requests
+    const char byte = 0;  // wakes the loop, which responds to waiting requests
     ESPALIER_CHECK(write(wake_[1], &byte, 1) == 1) << "write: errno " << errno;
   }
 
@@ -123,12 +123,12 @@ class AdminServer::Impl {
   Mutex mutex_;
   std::string unready_reason_ ABSL_GUARDED_BY(mutex_) = "starting";  // empty: ready
   bool has_been_ready_ ABSL_GUARDED_BY(mutex_) = false;
-  Mutex provider_mutex_;  // held while one of these runs
+  Mutex provider_mutex_;  // held while one of the functions below runs
   std::function<std::string()> status_provider_ ABSL_GUARDED_BY(provider_mutex_);
   std::function<std::string()> liveness_check_ ABSL_GUARDED_BY(provider_mutex_);
 
   // Owned by thread_ from here on.
-  int reserve_ = -1;  // -1: in use by another part of the process
+  int reserve_ = -1;  // the spare descriptor; -1: the process had none left for it
   Deadline accepts_again_ = Deadline::After(std::chrono::seconds(0));
   std::list<Connection> connections_;  // oldest first
   std::thread thread_;

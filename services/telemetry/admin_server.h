@@ -2,8 +2,9 @@
 //   /metrics   Prometheus text
 //   /livez     200 "ok", or 503 and the reason given by the liveness check
 //   /readyz    200 "ok", or 503 and the reason
-//   /readyz?wait  like /readyz, but a process that has not been ready yet responds when it is or after start_wait. For
-//              startup probes, because the kubelet creates a Warning event for every response other than 200
+//   /readyz?wait  like /readyz, but if the process has not been ready yet, the response follows when it becomes
+//              ready or after start_wait. For startup probes, because the kubelet creates a Warning event for every
+//              response other than 200
 //   /status    JSON from the status provider
 //
 // Guarantees: the server uses one thread, limits the connections and the bytes of each, and ends a connection at a
@@ -63,8 +64,9 @@ class AdminServer {
 
   void SetReady();
   void SetNotReady(const std::string& reason);
-  // Sets a function that returns why the process should be restarted, such as a lease that is held and not renewed, or
-  // "". By default and with nullptr, it never should be. The previous check does not run anymore when this returns.
+  // Sets a function that returns the reason why the process should be restarted, such as a lease that is held and not
+  // renewed, or "" if it should not. By default and with nullptr, /livez always returns "ok". The previous check does
+  // not run anymore when this returns.
   void SetLivenessCheck(std::function<std::string()> check);
   // Sets a function that returns the text of a JSON object for /status. By default and with nullptr, /status returns
   // {}. The previous provider does not run anymore when this returns.

@@ -57,7 +57,7 @@ TEST(AdminServerTest, AWaitingRequestIsAnsweredWhenTheProcessBecomesReady) {
   RawConnection waiting(test.server->address());
   waiting.Send("GET /readyz?wait HTTP/1.1\r\n\r\n");
   EXPECT_THAT(test.Get("/livez"),
-              StartsWith("HTTP/1.1 200 "));  // by the same thread, after it has read the first request
+              StartsWith("HTTP/1.1 200 "));  // the thread has read the first request before this one
   test.server->SetReady();
   EXPECT_THAT(waiting.ReceiveAll(), StartsWith("HTTP/1.1 200 "));
   EXPECT_THAT(test.Get("/readyz?wait"), StartsWith("HTTP/1.1 200 "));

@@ -49,7 +49,7 @@ TEST_F(MemoryLimitTest, IsTheSmallestOnTheWayUp) {
 
 TEST_F(MemoryLimitTest, MayBeOfVersionOne) {
   PutMembership("4:memory:/docker/a\n0::/\n");
-  PutLimit("memory", "9223372036854771712", "memory.limit_in_bytes");  // its way to say none
+  PutLimit("memory", "9223372036854771712", "memory.limit_in_bytes");  // version 1's number for no limit
   PutLimit("memory/docker/a", "5000", "memory.limit_in_bytes");
   EXPECT_EQ(MemoryLimitBytes(files_), 5000u);
 }

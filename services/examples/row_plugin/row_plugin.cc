@@ -7,8 +7,9 @@
 
 using namespace espalier::plugin;
 
-// "LONGEST": each row's positional encoding of its node's original id (Vaswani et al. 2017), with wave lengths from 2
-// pi to LONGEST times that: in columns 2 k and 2 k + 1 sine and cosine of id / LONGEST^(2 k / width).
+// Arguments: "LONGEST". Fills each row with the positional encoding of its node's original id (Vaswani et al. 2017):
+// columns 2 k and 2 k + 1 are the sine and the cosine of id / LONGEST^(2 k / width). Wave lengths range from 2 pi to 2
+// pi LONGEST.
 void Sinusoids(const Context& context, const Rows& rows) {
   const std::string_view text = rows.arguments();
   double longest = 0;
