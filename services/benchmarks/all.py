@@ -20,14 +20,14 @@ KILOBYTES, MEGABYTES, FORTY_MEGABYTES = "1024", "1048576", "40000000"
 
 
 class Output:
-    """What a benchmark has printed."""
+    """The output of a benchmark."""
 
     def __init__(self, name, text):
         self.name, self.text = name, text
 
     def numbers(self, pattern, behind=""):
-        """The groups of the first line that begins with `pattern`; with `behind`, of the first behind the line that
-        begins with that. Blanks stand for any number of them, # for a number."""
+        """Returns the numbers in the first line that begins with `pattern`. With `behind`, the search starts after the
+        first line that begins with `behind`. In both, a blank matches one or more blanks, and # matches a number."""
         start = self._line(behind).end() if behind else 0
         return self._line(pattern, start).groups()
 
@@ -102,7 +102,7 @@ def rpc_sparse_step_rows(output):
         f"{ours} M rows/s; raw gRPC {raw}, prefetching pass {touched}")
 
 
-# name: (flags besides the scale, whether there is one, rows)
+# name: (flags besides --scale, whether it has --scale, the function that yields its rows)
 BENCHMARKS = {
     "sampling_bench": (["--weighted", "--labor", "--temporal"], True, sampling_rows),
     "gather_bench": ([], True, gather_rows),

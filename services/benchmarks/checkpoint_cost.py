@@ -30,7 +30,7 @@ from download_bench import ACCESS_KEY, BUCKET, SECRET_KEY, s3_service
 
 
 def epochs_of(arguments):
-    """The first two and the last are not compared: they warm up, and have the evaluation in them."""
+    """Returns the number of epochs. The first two warm up and the last one evaluates, so they are not compared."""
     return 2 * arguments.checkpoints + 4
 
 
@@ -66,7 +66,7 @@ def time_of(line):
 
 
 def run(arguments, folder, environment):
-    """The log of the trainer."""
+    """Generates the graph and runs the job; returns the path of the trainer's log."""
     graph, document, output = folder / "graph", folder / "job.json", folder / "run"
     subprocess.run([arguments.bin / "espalier", "generate", "--nodes", str(arguments.nodes), "--edges",
                     str(20 * arguments.nodes), "--features", "100", "--classes", "16", "--train", "0.5", "--quiet",
@@ -81,11 +81,12 @@ def run(arguments, folder, environment):
 
 
 def compared(log):
-    """[(checkpoint, seconds of the epoch it was taken and uploaded in, of its neighbors on average)]."""
+    """Yields (checkpoint, seconds of the epoch in which it was taken and uploaded, mean seconds of the epochs before
+    and after)."""
     ends = [time_of(line) for line in lines_of(log, "epoch")]
     seconds = {epoch: (ends[epoch] - ends[epoch - 1]).total_seconds() for epoch in range(1, len(ends) - 1)}
     for checkpoint in lines_of(log, "checkpoint"):
-        epoch = checkpoint["epoch"]  # which begins with it
+        epoch = checkpoint["epoch"]  # the epoch that begins with the checkpoint
         if epoch - 1 in seconds and epoch + 1 in seconds:
             if checkpoint["upload_seconds"] > seconds[epoch]:
                 sys.exit(f"the upload of {checkpoint['checkpoint']} took longer than the epoch beside it; {log}")
@@ -93,7 +94,7 @@ def compared(log):
 
 
 def interval_of_median(values):
-    """The narrowest pair of order statistics with the median between them at a probability of 95 % or more."""
+    """Returns the narrowest pair of order statistics that enclose the median with a probability of at least 95 %."""
     n = len(values)
     below, rank = 0.0, 0
     while rank < n // 2 and below + math.comb(n, rank) / 2**n <= 0.025:

@@ -45,7 +45,8 @@ def generate(binaries, folder, nodes, edges, *more):
 
 
 def espalier_sampling(text):
-    """sampling_bench's lines "uniform, 1 thread  41.0 M edges/s ... [978k edges, 626k nodes a batch": by threads."""
+    """Returns the figures of sampling_bench by number of threads. It parses lines such as
+    "uniform, 1 thread  41.0 M edges/s ... [978k edges, 626k nodes a batch"."""
     pattern = r"uniform, (\d) threads?\s+([\d.]+) M edges/s.*\[(\d+)k edges, (\d+)k nodes"
     return {int(threads): dict(edges_per_second=float(rate) * 1e6, edges_per_batch=float(edges) * 1e3,
                                nodes_per_batch=float(nodes) * 1e3)
@@ -53,13 +54,14 @@ def espalier_sampling(text):
 
 
 def espalier_gather(text):
-    """gather_bench's lines "1 thread:   96.0 % of a prefetching copy (4.6 of 4.8 GB/s)": bytes a second by threads."""
+    """Returns gather_bench's bytes per second by number of threads. It parses lines such as
+    "1 thread:   96.0 % of a prefetching copy (4.6 of 4.8 GB/s)"."""
     return {int(threads): float(rate) * 1e9
             for threads, rate in re.findall(r"(\d) threads?\s*:.*\(([\d.]+) of", text)}
 
 
 def check_same_work(row):
-    """Ratios of rates mean something only where the batches have the same size."""
+    """Ends the program if the sizes of batches differ by more than 5 %: the ratios of rates would then mean nothing."""
     for name, figures in row.items():
         for what in ("edges_per_batch", "nodes_per_batch"):
             if abs(figures[what] - row["espalier"][what]) > 0.05 * row["espalier"][what]:
@@ -117,8 +119,8 @@ def seconds_of(result):
 
 
 def compare_python(options, folder, ours, dgl_seconds):
-    """Seconds an epoch of espalier.nn on the trainer's partitions, with and without espalier.nn.keep_memory(); prints the
-    ratios to the trainer's and DGL's."""
+    """Returns the seconds per epoch of espalier.nn on the trainer's partitions, with and without
+    espalier.nn.keep_memory(). Prints the ratios to the trainer and to DGL."""
     partitions, = (folder / "run/partitions").iterdir()
     report = {}
     for flags in (["--keep-memory"], []):
@@ -148,7 +150,7 @@ def compare_training(options, folder, report):
                   MODEL["dropout"], "--learning-rate", MODEL["learning_rate"]], parse=last_json)
     if options.python:
         report["python"] = compare_python(options, folder, ours, seconds_of(theirs))
-    # The first epoch warms up; evaluation, at the end, is in neither's later epochs but the last of Espalier's.
+    # The first epoch warms up. Of the later epochs, only Espalier's last one contains an evaluation.
     seconds = {"espalier": seconds_of(ours), "dgl": seconds_of(theirs)}
     report["training"] = {name: {"seconds_per_epoch": seconds[name], "test_accuracy": result["testAccuracy"]}
                           for name, result in (("espalier", ours), ("dgl", theirs))}

@@ -37,7 +37,7 @@ def free_port():
 
 @contextlib.contextmanager
 def s3_service(program, folder):
-    """A versitygw with an empty bucket; yields its endpoint."""
+    """Runs a versitygw with an empty bucket and yields its endpoint."""
     (folder / "data" / BUCKET).mkdir(parents=True)
     port = free_port()
     environment = {"PATH": os.environ["PATH"], "HOME": str(folder),
@@ -61,7 +61,7 @@ def s3_service(program, folder):
 
 
 def put_partition(arguments, folder, environment):
-    """Generates a graph of about --mib and cuts it into one partition in the bucket; its URI."""
+    """Generates a graph of about --mib, cuts it into one partition in the bucket, and returns the partition's URI."""
     width = 256
     nodes = max(1000, arguments.mib * (1 << 20) // (4 * width))
     espalier = arguments.bin / "espalier"
@@ -84,7 +84,7 @@ def time_download(arguments, folder, environment, uri):
 
 
 def presigned(url):
-    """The URL with a signature (AWS Signature Version 4, query form), so that curl needs to sign nothing."""
+    """Returns the URL with a signature in its query (AWS Signature Version 4), so that curl need not sign requests."""
     parts = urllib.parse.urlsplit(url)
     now = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
     scope = f"{now[:8]}/us-east-1/s3/aws4_request"
@@ -99,7 +99,7 @@ def presigned(url):
 
 
 def curl_config(folder, endpoint, uri, files):
-    """A config file for curl: one transfer a range, each into a file of its own."""
+    """Returns the text of a config file for curl: one transfer per range, each into its own file."""
     lines = []
     for file in files:
         url = presigned(endpoint + "/" + uri.removeprefix("s3://") + "/" + file["key"])

@@ -30,13 +30,14 @@ MIB = 1 << 20
 
 @dataclasses.dataclass
 class Peak:
-    """Bytes. `unreclaimable` is what was no page of a mapped file when most was resident."""
+    """Memory of a process in bytes: the peak of resident memory (VmHWM), the largest resident memory that was read, and
+    the part of the latter that was not pages of mapped files."""
     resident: int = 0
     largest_seen: int = 0
     unreclaimable: int = 0
 
     def read(self, status):
-        """Takes in the lines of a /proc/PID/status: {name: bytes}."""
+        """Updates the peaks from the sizes in a /proc/PID/status: {name: bytes}."""
         self.resident = max(self.resident, status["VmHWM"])
         if status["VmRSS"] > self.largest_seen:
             self.largest_seen = status["VmRSS"]
@@ -44,30 +45,30 @@ class Peak:
 
 
 def sizes_in(text):
-    """{"VmHWM": bytes, ...} of a /proc/PID/status; empty for a process that has ended already."""
+    """Returns the sizes in a /proc/PID/status as {"VmHWM": bytes, ...}; empty for a process that has ended."""
     fields = (line.split() for line in text.splitlines())
     return {words[0][:-1]: 1024 * int(words[1]) for words in fields if len(words) == 3 and words[2] == "kB"}
 
 
 def name_of(command):
-    """"espalier run", "espalier-trainer" from the words of a command line."""
+    """Returns the name of a program, such as "espalier run" or "espalier-trainer", from the words of a command line."""
     program = pathlib.PurePath(command[0]).name
     return f"{program} {command[1]}" if program == "espalier" and len(command) > 1 else program
 
 
 def parents():
-    """{process id: its parent's}, of all there are now."""
+    """Returns {process id: parent's id} of all processes."""
     found = {}
     for folder in pathlib.Path("/proc").glob("[0-9]*"):
         try:
             found[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
         except OSError:
-            continue  # has ended since
+            continue  # the process has ended meanwhile
     return found
 
 
 def family_of(pid):
-    """The process and all that descend from it: {process id: its parent's}."""
+    """Returns {process id: parent's id} of the process and all its descendants."""
     parent_of = parents()
     family, newest = {}, {pid}
     while newest:
@@ -84,7 +85,7 @@ def read_family(pid, peaks):
     for member, parent in family_of(pid).items():
         try:
             if member != pid and program_of(member) == program_of(parent):
-                continue  # forked, and not yet what it is to be
+                continue  # forked, but has not executed its own program yet
             command = pathlib.Path(f"/proc/{member}/cmdline").read_bytes().decode(errors="replace").split("\0")
             status = sizes_in(pathlib.Path(f"/proc/{member}/status").read_text())
         except OSError:
@@ -94,7 +95,8 @@ def read_family(pid, peaks):
 
 
 def ensure_ended(process):
-    """`espalier run` ends what it has started; where it is killed, the kernel does."""
+    """Ends the process: first by SIGTERM, after which `espalier run` ends the processes that it has started, then by
+    SIGKILL, after which the kernel ends them."""
     if process.poll() is not None:
         return
     process.terminate()
@@ -108,7 +110,7 @@ def ensure_ended(process):
 
 
 def watched(arguments, command):
-    """Runs a command to its end; {(name, process id): Peak} of it and of all that it starts."""
+    """Runs a command to its end. Returns {(name, process id): Peak} of its process and all descendants."""
     peaks = {}
     end = time.monotonic() + arguments.deadline
     process = subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
@@ -145,7 +147,7 @@ def job(arguments, graph):
 
 
 def measure(arguments, folder):
-    """(bytes of the graph, {(name, process id): Peak})."""
+    """Generates the graph and runs the job. Returns (bytes of the graph, {(name, process id): Peak})."""
     graph, document = folder / "graph", folder / "job.json"
     peaks = watched(arguments, [
         arguments.bin / "espalier", "generate", "--shape", "products", "--nodes", round(NODES * arguments.scale), "--edges",
@@ -157,7 +159,7 @@ def measure(arguments, folder):
 
 
 def largest_by_name(peaks):
-    """{name: (how many processes, Peak of the largest)}, in the order in which they were first seen."""
+    """Returns {name: (number of processes, Peak of the largest)}, in the order in which the names were first seen."""
     largest = {}
     for (name, _), peak in peaks.items():
         count, before = largest.get(name, (0, Peak()))
@@ -184,7 +186,7 @@ def main():
     flags.add_argument("--folder", type=pathlib.Path, help="where the graph and the run lie for a while; default: temporary")
     arguments = flags.parse_args()
     arguments.bin = arguments.bin.resolve()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: the job is ended, and its folder goes
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: ends the job and removes its folder
     with tempfile.TemporaryDirectory(prefix="espalier-memory-peaks-", dir=arguments.folder) as name:
         graph_bytes, peaks = measure(arguments, pathlib.Path(name))
     print(f"{EDGES * arguments.scale / 1e6:.3g} M edges, {graph_bytes / MIB:.0f} MiB on disk; the goal is a peak of at most "

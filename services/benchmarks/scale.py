@@ -32,7 +32,7 @@ GB = 1e9
 
 
 def timed(arguments, command):
-    """Runs a command to its end; (seconds, processor seconds, {program: bytes of the largest process of it})."""
+    """Runs a command to its end. Returns (seconds, processor seconds, {program: bytes of its largest process})."""
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     peaks = watched(arguments, command)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -47,7 +47,8 @@ def size_of(folder):
 
 
 def write_chosen(folder, nodes):
-    """`nodes` ids spread evenly, as the .npy file that spec.output.nodesUri names."""
+    """Writes at most CHOSEN_NODES of the ids below `nodes`, evenly spread, to node.npy in the folder, which
+    spec.output.nodesUri names. Returns their number."""
     folder.mkdir()
     count = min(CHOSEN_NODES, nodes)
     ids = array.array("q", (place * nodes // count for place in range(count)))
@@ -77,7 +78,7 @@ def job(arguments, folder):
 
 
 def seconds_until(log, message):
-    """When trainer 0 logged `message`, in seconds since 1970; log lines are JSON, with times in UTC."""
+    """Returns when trainer 0 logged `message`, in seconds since 1970. Log lines are JSON, with times in UTC."""
     for line in log.read_text().splitlines():
         if f'"message":"{message}"' in line:
             text = json.loads(line)["time"]
@@ -124,7 +125,7 @@ def main():
     flags.add_argument("--folder", type=pathlib.Path, help="where graphs and partitions lie for a while; default: temporary")
     arguments = flags.parse_args()
     arguments.bin = arguments.bin.resolve()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: the job is ended, and its folder goes
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: ends the job and removes its folder
     for text in arguments.edges.split(","):
         with tempfile.TemporaryDirectory(prefix="espalier-scale-", dir=arguments.folder) as name:
             measure(arguments, int(float(text)), pathlib.Path(name))

@@ -46,8 +46,8 @@ sampler::BatchLayer RandomLayer(uint32_t num_outputs, uint32_t num_inputs, uint3
 
 // Returns the floating-point operations of a step's matrix products (2 per multiply-add). Each layer multiplies in the
 // forward pass, for the gradient of its weights and, except for the first layer, for the gradient of its input.
-// GraphSAGE multiplies the written rows twice (self and neighbors), GAT the rows that a layer reads, GATv2 also the
-// written ones with a second matrix.
+// GraphSAGE multiplies the written rows by two matrices (self and neighbors). GAT multiplies the rows that a layer
+// reads by one matrix. GATv2 also multiplies the written rows by a second matrix.
 double FlopsOfStep(job::ModelType type) {
   const int64_t widths[] = {kFeatures, kHidden, kHidden, kClasses};
   double flops = 0;

@@ -39,7 +39,7 @@ GOAL = 2.5
 @contextlib.contextmanager
 def connected_hosts(folder, rate):
     """Two hosts whose network devices send at most `rate`."""
-    # Processes find out by a file in TMPDIR that they are on one machine: the second host has its own.
+    # Processes detect by a file in TMPDIR that they are on one machine, so the second host has its own folder there.
     apart = folder.with_suffix(".tmp")
     apart.mkdir()
     hosts = SshHosts(folder, count=2, hidden={1: apart})
@@ -54,7 +54,7 @@ def connected_hosts(folder, rate):
 
 
 def sent_bytes(hosts):
-    """What both hosts have sent since they were made, headers included."""
+    """Returns the bytes that both hosts have sent since they were created, headers included."""
     counted = 0
     for host in range(2):
         device, = json.loads(sh(*hosts.inside(host, "ip", "-json", "-statistics", "link", "show", "eth0")).stdout)
@@ -63,7 +63,7 @@ def sent_bytes(hosts):
 
 
 def ended_epochs(log):
-    """How many epochs trainer 0 has reported."""
+    """Returns the number of epochs that trainer 0 has reported."""
     try:
         return log.read_text().count('"message":"epoch"')
     except FileNotFoundError:
@@ -98,7 +98,8 @@ def job(graph, partitions, options, fanouts, memory):
 
 
 def train(options, folder, graph, rate, fanouts, memory):
-    """Bytes and seconds of an epoch (medians without the first one and the last one), and the run's result."""
+    """Trains on two hosts. Returns the bytes and the seconds of an epoch, which are medians without the first and the
+    last epoch, and the run's result."""
     output = folder / f"run-{rate}-{'-'.join(map(str, fanouts))}-{memory}"
     document = folder / "two_hosts.json"
     document.write_text(json.dumps(job(graph, folder / "partitions", options, fanouts, memory)))
@@ -119,14 +120,15 @@ def train(options, folder, graph, rate, fanouts, memory):
     result = json.loads((output / "result.json").read_text())
     if len(counts) < options.epochs - 1:
         sys.exit(f"{output}: the end of {len(counts)} of {options.epochs} epochs was seen: choose a larger --scale")
-    # The last epoch has an evaluation, which no cache serves.
+    # The last epoch contains an evaluation, which does not use the cache.
     of_epochs = [after - before for before, after in zip(counts, counts[1:options.epochs - 1])]
     return statistics.median(of_epochs), statistics.median(result["secondsPerEpoch"][1:-1]), result
 
 
 DGL_PROGRAM = HERE / "peers/train_sage_hosts.py"
 DGL_SECONDS = 3600
-# Processes of a machine share memory under names that are the same on every machine.
+# DGL's processes on a machine share memory under names that are the same on every machine, so each host mounts its
+# own /dev/shm.
 SERVER_AND_TRAINER = """mount -t tmpfs tmpfs /dev/shm || exit
 DGL_ROLE=server "$0" "$1" server &
 DGL_ROLE=client "$0" "$@" || exit
@@ -134,7 +136,7 @@ wait"""
 
 
 def cut_by_dgl(options, folder, graph):
-    """DGL's partitions of the graph: the file that describes them."""
+    """Returns the file that describes DGL's partitions of the graph, and cuts the graph if there is none."""
     described = folder / "dgl-partitions/graph.json"
     if not described.exists():
         subprocess.run([options.dgl, DGL_PROGRAM, "partition", graph, described.parent], check=True, capture_output=True,
@@ -143,7 +145,7 @@ def cut_by_dgl(options, folder, graph):
 
 
 def train_by_dgl(options, folder, described, rate, fanouts):
-    """Seconds of an epoch of DGL's trainer: the median without the first one."""
+    """Returns the seconds of an epoch of DGL's trainer: the median without the first epoch."""
     with connected_hosts(folder / f"dgl-hosts-{rate}-{'-'.join(map(str, fanouts))}", rate) as (hosts, _):
         config = folder / "ip_config.txt"
         config.write_text("".join(f"{address} 30050\n" for address in hosts.addresses))
@@ -210,7 +212,7 @@ def main():
         parser.error("--epochs: the first and the last are not counted: at least 3")
     options.nodes = round(PRODUCTS_NODES * options.scale)
     with tempfile.TemporaryDirectory() as temporary:
-        folder = (options.folder or pathlib.Path(temporary)).resolve()  # absolute: a link leads to its partitions
+        folder = (options.folder or pathlib.Path(temporary)).resolve()  # absolute: a link points to its partitions
         folder.mkdir(parents=True, exist_ok=True)
         graph = generate(options.bin, folder / "graph", options.nodes, round(PRODUCTS_EDGES * options.scale),
                          "--features", FEATURES, "--classes", 16, "--train", options.train, "--validation", 0.001, "--test",

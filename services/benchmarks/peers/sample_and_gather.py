@@ -28,7 +28,7 @@ def seed_batches(num_nodes, count, batch_size):
 
 
 def edges_a_second(sample, batches):
-    """sample(seeds) -> (edges, nodes) of one mini-batch."""
+    """Measures sample(seeds), which returns the numbers of edges and nodes of one mini-batch."""
     for seeds in batches[:WARM_UP]:
         sample(seeds)
     start, edges, nodes = time.perf_counter(), 0, 0

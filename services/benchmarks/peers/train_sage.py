@@ -45,7 +45,7 @@ def load(folder):
 
 
 def accuracy(model, graph, nodes, layers):
-    """With every neighbor, as Espalier's `neighborhood: Full`."""
+    """Evaluates over all neighbors, as Espalier does with `neighborhood: Full`."""
     sampler = dgl.dataloading.NeighborSampler([-1] * layers, prefetch_node_feats=["feat"], prefetch_labels=["label"])
     model.eval()
     right = 0

@@ -36,7 +36,7 @@ class TimedIterator:
 
 
 def accuracy(model, g):
-    """With every neighbor, as `neighborhood: Full`."""
+    """Evaluates over all neighbors, as the trainer does with `neighborhood: Full`."""
     nodes = g.split_nodes("random", "test")
     outputs = ep.infer(model, g, "node-feat", batch_size=4096)
     return float((outputs[nodes].argmax(axis=1) == g.ndata["node-label"][nodes].reshape(-1)).mean())

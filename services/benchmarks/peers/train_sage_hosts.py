@@ -23,7 +23,7 @@ HOSTS = 2
 
 def partition(arguments):
     graph, split = load(arguments.graph)
-    graph = graph.formats(["coo", "csr", "csc"])  # which partition_graph requires
+    graph = graph.formats(["coo", "csr", "csc"])  # partition_graph requires these formats
     graph.ndata["train"] = torch.zeros(graph.num_nodes(), dtype=torch.bool)
     graph.ndata["train"][split["train"]] = True
     dgl.distributed.partition_graph(graph, "graph", HOSTS, str(arguments.folder), part_method="metis",
