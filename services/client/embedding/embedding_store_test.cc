@@ -1,4 +1,4 @@
-// Learnable rows in this process and on servers, for several numbers of partitions: equal steps give equal bits.
+// Learnable rows in this process and on servers, for several numbers of partitions: the same steps give the same bits.
 #include "services/sampler/routing/embedding_store.h"
 
 #include <gmock/gmock.h>
@@ -196,12 +196,13 @@ TEST(EmbeddingStoreTest, AReadOfAVersionThatNeverComesEndsAtItsDeadline) {
   const Status late = graph->embeddings()
                           .ReadEmbedding(AdagradRows(1), 1, rows, Deadline::After(std::chrono::milliseconds(200)))
                           .status();
-  // Either the client's deadline passes first, or that of the server, whose error is retried.
+  // The deadline of the client or that of the server passes first; the error of the server is retried until the
+  // client's deadline.
   const bool is_late = late.code() == StatusCode::kDeadlineExceeded || late.code() == StatusCode::kUnavailable;
   EXPECT_TRUE(is_late) << late.ToString();
 }
 
-// A killed run and the same command again: same incarnation, same servers, new rows.
+// The command of a killed run is started again: same incarnation, same servers, new rows.
 TEST(EmbeddingStoreTest, AnotherRunTakesThePlaceOfOneThatWasKilled) {
   testing::ServedGraph served(testing::SmallGraph(), 2);
   const auto graph = RemoteGraph(served, rpc::kPreferredReplyBytes);

@@ -1,7 +1,8 @@
 // A step sends gradients to the owners of rows, and its completion arrives on any thread. The table keeps the
 // completion of its last step (`pending_`) and waits for it before it sends the next step, so at most one step is
-// unacknowledged. A wait that ends by its deadline keeps `pending_`: the call can be repeated. So does a step that was
-// not delivered: the owners lack its gradients, and no later step may succeed.
+// unacknowledged. If a wait ends at its deadline, `pending_` is kept, so the call can be repeated. If the gradients of
+// a step could not be delivered, `pending_` is kept too: the owners lack these gradients, so every later step must
+// return the error.
 #include "services/client/embedding/embedding_table.h"
 
 #include <cstring>

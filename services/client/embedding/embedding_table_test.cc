@@ -1,4 +1,4 @@
-// Learnable rows as arrays, behind servers, compared with optimizers that are written out here.
+// Learnable rows as arrays, stored on servers, compared with optimizers that are implemented in this file.
 #include "services/client/embedding/embedding_table.h"
 
 #include <gmock/gmock.h>
@@ -73,7 +73,7 @@ std::vector<float> GradientsOfStep(size_t num_rows, uint64_t step, uint32_t rank
   return gradients;
 }
 
-// Adagrad on a whole table in memory, by the gradients of all ranks; duplicates add up.
+// One step of Adagrad on a whole table in memory, with the gradients of all ranks; duplicates are added up.
 void AdagradStep(uint64_t step, uint32_t num_ranks, std::vector<float>* table, std::vector<double>* sums_of_squares) {
   std::vector<double> gradients(table->size());
   for (uint32_t rank = 0; rank < num_ranks; ++rank) {
@@ -119,7 +119,7 @@ TEST(EmbeddingTableTest, StepsOfRawArraysAreThoseOfTheOptimizerOnTheWholeTable) 
           std::vector<float> gradients = GradientsOfStep(ids.size(), step, rank);
           const Status stepped = table->Step(ids, gradients, kTableRate);
           EXPECT_TRUE(stepped.ok()) << stepped.ToString();
-          // Step has copied the arrays, so changes of them have no effect.
+          // Step has copied the arrays, so changing them has no effect.
           std::fill(ids.begin(), ids.end(), -1);
           std::fill(gradients.begin(), gradients.end(), 1e6f);
         }
@@ -222,7 +222,7 @@ TEST(EmbeddingTableTest, AStepWithWrongArraysIsNotTaken) {
   EXPECT_NEAR(GatheredRows(*table, ids)[0], before[0] - kTableRate, 1e-6);
 }
 
-// A rank may be ahead of another by one step, whose acknowledgment its next step waits for.
+// A rank may be one step ahead of another; its next step waits for the acknowledgment of that step.
 TEST(EmbeddingTableTest, AStepThatWaitsForAnotherRankEndsByItsDeadlineAndCanBeRepeated) {
   const testing::ServedGraph served(testing::SmallGraph(), 2);
   const auto graph = GraphOfServers(served);

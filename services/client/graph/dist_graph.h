@@ -82,9 +82,9 @@ struct Subgraph {
   std::vector<SubgraphRelation> relations;       // ascending edge type
 };
 
-// Handle to a partitioned graph. Thread-safe. Several may exist at once and be destroyed in any order. Copies are
-// handles to the same graph: connections or mapped files remain open while a handle exists, or a loader, tensor or
-// embedding that was created with one.
+// Handle to a partitioned graph. Thread-safe. Several may exist at once and be destroyed in any order. A copy is a
+// handle to the same graph. Connections or mapped files remain open while a handle, or a loader, tensor or embedding
+// that was created with a handle, exists.
 class DistGraph {
  public:
   // Connects to the graph servers, or opens the partitions in this process (session_options.h). Blocks until a server

@@ -25,16 +25,16 @@ using testing::ServedGraph;
 
 constexpr char kOrders[] = "orders";
 constexpr uint64_t kCustomers = 10, kNumOrders = 120, kTrainOrders = 80;
-constexpr uint32_t kShopSteps[] = {1, 9, 3};  // for each forty edges
+constexpr uint32_t kShopSteps[] = {1, 9, 3};  // one for every 40 orders
 constexpr uint32_t kEpoch = 2;
 constexpr NodeTypeId kCustomer(0), kShop(1);
 
-// Original ids of the endpoints of an order. Four of forty consecutive orders have the same endpoints.
+// Original ids of the endpoints of an order. Of 40 consecutive orders, four have the same endpoints.
 uint64_t PickCustomer(int64_t order) { return static_cast<uint64_t>(order) % kCustomers; }
 uint64_t PickShop(int64_t order) { return (PickCustomer(order) + kShopSteps[order / 40]) % kCustomers; }
 
 // Orders of customers in shops, with reverse edges. The amount of edge i is i, its parts are i and -i. The split has
-// every edge once, in an order of its own: training edges by edge id, test edges by endpoints only.
+// every edge once, in another order: training edges by edge id, test edges by endpoints only.
 graph::SourceGraph Orders() {
   graph::SourceGraph source;
   source.name = kOrders;
@@ -164,7 +164,7 @@ class EdgeColumnsTest : public ::testing::TestWithParam<OrdersReached> {
     }
     return seen;
   }
-  // Returns those of all batches of an epoch.
+  // Returns the amounts of all batches of an epoch.
   template <class Edges>
   std::vector<int64_t> AmountsOfEpoch(const DistGraph& graph, const Edges& edges,
                                       const EdgeLoaderOptions& options) const {
@@ -329,7 +329,7 @@ TEST_P(EdgeColumnsTest, ListsBringThoseOfTheirIds) {
   }
 }
 
-// More ranks than edges, and empty lists: the batches have rows of the type of the column.
+// More ranks than edges, and empty lists: batches without edges have rows of the column's dtype and shape.
 TEST_P(EdgeColumnsTest, NoEdgesHaveNoRows) {
   const auto graph = MakeGraph(150, 151);
   const auto share = EdgeSplit(*graph, orders(), kOrders, graph::SplitPartName::kTrain, {.columns = {"amount"}});
@@ -395,7 +395,7 @@ TEST(SplitReaderTest, ReadsWideRowsInMoreQuestions) {
   const DistGraph graph(kOrders, *std::move(limited), Context());
   const SplitReader reader(graph, *graph.schema().FindEdgeType("orders"), kOrders, graph::SplitPartName::kTrain,
                            /*items_per_request=*/1000);
-  std::vector<uint64_t> positions;  // neither all edges nor those of whole queries
+  std::vector<uint64_t> positions;  // not all edges, and not all edges of a query
   for (uint64_t i = 3; i < kTrainOrders; i += 1 + i % 2) positions.push_back(i);
   EXPECT_EQ(reader.ReadRows("parts", positions).status().code(), StatusCode::kResourceExhausted);
   const auto rows = reader.ReadRows("parts", positions, /*bytes_per_request=*/64);

@@ -42,7 +42,8 @@ struct EdgesOfSplit {
 };
 
 struct EdgeLoaderOptions {
-  // Seed edges per step, at least 1: of all ranks together; with an EdgeShare of this rank alone.
+  // Seed edges per step, at least 1: those of all ranks together or, if the edges are an EdgeShare, those of this rank
+  // only.
   uint64_t batch_size = 0;
   bool shuffle = true;  // false: in the order of the list or split
   LastBatch last_batch = LastBatch::kKeep;
@@ -56,7 +57,7 @@ struct EdgeLoaderOptions {
   // a split, or a list that is the same on all ranks, the edges of all ranks in the step are excluded; with an
   // EdgeShare those of this rank.
   bool exclude_batch = true;
-  // For edge types of the loader: the type that has the same edges with source and destination swapped, which may be
+  // By edge type of the loader: the edge type that has the same edges with source and destination swapped. It may be
   // the type itself.
   std::map<EdgeTypeId, EdgeTypeId> reverse_types = {};
   sampler::SamplingSpec sampling;  // fan-outs, seed

@@ -145,7 +145,7 @@ TEST_F(EdgeDataLoaderTest, SharesGiveEachEdgeOnceInEpochsOfOneLength) {
   }
 }
 
-// Counts distinct negatives: ranks with equal samples would together have as many as one rank.
+// Counts distinct negatives: if all ranks drew the same ones, they would together have as many as one rank.
 TEST_F(EdgeDataLoaderTest, RanksWithEdgesOfTheirOwnDrawNegativesOfTheirOwn) {
   for (const NegativeKind kind :
        {NegativeKind::kUniform, NegativeKind::kJoint, NegativeKind::kInDegree, NegativeKind::kGlobalUniform}) {

@@ -37,7 +37,7 @@ struct NodesOfSplit {
 
 struct NodeLoaderOptions {
   NodeTypeId seed_type;
-  uint64_t batch_size = 0;  // at least 1: seeds per step of all ranks together; with a NodeShare of this rank alone
+  uint64_t batch_size = 0;  // at least 1: seeds per step, of all ranks; for a NodeShare, of this rank only
   bool shuffle = true;      // false: in the order of the list, or of original ids in a split
   LastBatch last_batch = LastBatch::kKeep;
   sampler::SamplingSpec sampling;  // fan-outs, seed

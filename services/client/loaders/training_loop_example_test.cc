@@ -1,5 +1,5 @@
-// A training loop around a step of the user's, over two servers by two programs: which batches they see.
-// (docs/coming-from-dgl.md shows one with its model, services/examples/graph_sage.)
+// A training loop that calls a step of the user, run by two programs over two servers: checks the batches that they
+// get. (docs/coming-from-dgl.md shows such a loop with a model, services/examples/graph_sage.)
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -76,7 +76,7 @@ class TrainingLoopExampleTest : public ::testing::Test {
     return *std::move(graph);
   }
 
-  // One program, as the environment of its rank makes it.
+  // Runs one program, configured by environment variables like a rank of a job.
   Seen Train(uint32_t rank, uint32_t world_size, uint32_t epochs) const {
     Seen seen;
     const auto context = Initialize({{"ESPALIER_SERVERS", served_.addresses()[0] + "," + served_.addresses()[1]},
@@ -90,7 +90,7 @@ class TrainingLoopExampleTest : public ::testing::Test {
     return seen;
   }
 
-  // The rows that came with a batch are those of its nodes in the user's files.
+  // Checks that the rows of a batch are those of its nodes in the user's files, and records the seeds.
   Status Look(const Batch& batch, const DistGraph& graph, Seen& seen) const {
     if (seen.steps_of_epoch.size() == batch.blocks.epoch) {
       seen.steps_of_epoch.push_back(0);

@@ -1,4 +1,4 @@
-// Rows of a server's reply, copied to where the caller wants them.
+// Copies the rows of a server's reply to their places in the caller's memory.
 #pragma once
 
 #include <grpcpp/support/byte_buffer.h>

@@ -31,8 +31,8 @@ struct RemoteMiniBatchOptions {
   rpc::ChannelSettings channel;
 };
 
-// Returns the delay after round number `round` through unreachable samplers. `source` is the unique number of the
-// source, which spreads the retries of trainers that lost the samplers at the same time.
+// Returns how long to wait after `round` rounds in which no sampler could be reached. `source` is the unique number of
+// the source: it determines the jitter, which spreads the retries of trainers that lost the samplers at the same time.
 std::chrono::milliseconds DelayAfterRound(uint64_t source, int round);
 
 // One consumer at a time. An epoch ends after EpochPlan::num_steps if set; the samplers must have seeds for these

@@ -75,7 +75,7 @@ class Samplers {
   RemoteMiniBatchOptions options_;
 };
 
-// Compares every batch of the epoch from a step on; returns their number.
+// Compares every batch from a step to the end of the epoch; returns the number of batches.
 int ExpectSameEpoch(Samplers& samplers, sampler::MiniBatchSource& remote, const sampler::EpochPlan& plan,
                     uint32_t epoch, uint32_t first_step) {
   sampler::LocalMiniBatchSource local(samplers.graph(), samplers.graph(), samplers.Spec(), plan, {});

@@ -426,7 +426,7 @@ TEST_P(PartitionAccessTest, KeepsMutableTensors) {
   }
   EXPECT_EQ(create(DType::kF32, 6).status().code(), StatusCode::kAborted);  // an older incarnation
   EXPECT_EQ(create(DType::kF32, (uint64_t{9} << 32) | 8).status().code(),
-            StatusCode::kNotFound);  // of another register
+            StatusCode::kNotFound);  // a creation number of another register
 
   std::vector<LocalRowId> rows;
   for (const LocalNodeId node : AllOwned(type)) rows.emplace_back(node.value);
@@ -450,12 +450,12 @@ TEST_P(PartitionAccessTest, KeepsMutableTensors) {
     dropped.creation = creation;
     return AwaitStatus([&](auto done) { tensors.Drop(dropped, Soon(), done); });
   };
-  EXPECT_TRUE(drop(8).ok());  // of another creation
+  EXPECT_TRUE(drop(8).ok());  // another creation number
   EXPECT_TRUE(read_all().ok());
   EXPECT_TRUE(drop(7).ok());
   EXPECT_TRUE(drop(0).ok());
   EXPECT_EQ(read_all().code(), StatusCode::kNotFound);
-  EXPECT_EQ(create(DType::kF32, 8).status().code(), StatusCode::kAborted);  // it was dropped before
+  EXPECT_EQ(create(DType::kF32, 8).status().code(), StatusCode::kAborted);  // dropped before it was created
 }
 
 }  // namespace

@@ -6,8 +6,9 @@
 
 namespace espalier::client {
 
-// Operand of the addition that the received values are: the left one if they are of lower ranks. The order of the
-// operands matters only if both are NaN: it determines which NaN is the result.
+// Selects the operand of the addition that the received values are: the left one if they are of lower ranks, the right
+// one if they are of higher ranks. The order of the operands matters only if both are NaN: it determines which NaN is
+// the result.
 enum class ArrivedAre { kOfLowerRanks, kOfHigherRanks };
 
 // Computes values[i] = arrived[i] + values[i] for kOfLowerRanks, values[i] + arrived[i] for kOfHigherRanks. `arrived`

@@ -21,7 +21,7 @@ namespace {
 constexpr char kContext[] = "collective operation of the trainers";
 // Large enough to amortize the cost of a message, small enough that received values are added in the processor's cache.
 constexpr size_t kSegmentBytes = size_t{256} << 10;
-// Two ranks exchange at most this many segments. For more, it is faster that one rank adds them and sends the sums
+// Two ranks exchange at most this many segments. Larger arrays are faster if one rank adds them and sends the sums
 // back.
 constexpr size_t kMaxExchanged = 4;
 

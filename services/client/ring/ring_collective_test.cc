@@ -206,7 +206,7 @@ class NcclOverRingTest : public testing::Test {
   const FakeNccl fake_ = OpenFakeNccl();
 };
 
-// NCCL tells no rank of it, and most ranks have no connection to the one that dies.
+// NCCL does not report the death of a rank, and most ranks have no connection to that rank.
 TEST_F(NcclOverRingTest, ARankThatDiesInASumFailsAllOthersPromptly) {
   auto ranks = SumWithFakeNccl(client::PlainRing(4));
   fake_.FakeNcclHoldSums();

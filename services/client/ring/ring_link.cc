@@ -34,7 +34,7 @@ constexpr std::chrono::nanoseconds kPollInterval = std::chrono::milliseconds(1);
 // that are not ranks of the group may send greetings too.
 constexpr size_t kMaxGreeted = 8;
 
-// Converts the error that a neighbor sent when it ended (empty if it left) to a status.
+// Converts the error text in a neighbor's End message to a status. Empty: the neighbor left without an error.
 Status MakeEndStatus(const std::string& neighbor, const std::string& error) {
   if (error.empty()) return Unavailable(neighbor + " has left the group");
   return Unavailable(neighbor + " failed: " + ShortenMiddle(error, rpc::kMaxStatusMessageBytes));

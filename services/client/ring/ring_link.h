@@ -59,9 +59,10 @@ class RingLink {
   Status ReceivePayload(std::span<std::byte> payload, const Deadline& deadline);
   // Blocks until at most `max_unsent` queued segments are unsent.
   Status Flush(size_t max_unsent, const Deadline& deadline);
-  // Blocks until `is_done`, which must not block, returns true or an error. Calls it again and again, after the first
-  // millisecond about once a millisecond. Fails if the next rank ends before it has finished this operation: if all
-  // ranks wait here, the end of one reaches the others from rank to rank.
+  // Blocks until `is_done`, which must not block, returns true or an error. Calls it without a pause for the first
+  // millisecond, then about once a millisecond. Fails if the next rank ends before it has finished this operation. If
+  // all ranks wait in PollUntil and one ends, the failure therefore passes from rank to rank until every rank has
+  // returned.
   Status PollUntil(const std::function<Result<bool>()>& is_done, const Deadline& deadline);
   // Fails the group with an error of this rank. Returns the error of the group, which may be an earlier one.
   Status Fail(const Status& why);

@@ -244,7 +244,7 @@ TEST_F(NodeSplitReadsTest, ARankAsksForItsStretchOfASplit) {
   }
 }
 
-// The last five nodes of each partition are in the mask: those of rank r's even share are of partition r.
+// The mask has the last five nodes of each partition, so the even share of rank r has nodes of partition r.
 TEST_F(NodeSplitReadsTest, ARankAsksForAMaskInThePartitionsOfItsShare) {
   const auto first_rank = testing::GraphOfRank(partitions_, 0, 1);
   const std::span<const uint64_t> first = first_rank->book().NodeFirst(kType);

@@ -25,8 +25,8 @@ using sampler::RowSpace;
 
 // How long the rows exist. In both cases they are dropped with the job's incarnation at the latest.
 enum class Lifetime {
-  // Until the handle that created them is destroyed; for temporary results. When another handle of the same tensor is
-  // assigned to that handle, the assigned handle keeps the rows and drops them at its own end.
+  // Until the handle that created them, or the handle into which it was moved, is destroyed; for temporary results. If
+  // another handle of the same tensor is moved into that handle, the rows exist until that handle is destroyed.
   kScoped,
   // Until they are dropped by name; other processes can open them by name.
   kPersistent,
@@ -128,10 +128,10 @@ class DistTensor {
 };
 
 // Converts NotFound to Unavailable and returns any other status unchanged; for operations on a tensor that the program
-// created or opened before. NotFound then means that rows are lost, because their server, or the process whose scoped
-// tensor they were, has ended, and that the program must be restarted. A program that exits with the code of
-// Unavailable (74) is restarted; the code of NotFound (65, invalid input) ends a run. Do not use it for Open of a name
-// that may be wrong.
+// created or opened before. NotFound from such an operation means that rows are lost: their server has ended, or the
+// process that created them as a scoped tensor has ended. The program must then be restarted. A program that exits with
+// the code of Unavailable (74) is restarted; the code of NotFound (65, invalid input) ends a run. Do not use it for
+// Open of a name that may be wrong.
 Status NotFoundToUnavailable(Status status);
 template <class T>
 Result<T> NotFoundToUnavailable(Result<T> result) {

@@ -132,7 +132,7 @@ TEST_P(LostRowsTest, MakingTheNameAgainDoesNotHideThem) {
   EXPECT_EQ(visits->Sum().status().code(), StatusCode::kNotFound);
 }
 
-// 74 instead of 65: the program must be restarted.
+// Exit code 74 instead of 65: the program must be restarted.
 TEST_P(LostRowsTest, AProgramMakesThemAReasonToStartAgain) {
   const auto graph = Open();
   const DistTensorOptions options{.rows = RowSpace::Own(10), .name = "visits", .lifetime = Lifetime::kPersistent};
@@ -149,7 +149,7 @@ TEST_P(LostRowsTest, AProgramMakesThemAReasonToStartAgain) {
   EXPECT_EQ(NotFoundToUnavailable(InvalidArgument("rows")).code(), StatusCode::kInvalidArgument);
 }
 
-// A program that exits has released its tensors on the servers.
+// When a program has exited, its scoped tensors are no longer on the servers.
 TEST_P(LostRowsTest, ScopedRowsDoNotOutliveTheirProgram) {
   {
     const auto graph = Open();

@@ -51,7 +51,7 @@ TEST_P(DistTensorTest, IsFoundByItsName) {
             StatusCode::kAlreadyExists);
   EXPECT_EQ(code_of({.rows = space, .name = graph::kFeatureColumn}), StatusCode::kAlreadyExists);
   EXPECT_EQ(code_of({.rows = space, .name = "a/b"}), StatusCode::kInvalidArgument);
-  // Own rows are found by name alone: another size is another shape.
+  // Own rows are found by name alone, so a different size is a different shape.
   const DistTensor own = Make({.rows = RowSpace::Own(10), .name = "shared"});
   EXPECT_EQ(code_of({.rows = RowSpace::Own(11), .name = "shared"}), StatusCode::kAlreadyExists);
 }

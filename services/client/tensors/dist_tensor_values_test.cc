@@ -151,7 +151,7 @@ TEST_P(DistTensorValuesTest, RandomValuesAreThoseOfTheFormula) {
   }
 }
 
-// Their names differ from run to run; their values do not.
+// The generated names of tensors differ from run to run; their values do not.
 TEST_P(DistTensorValuesTest, RandomValuesOfAnonymousTensorsAreThoseOfTheirSeed) {
   const auto rows_of = [&](const RowSpace& space, uint64_t seed) {
     return All(Make({.rows = space, .row_shape = {4}, .initializer = Initializer::Uniform(0, 1, seed)}));

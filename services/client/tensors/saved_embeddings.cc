@@ -1,5 +1,6 @@
-// A saved embedding is one or two entries of a manifest, the values and the optimizer state of the same rows in as many
-// files each. SavedRowsReader reads both together, file by file; RestoreSome writes one piece per call.
+// A saved embedding is one manifest entry for the values of the rows and, unless the optimizer has no state, a second
+// one for their state. Both entries have the same number of files with the same rows. SavedRowsReader reads both
+// together, file by file; RestoreSome writes one piece per call.
 #include "services/client/tensors/saved_embeddings.h"
 
 #include <utility>

@@ -22,7 +22,7 @@ namespace espalier::client {
 class SavedRowsWriter {
  public:
   explicit SavedRowsWriter(storage::StoreLocation at);
-  // Removes the written files, unless they have been committed or may have been.
+  // Removes the written files, unless Commit has succeeded or it is unknown whether it has.
   ~SavedRowsWriter();
   SavedRowsWriter(const SavedRowsWriter&) = delete;
   SavedRowsWriter& operator=(const SavedRowsWriter&) = delete;

@@ -66,7 +66,7 @@ DistTensor MakePairs(const DistGraph& graph, const ServedGraph& served, const Ro
   return tensor;
 }
 
-// All files below a folder, relative to it.
+// Returns the paths of all files below a folder, relative to it.
 std::vector<std::string> FilesBelow(const std::string& folder) {
   std::vector<std::string> files;
   if (!std::filesystem::exists(folder)) return files;

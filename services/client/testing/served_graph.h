@@ -35,7 +35,7 @@ class SilentListener {
   SilentListener(const SilentListener&) = delete;
   SilentListener& operator=(const SilentListener&) = delete;
   const std::string& address() const { return address_; }
-  // Blocks until a client has connected. If no other client connects, its call is pending then.
+  // Blocks until a client has connected. If only one client connects, its call is pending when this returns.
   void AwaitConnection();
 
  private:
