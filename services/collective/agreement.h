@@ -11,8 +11,8 @@ namespace espalier::collective {
 
 // Exchanges statuses. Every rank passes its own status; all ranks return the error of the lowest rank that has one
 // ("trainer 2: ..."), or OK if none has. An error of the group itself is returned unchanged. The group stays usable.
-// Blocks for at most `timeout` after the call: a duration, because a deadline argument could be computed before the
-// work whose status is an argument of the same call.
+// Blocks for at most `timeout`, counted from the call. (The parameter is not a Deadline, because C++ may evaluate a
+// deadline argument before the work that produces `own`.)
 Status AgreeOn(const Status& own, Collective& collective, std::chrono::nanoseconds timeout);
 
 // Runs work on rank `root` in steps while the other ranks wait. Ranks synchronize after each step, so that no wait is

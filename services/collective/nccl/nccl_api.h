@@ -1,5 +1,6 @@
-// The parts of NCCL and of CUDA's runtime that Espalier calls. A build has neither's headers: types and numbers are
-// those of nccl.h 2.28.9 and cuda_runtime_api.h 13.0, which later versions keep (NCCL's config has its own version).
+// The parts of NCCL and of CUDA's runtime that Espalier calls. Builds do not include their headers: the types and
+// numbers below are copied from nccl.h 2.28.9 and cuda_runtime_api.h 13.0. Later versions keep them; NcclConfig states
+// the version of its own layout.
 #pragma once
 
 #include <climits>
@@ -30,7 +31,8 @@ struct NcclUniqueId {
   char internal[128] = {};
 };
 
-// ncclConfig_t as of version 2.17. NCCL reads `size` bytes and takes its own defaults for what was added since.
+// ncclConfig_t as of version 2.17. NCCL reads `size` bytes and uses its defaults for the fields that later versions
+// have added.
 struct NcclConfig {
   size_t size = sizeof(NcclConfig);
   unsigned int magic = 0xcafebeef;

@@ -1,6 +1,6 @@
 // Connecting has four steps, after each of which the ranks agree whether to continue: every rank opens the library; all
-// compare versions, hosts and GPUs; rank 0 makes NCCL's id; every rank connects its communicator. An error in a step is
-// an answer, not a failure of the group.
+// compare versions, hosts and GPUs; rank 0 makes NCCL's id; every rank connects its communicator. If a step fails on a
+// rank, all ranks stop connecting; the group itself has not failed and stays usable.
 #include "services/collective/nccl/nccl_collective.h"
 
 #include <unistd.h>
@@ -31,7 +31,8 @@ void CopyText(const std::string& text, std::array<char, size>* to) {
   text.copy(to->data(), size - 1);
 }
 
-// Containers of one machine differ in their name. Machines may share names, but not the id of a boot.
+// Returns the boot id and the host name. Containers of one machine have the same boot id but different names; machines
+// with the same name have different boot ids.
 std::string IdentifyHost() {
   std::string boot;
   std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
@@ -65,7 +66,7 @@ class NcclCollective final : public Collective {
   Status PollUntilAllDone(const std::function<Result<bool>()>& is_done, Deadline deadline) override {
     return group_->PollUntilAllDone(is_done, deadline);
   }
-  // The thread of a pending sum then ends it: the group's error reaches AllReduceSumOnDevice.
+  // A pending AllReduceSumOnDevice then gets the group's error and aborts the communicator in its own thread.
   void Abandon() override { group_->Abandon(); }
 
   bool SumsOnDevice() const override { return true; }
@@ -88,7 +89,8 @@ class NcclCollective final : public Collective {
   const std::unique_ptr<Collective> group_;  // destroyed first, which ends the waits of other ranks
 };
 
-// Connects one rank. Functions return an error of the group; `unusable` is set on all ranks if one cannot use NCCL.
+// Connects one rank. Connect returns only errors of the group itself. If one rank cannot use NCCL, unusable() is an
+// error on all ranks.
 class NcclConnector {
  public:
   NcclConnector(Collective& group, const NcclOptions& options, Deadline deadline)
@@ -107,8 +109,8 @@ class NcclConnector {
   std::unique_ptr<NcclCommunicator> TakeCommunicator() { return std::move(communicator_); }
 
  private:
-  // Sets unusable_ on all ranks if one has an error. An error of the group itself is returned: it also fails the
-  // barrier.
+  // Sets unusable_ on all ranks if one of them has an error. Returns only an error of the group itself, which AgreeOn
+  // does not distinguish, but which also makes the barrier fail.
   Status Agree(const Status& own) {
     unusable_ = AgreeOn(own, group_, deadline_.Remaining());
     return unusable_.ok() || group_.Barrier(deadline_).ok() ? Status() : unusable_;
@@ -127,7 +129,7 @@ class NcclConnector {
     return Status();
   }
 
-  // All ranks compare the same places, so they come to the same answer.
+  // All ranks compare the same places, so unusable_ is the same on all of them.
   Status ComparePlaces() {
     ASSIGN_OR_RETURN(const std::vector<std::byte> all,
                      group_.AllGather(std::as_bytes(std::span(&place_, 1)), deadline_));
@@ -171,8 +173,8 @@ class NcclConnector {
     return group_.Broadcast(std::as_writable_bytes(std::span(&id_, 1)), Rank(0), deadline_);
   }
 
-  // A rank with an error ends its own wait; the others wait for it until connect_timeout, since NCCL does not tell
-  // them. At least half of the time is left for the agreement, so that the group stays usable.
+  // A rank with an error stops waiting. The others wait until connect_timeout, because NCCL does not report the error
+  // to them. At least half of the time until the deadline is left for Agree, so that the group stays usable.
   Status ConnectGpus() {
     Result<std::unique_ptr<NcclCommunicator>> begun =
         NcclCommunicator::Begin(library_->api, *options_.device, group_.rank().value, group_.size(), id_);

@@ -183,7 +183,7 @@ TEST_F(NcclCollectiveTest, RanksOnSeveralHostsNeedPermission) {
   }
 }
 
-// The others wait for it in NCCL, which does not tell them, until connect_timeout.
+// The other ranks wait in NCCL until connect_timeout, because NCCL does not report the error to them.
 TEST_F(NcclCollectiveTest, ARankThatCannotConnectKeepsAllRanksOnTheGroup) {
   fake_.FakeNcclFail(/*rank=*/1, /*when=*/0, kNcclSystemError);
   const auto soon = [](uint32_t, NcclOptions& options) { options.connect_timeout = std::chrono::milliseconds(50); };

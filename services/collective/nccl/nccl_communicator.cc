@@ -1,9 +1,10 @@
-// A communicator that is not blocking returns kNcclInProgress, and threads of NCCL do the rest. The kernel of a sum is
-// in the stream only after ncclCommGetAsyncError has returned success; before, the stream would look as if the sum were
-// complete. CUDA's current device belongs to the thread, so each call sets it.
+// Functions of a nonblocking communicator return kNcclInProgress, and NCCL's threads finish the operation. The kernel
+// of a sum is in the stream only after ncclCommGetAsyncError has returned success; before that, cudaStreamQuery could
+// report an idle stream, as if the sum were complete. CUDA's current device is a state of the calling thread, so each
+// call sets it.
 //
-// The communicator always ends with ncclCommAbort, not ncclCommDestroy, which may wait for other ranks: when it ends
-// without an error, no sum is pending on any rank.
+// The communicator is always freed with ncclCommAbort, because ncclCommDestroy may wait for other ranks. ncclCommAbort
+// is also safe without an error: no sum is pending on any rank then.
 #include "services/collective/nccl/nccl_communicator.h"
 
 namespace espalier::collective {

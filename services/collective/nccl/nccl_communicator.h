@@ -22,7 +22,8 @@ class NcclCommunicator {
 
   // Returns whether all ranks are connected. Does not block.
   Result<bool> PollConnected();
-  // Begins a sum over all ranks in the default stream of the device, after what was queued there before.
+  // Begins a sum over all ranks in the default stream of the device, after the operations that are queued there
+  // already.
   Status BeginSum(DeviceFloats values);
   // Returns whether the sum has ended. Does not block.
   Result<bool> PollSum();

@@ -53,7 +53,7 @@ Result<NcclLibrary> OpenNccl(const NcclPaths& paths) {
     ASSIGN_OR_RETURN(cuda, OpenLibrary(paths.cuda_runtime));
   }
   NcclLibrary library;
-  // Before the other functions: an older library may lack them.
+  // The version is checked before the other functions are looked up, because an older library may lack them.
   RETURN_IF_ERROR(FindFunction(nccl, paths.nccl, "ncclGetVersion", &library.api.ncclGetVersion));
   int version = 0;
   if (library.api.ncclGetVersion(&version) != kNcclSuccess) version = 0;

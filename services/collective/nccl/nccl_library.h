@@ -9,9 +9,9 @@
 namespace espalier::collective {
 
 struct NcclPaths {
-  // As dlopen takes it. A process that has opened libtorch_cuda.so has NCCL open under this name.
+  // Name or path for dlopen. A process that has opened libtorch_cuda.so has NCCL open under the default name.
   std::string nccl = "libnccl.so.2";
-  // CUDA's runtime. Empty: it is open, with torch, and its functions are global.
+  // Name or path of CUDA's runtime. Empty: torch has opened it already, with global symbols.
   std::string cuda_runtime;
 };
 

@@ -162,7 +162,7 @@ TEST_P(CollectiveConformanceTest, AnErrorOfAPollFailsTheGroup) {
   });
 }
 
-// Some of the others still poll, some wait for the rest.
+// When the rank leaves, some of the other ranks still poll, and some wait for the others to finish polling.
 TEST_P(CollectiveConformanceTest, APollEndsWhenARankLeavesAndAtItsDeadline) {
   auto ranks = GetParam()(4);
   OnEveryRank(ranks, [&](Collective& collective) {

@@ -1,11 +1,12 @@
-// A fake of NCCL and of CUDA's runtime for ranks that are threads of one process; host memory takes the place of GPUs'.
-// It keeps what Espalier relies on, and is as strict as NCCL may be:
+// A fake of NCCL and of CUDA's runtime for ranks that are threads of one process; host memory stands for GPU memory. It
+// has the properties of NCCL that Espalier relies on, each as strict as NCCL may be:
 //   - All communicators are nonblocking. One is connected when all ranks of its id have joined.
 //   - A sum is in the stream only after its rank has polled the communicator's state. Before, the stream seems idle.
 //   - A sum ends when it is in the streams of all ranks: each then has the sum in rank order. It never ends if the
 //     ranks' sizes differ.
 //   - Streams belong to the thread's current device, which is 0 in a new thread.
-//   - A rank that has aborted its communicator takes no further part. No other rank learns of it.
+//   - After a rank has aborted its communicator, pending and later sums of the group never end. Other ranks get
+//     no error.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>

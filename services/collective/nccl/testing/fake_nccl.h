@@ -5,13 +5,14 @@
 
 namespace espalier::collective {
 
-// What the fake does; functions of its shared library, which all ranks of a process share. Thread-safe.
+// Functions of the fake's shared library, which all ranks of a process share. Thread-safe.
 struct FakeNccl {
   // Restores the defaults and forgets all communicators.
   void (*FakeNcclReset)() = nullptr;
-  // What ncclGetVersion returns, instead of 22809.
+  // Sets the version that ncclGetVersion returns, by default 22809.
   void (*FakeNcclSetVersion)(int version) = nullptr;
-  // The state of this rank's communicator from the start (`when` = 0) or from its first sum (1) on, instead of success.
+  // Makes the communicator of `rank` report the state `result` instead of success: always if `when` is 0, from its
+  // first sum on if `when` is 1.
   void (*FakeNcclFail)(int rank, int when, int result) = nullptr;
   // From now on sums do not end, as if a GPU hung.
   void (*FakeNcclHoldSums)() = nullptr;
@@ -26,7 +27,7 @@ struct FakeNccl {
 // Returns the path of the library, which is built beside the tests.
 std::string FakeNcclPath();
 
-// Opens the controls of the library, or of a copy of it, which has a state of its own, and resets it.
+// Opens the controls of the library at `path` and resets it. Each copy of the library has a state of its own.
 FakeNccl OpenFakeNccl(const std::string& path = FakeNcclPath());
 
 }  // namespace espalier::collective

@@ -13,7 +13,7 @@
 
 namespace espalier::collective {
 
-// Returns the options of a rank whose GPU has its number.
+// Returns the options of a rank whose GPU has the same number as the rank.
 inline NcclOptions FakeOptions(uint32_t rank) {
   NcclOptions options;
   options.paths = {.nccl = FakeNcclPath(), .cuda_runtime = FakeNcclPath()};
@@ -40,7 +40,7 @@ std::vector<Result<NcclConnection>> ConnectRanks(std::vector<std::unique_ptr<Col
   return connections;
 }
 
-// Passes sums of f32 to AllReduceSumOnDevice: with the fake, memory of the host is memory of a GPU.
+// Passes sums of f32 to AllReduceSumOnDevice, which works because the fake uses host memory as GPU memory.
 class SumsOfHostOnDevice final : public Collective {
  public:
   explicit SumsOfHostOnDevice(std::unique_ptr<Collective> group) : group_(std::move(group)) {}
