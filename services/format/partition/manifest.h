@@ -22,10 +22,10 @@ struct ColumnEntry {
   DType dtype = DType::kF32;
   std::vector<int64_t> row_shape;
   bool lacks_values = false;  // the source has NaN in this column; allowed for labels only (graph/label_columns.h)
-  // For edge columns of one number per edge: the first value that cannot be an edge weight ("row 2 is -2.5"): negative,
-  // NaN or infinite; empty: none.
+  // For edge columns of one number per edge: the first value that cannot be an edge weight because it is negative, NaN
+  // or infinite, for example "row 2 is -2.5"; empty: none.
   std::string bad_weight = {};
-  bool is_all_zero = false;  // for such a column with rows: all values are 0
+  bool is_all_zero = false;  // for edge columns of one number per edge: there are rows, and all values are 0
   // For node columns: the first value that cannot be a feature (finite as F64 but infinite as F32), and the first value
   // that cannot be a time (2^63 or more), for example "row 2 is 1e+300"; empty: none.
   std::string bad_feature = {};

@@ -28,8 +28,9 @@ struct CopiedBytes {
 enum class Checksums {
   kSkip,
   kCompare,
-  kCompareOnce,  // like kCompare, but skips a copy in data_dir that a process which still uses it has verified in this
-                 // way or downloaded
+  // Like kCompare, but skips a copy in data_dir that is already verified: a process that still uses the copy has
+  // downloaded or loaded it with kCompareOnce.
+  kCompareOnce,
 };
 
 struct LoadOptions {

@@ -103,7 +103,7 @@ TEST(PartitionFilesTest, LoadsOnlyWhatIsAskedFor) {
   EXPECT_EQ(LoadPartition(store, "", manifest, PartitionId(2), kAll).status().code(), StatusCode::kInvalidArgument);
 }
 
-// The caller's store and manifest may have been destroyed by then; the function keeps its own references.
+// The function keeps references to the store and the manifest, so the caller may release its own before the call.
 TEST(PartitionFilesTest, OriginalEdgeIdsMayComeLater) {
   const storage::TemporaryFolder data_dir;
   std::function<Result<std::vector<Tensor>>(const std::stop_token&)> later;

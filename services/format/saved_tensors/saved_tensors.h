@@ -75,8 +75,8 @@ Result<Tensor> ReadSavedRows(storage::ObjectStore& store, const std::string& fol
 Status CheckNothingIsSaved(storage::ObjectStore& store, const std::string& folder);
 // Commits a save: writes the manifest of files that are already in the store. Returns AlreadyExists, without a change
 // to the store, if there is a manifest, and InvalidArgument if the manifest could not be read back, because names or
-// notes are not UTF-8 or because its text is larger than max_bytes (fewer only in tests). After any other error the
-// manifest may have been written; it is valid then.
+// notes are not UTF-8 or because its text is larger than max_bytes. Tests pass a smaller max_bytes. After any other
+// error the manifest may have been written; it is valid then.
 Status CommitSavedTensors(storage::ObjectStore& store, const std::string& folder, const SavedTensorsManifest& manifest,
                           uint64_t max_bytes = kMaxManifestBytes);
 // Reads the manifest. Returns NotFound if there is none.

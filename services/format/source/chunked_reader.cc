@@ -80,8 +80,8 @@ struct Masks {
 };
 
 // Returns the reason why the columns form no split although one of them is a mask: another mask column has a wrong
-// type, and a split without it would have an empty part by mistake. Returns "" if the columns form a split, or if none
-// is a mask.
+// type, and a split without this column would have an empty part by mistake. Returns "" if the columns form a split, or
+// if none is a mask.
 std::string MaskProblem(const std::map<std::string, Tensor>& columns) {
   if (!Masks(columns).any()) return "";
   for (const char* name : {kTrainMask, kValidationMask, kTestMask}) {

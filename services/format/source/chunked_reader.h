@@ -11,11 +11,11 @@ namespace espalier::format {
 // The name of the split that is made from the columns train_mask, val_mask and test_mask.
 inline constexpr char kMaskSplit[] = "masks";
 
-// Reads all node and edge types with all their columns. If a type has any of the columns train_mask, val_mask and
-// test_mask, with one integer or BOOL per row, the rows that are not 0 form its split "masks". If another one of these
-// columns is not such a mask, the type gets no split, and options.warnings gets the reason. With a `scratch_folder`,
-// arrays of several chunks are joined in unnamed, mapped files there, so that memory holds one chunk at a time and the
-// splits. The graph is not validated.
+// Reads all node and edge types with all their columns. The columns train_mask, val_mask and test_mask are masks if
+// they have one integer or BOOL per row. The rows of a type that are not 0 in its masks form its split "masks". If a
+// type has a mask and also one of these columns that is not a mask, it gets no split, and options.warnings gets the
+// reason. With a `scratch_folder`, arrays of several chunks are joined in unnamed, mapped files there, so that memory
+// holds one chunk at a time and the splits. The graph is not validated.
 Result<graph::SourceGraph> ReadChunked(const SourceReadOptions& options, const std::string& scratch_folder = "");
 
 // Returns true if an edge type has a column train_mask, val_mask or test_mask, so that a split may identify edges by

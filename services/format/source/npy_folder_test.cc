@@ -87,8 +87,8 @@ TEST(NpyFolderTest, ReadsBackWhatItWrote) {
   }
 }
 
-// Names may contain dots and underscores: these give equal file names, and ones that are longer than a file system
-// allows.
+// Names may contain dots and underscores. Some names of this test give equal file names, others give file names that
+// are longer than a file system allows.
 TEST(NpyFolderTest, ArraysOfTheSameNameHaveFilesOfTheirOwn) {
   const std::string long_name(128, 'x');
   graph::SourceGraph graph;

@@ -1,6 +1,6 @@
 // A local file is described by its size, device, inode and timestamps, an object in a store by its ETag. A local file
 // that was changed within SourceAccess::settling_time gets no tag: timestamps are too coarse to detect another change
-// right after. Without all tags a source has no fingerprint, and its digest is not cached.
+// soon after the first. If a file has no tag, the source has no fingerprint, and its digest is not cached.
 #include "services/format/source/source_files.h"
 
 #include <sys/stat.h>

@@ -106,7 +106,7 @@ TEST_F(SourcePlaceTest, SaysWhatWasExpectedWhereNothingIs) {
               HasSubstr("contains no files of a graph: as NPY expected a folder with graph.yaml"));
 }
 
-// Both for a local folder and for a folder in a store.
+// Tests a folder in a store, then local folders.
 TEST_F(SourcePlaceTest, NamesTheFormatThatAFolderHas) {
   EXPECT_THAT(
       Find(kUri, SourceFormat::kNpy).status().message(),
@@ -268,7 +268,7 @@ TEST_F(Md5Test, FetchesAgainWhatDoesNotFitTheETag) {
   };
   const auto staged = Stage(kMd5OfHello);
   EXPECT_EQ(reads_, 2);
-  // The second listing has other ETags than the one that this test has chosen.
+  // Aborted, because the listing after the download has other ETags than the one that the test has chosen.
   EXPECT_EQ(staged.status().code(), StatusCode::kAborted);
   EXPECT_EQ(*Stage(kMd5OfHello), "hello");
   EXPECT_EQ(reads_, 2);
@@ -276,7 +276,7 @@ TEST_F(Md5Test, FetchesAgainWhatDoesNotFitTheETag) {
 
 TEST_F(Md5Test, TakesAnETagThatIsNoMd5) {
   Put("one/hello", "hello");
-  EXPECT_EQ(Stage(std::string(32, 'a')).status().code(), StatusCode::kAborted);  // as above
+  EXPECT_EQ(Stage(std::string(32, 'a')).status().code(), StatusCode::kAborted);  // the listing has another ETag
   EXPECT_EQ(*Stage(std::string(32, 'a')), "hello");
   EXPECT_EQ(reads_, 2);
 }

@@ -93,7 +93,7 @@ TEST(TriplesReaderTest, NumbersManyRelationsOfOneName) {
   EXPECT_TRUE(schema.FindEdgeType("__-" + std::to_string(kCount + 1)).ok());
 }
 
-// The most likely cause is another order of columns.
+// A file with so many relations most likely has another order of columns; the message asks about it.
 TEST(TriplesReaderTest, RefusesMoreRelationsThanThereAreEdgeTypes) {
   std::string text;
   for (int i = 0; i < 70'000; ++i) text += "h\t" + std::to_string(i) + "\tt\n";

@@ -1,6 +1,6 @@
-"""Reads a partitioned graph as docs/partition-format.md describes it, with NumPy and nothing of Espalier's.
+"""Reads a partitioned graph as docs/partition-format.md describes it, with NumPy and without code of Espalier.
 
-    python3 read_partition.py FOLDER        prints what the folder holds
+    python3 read_partition.py FOLDER        prints the content of the folder
 """
 
 import json
@@ -12,18 +12,18 @@ import numpy as np
 
 try:
     import safetensors
-except ImportError:  # then the header is parsed by hand
+except ImportError:  # only the test needs it, for a comparison
     safetensors = None
 
 NUMPY_TYPES = {
     "BOOL": "|b1", "U8": "|u1", "I8": "|i1", "U16": "<u2", "I16": "<i2", "U32": "<u4", "I32": "<i4",
     "U64": "<u8", "I64": "<i8", "F16": "<f2", "F32": "<f4", "F64": "<f8",
-    "BF16": "<u2",  # NumPy has none: bit patterns
+    "BF16": "<u2",  # bit patterns, because NumPy has no bfloat16
 }
 
 
 def parse_safetensors(path):
-    """{name: array} and the metadata of one file, by the rules of the document's section 3."""
+    """Returns {name: array} and the metadata of one file, as section 3 of the document describes them."""
     data = pathlib.Path(path).read_bytes()
     (length,) = struct.unpack_from("<Q", data, 0)
     header = json.loads(data[8:8 + length])
@@ -53,7 +53,7 @@ class Partitioning:
         self.num_partitions = len(self.manifest["partitions"])
 
     def tensors(self, partition, part):
-        """part: graph, node_columns, edge_columns or original_edge_ids."""
+        """Returns the tensors of one file. part: graph, node_columns, edge_columns or original_edge_ids."""
         entry = self.manifest["partitions"][partition][part]
         path = self.folder / entry["key"]
         if path.stat().st_size != entry["size_bytes"]:
@@ -61,17 +61,17 @@ class Partitioning:
         return parse_safetensors(path)[0]
 
     def original_ids(self, node_type):
-        """Original id of every global id of a node type."""
+        """Returns the original ids of a node type by global id."""
         name = f"original_ids/{node_type}"
         return np.concatenate([self.tensors(p, "graph")[name] for p in range(self.num_partitions)])
 
     def global_ids(self, node_type):
-        """Global id of every original id of a node type: the directory."""
+        """Returns the global ids of a node type by original id: the directory."""
         name = f"directory/{node_type}"
         return np.concatenate([self.tensors(p, "graph")[name] for p in range(self.num_partitions)])
 
     def edges(self, source, relation, destination):
-        """(source, destination, original edge id) by global edge id; nodes by original id."""
+        """Returns sources, destinations and original edge ids by global edge id. Nodes have original ids."""
         name = f"{source}:{relation}:{destination}"
         original_of_source = self.original_ids(source)
         columns = [[], [], []]
@@ -84,18 +84,18 @@ class Partitioning:
         return tuple(np.concatenate(column) for column in columns)
 
     def node_column(self, node_type, column):
-        """One column of a node type, by original id."""
+        """Returns one column of a node type, by original id."""
         name = f"columns/{node_type}/{column}"
         rows = np.concatenate([self.tensors(p, "node_columns")[name] for p in range(self.num_partitions)])
         return rows[self.global_ids(node_type)]
 
     def edge_column(self, source, relation, destination, column):
-        """One column of an edge type, by global edge id."""
+        """Returns one column of an edge type, by global edge id."""
         name = f"columns/{source}:{relation}:{destination}/{column}"
         return np.concatenate([self.tensors(p, "edge_columns")[name] for p in range(self.num_partitions)])
 
     def split(self, name, node_type, part):
-        """Original ids of a part ("train", "validation" or "test") of a split, in order."""
+        """Returns the original ids of a part ("train", "validation" or "test") of a split, in order."""
         ids, ordinals = [], []
         for p in range(self.num_partitions):
             graph = self.tensors(p, "graph")

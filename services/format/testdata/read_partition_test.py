@@ -17,7 +17,7 @@ class ReadPartitionTest(unittest.TestCase):
 
     def test_edges_are_the_graphs_in_the_declared_order(self):
         sources, destinations, ids = self.graph.edges("paper", "cites", "paper")
-        # Destinations by (partition, original id), each one's in-edges by (time, source, edge).
+        # Sorted by (partition, original id) of the destination, then by (time, source, edge id).
         self.assertEqual(list(zip(ids, sources, destinations)),
                          [(5, 4, 0), (1, 0, 4), (3, 2, 1), (0, 0, 1), (6, 1, 1), (2, 2, 1), (4, 2, 1)])
         time = self.graph.edge_column("paper", "cites", "paper", "time")
