@@ -35,7 +35,8 @@ void VisitCandidates(const Tensor& sources, const Tensor& destinations, const Vi
   });
 }
 
-// Kept candidates grouped by destination, ascending within a group: 4 or 8 bytes a candidate (Index).
+// Clears `keep` for all but the smallest of the kept candidates with the same ends. Groups the candidates by
+// destination, which takes sizeof(Index), 4 or 8 bytes, for each candidate.
 template <class Index, class T>
 void ClearDuplicates(const Candidates<T>& candidates, uint64_t num_destinations, int threads,
                      std::vector<uint8_t>& keep) {

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t kRowGrain = 1 << 10;
 
-// Elements as stored and as numbers.
+// The conversion of stored elements to double and back.
 struct F64 {
   using Stored = double;
   static double Load(double value) { return value; }

@@ -10,8 +10,8 @@
 
 namespace espalier::graph {
 
-// The independent random streams of one generated graph: a key is RandomKey(seed, kGenerator, stream, type).
-// The numbers determine the graph of a seed: never renumber.
+// The independent random streams of one generated graph: a key is RandomKey(seed, kGenerator, stream, type). The graph
+// of a seed depends on these numbers: never renumber.
 enum class GeneratorStream : uint32_t {
   kNodeOrder = 1,
   kEdges = 2,

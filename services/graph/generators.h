@@ -39,7 +39,7 @@ struct PowerLawOptions {
   double in_degree_exponent = 3.0;
   uint64_t max_out_degree = 0;     // limits the expected degree of the largest hub; 0: no limit
   uint64_t community_size = 1024;  // approximate number of nodes; all communities are about equal
-  double within_community = 0.75;  // fraction of the edges forced to stay inside; others may by chance
+  double within_community = 0.75;  // fraction of edges forced to stay in a community; others may by chance
   int64_t num_classes = 10;        // of the I64 labels; each community has one class; 0: no labels
   double label_noise = 0;          // fraction of the nodes whose label is drawn at random
   FeatureOptions features;

@@ -108,7 +108,7 @@ TEST(PowerLawGraphTest, SplitsHaveTheirSizesAndFeaturesTellClassesApart) {
   EXPECT_EQ(split.validation.size(), 1'000u);
   EXPECT_EQ(split.test.size(), 1'500u);
 
-  // The nearest class mean of the training nodes names the class of nearly every test node.
+  // For nearly every test node, the nearest class mean of the training nodes is that of its class.
   const Tensor& features = graph.nodes[0].columns.at(kFeatureColumn);
   const auto labels = graph.nodes[0].columns.at(kLabelColumn).values<int64_t>();
   std::vector<std::vector<double>> means(5, std::vector<double>(64));
@@ -181,8 +181,8 @@ TEST(RankSamplerTest, DrawsRanksWithTheirShares) {
   EXPECT_EQ(flat.At(0.00111), 1u);
 }
 
-// Counts right answers of a classifier that adds up the source's vectors over a paper's in-edges, each compared with
-// the means of the classes; `aware` shifts a source's class back by the relation's number.
+// Returns the accuracy of a classifier that compares the sources of a paper's in-edges with the means of the classes
+// and adds up the results. With `aware` it shifts the class of a source back by the number of the relation.
 double NeighborAccuracy(const SourceGraph& graph, bool aware) {
   const std::vector<const char*> relations = {"cites", "dislikes", "extends", "writes", "rejects", "edits"};
   const uint16_t paper = graph.schema.FindNodeType("paper")->value;

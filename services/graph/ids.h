@@ -1,4 +1,4 @@
-// The ID spaces, each with a C++ type of its own (docs/architecture.md, "Id spaces").
+// The ID spaces, each with a C++ type of its own (docs/partition-format.md, "Ids").
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-// A set of node pairs, to find which edges of a large graph are among them. Most edges are not among
-// them, which one access to an array of bits shows; the array is far smaller than the pairs and mostly stays in the
-// cache. Only an edge whose bit is set is searched for among the sorted pairs.
+// A set of node pairs, to find which edges of a large graph are in it. Most edges are not. For these, one access to an
+// array of bits is usually enough; the array is far smaller than the pairs and mostly stays in the cache. Only an edge
+// whose bit is set is searched for in the sorted pairs.
 #pragma once
 
 #include <algorithm>
@@ -35,7 +35,7 @@ class PairSet {
   }
 
  private:
-  static constexpr uint64_t kBitsPerPair = 16;  // about one of 16 other edges is searched for, at most
+  static constexpr uint64_t kBitsPerPair = 16;  // at most about one in 16 edges that are not in the set is searched for
 
   const std::span<const Pair> pairs_;
   std::vector<uint64_t> bits_;  // the number of words is a power of 2

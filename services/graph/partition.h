@@ -55,8 +55,8 @@ struct EdgeSplitPart {
   Tensor destinations;  // U32 [k], local ids
   Tensor ordinals;      // U64 [k], ascending
   // U32 or U64 [k]: the position in the type's InEdges::indices of the edge that a pair denotes, for splits that
-  // distinguish parallel edges. The number of in-edges means any edge with these endpoints. Empty if it would for
-  // all pairs.
+  // distinguish parallel edges. A position equal to the number of in-edges means that the pair denotes any edge with
+  // these endpoints. Empty if this holds for all pairs.
   Tensor positions = {};
 };
 

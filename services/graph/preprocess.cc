@@ -189,8 +189,9 @@ EdgePairs Reversed(const EdgePairs& pairs, uint64_t num_original_edges) {
           .edge_ids = pairs.edge_ids.Plus(num_original_edges)};
 }
 
-// Splits of the edge types that were numbered as `types`, by the numbers of the schema that has reverse relations,
-// which stand num_original_edges.size() behind in `types`.
+// Renumbers the edge splits by the types of graph.schema, which has reverse relations, and adds the splits of the
+// reverse relations. `types` lists the forward types by their earlier numbers, then their reverse types in the same
+// order; there are num_original_edges.size() of each.
 Status AddReverseSplits(SourceGraph& graph, const std::vector<CanonicalEdgeType>& types,
                         const std::vector<uint64_t>& num_original_edges) {
   const size_t num_forward = num_original_edges.size();

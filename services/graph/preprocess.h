@@ -11,7 +11,7 @@
 
 namespace espalier::graph {
 
-// The beginning of the errors that features cause.
+// The prefix of error messages about features.
 inline constexpr char kConvertingFeatures[] = "converting features";
 
 // Returns the relation that add_reverse_edges creates for a relation of a typed graph: "b:rev_r:a" for "a:r:b".
@@ -40,8 +40,8 @@ Result<std::vector<EdgeTypeId>> FindHeldOutEdgeTypes(const HeldOutEdges& held_ou
 struct PreprocessOptions {
   // Homogeneous graphs: adds (v, u) to the same edge type for every edge (u, v) that is not a self loop; the reverse of
   // original edge i of m has original ID m + i. Typed graphs: adds a relation "rev_<relation>" for every edge type,
-  // with original IDs numbered alike. The reverse relation gets the splits of the edge type with the endpoints of each
-  // pair swapped.
+  // whose original IDs are numbered in the same way. The reverse relation gets the splits of the edge type with the
+  // endpoints of each pair swapped.
   bool add_reverse_edges = false;
   bool drop_self_loops = false;       // only in edge types whose endpoints have the same node type
   bool drop_duplicate_edges = false;  // of parallel edges, keeps the one with the smallest original ID

@@ -58,7 +58,8 @@ TEST(PreprocessTest, DropsSelfLoopsAndDuplicatesAndKeepsTheSmallestId) {
   graph.edges[0].columns["weight"] = Tensor::FromVector(std::vector<float>{0, 1, 2, 3, 4});
   graph = Preprocessed(std::move(graph),
                        {.add_reverse_edges = true, .drop_self_loops = true, .drop_duplicate_edges = true});
-  // (2, 1) is there as edge 4, so the reverse 5 of edge 0 goes; the reverse 9 of edge 4 is edge 0.
+  // Edge 4 is (2, 1), so the reverse of edge 0, with id 5, is dropped. The reverse of edge 4, with id 9, equals edge 0
+  // and is dropped too.
   EXPECT_THAT(EdgesOf(graph.edges[0]), ElementsAre(std::pair(1, 2), std::pair(0, 1), std::pair(2, 1), std::pair(1, 0)));
   EXPECT_THAT(OriginalIds(graph.edges[0]), ElementsAre(0, 2, 4, 7));
   EXPECT_THAT(graph.edges[0].columns["weight"].values<float>(), ElementsAre(0, 2, 4, 2));
@@ -68,7 +69,7 @@ TEST(PreprocessTest, AgreesWithASetOnARandomGraphForAnyNumberOfThreads) {
   PhiloxStream random(1, 2);
   EdgeList edges;
   for (int i = 0; i < 200'000; ++i) edges.emplace_back(random.NextBelow(500), random.NextBelow(500));
-  std::map<std::pair<uint32_t, uint32_t>, uint64_t> smallest;  // the other road
+  std::map<std::pair<uint32_t, uint32_t>, uint64_t> smallest;  // expected result, by another algorithm
   for (size_t i = 0; i < edges.size(); ++i) {
     if (edges[i].first != edges[i].second) smallest.try_emplace(edges[i], i);
   }
@@ -158,7 +159,7 @@ TEST(PreprocessTest, NormalizesHalvesAndNamesARowThatOverflows) {
               HasSubstr("column 'node-feat': row 1 divided by its sum is not finite in F32"));
 }
 
-// Several processes look at a range of the rows each.
+// Several processes check a range of the rows each.
 constexpr FeatureConversion kNormalized = {.normalizes_rows = true};
 
 TEST(FeatureConversionTest, RangesOfRowsAreFoundAsGoodAsTheyAreInTheWhole) {
@@ -199,7 +200,7 @@ TEST(FeatureConversionTest, NamesAValueThatTheDTypeCannotHold) {
   EXPECT_EQ(CheckFeaturesConvert(wide, {.dtype = DType::kF16}, 1, 2, 2).message(), refused.message());
   EXPECT_EQ(CheckFeaturesConvert(wide, {.dtype = DType::kF16}, 0, 1, 2), Status());
   EXPECT_EQ(CheckFeaturesConvert(wide, {.dtype = DType::kBF16}, 0, 2, 2), Status());
-  // Labels may lack values, also where they are not the job's.
+  // Label columns may have missing values, even if the job does not use them.
   const Tensor labels = Tensor::FromVector(std::vector<float>{0, std::numeric_limits<float>::quiet_NaN()}, {1, 2});
   EXPECT_TRUE(ConvertFeatures(labels, {.dtype = DType::kF16}, 1).ok());
 }
@@ -216,7 +217,7 @@ TEST(PreprocessTest, ConvertsFeaturesButNoLabels) {
   EXPECT_EQ(graph.nodes[0].columns["age"].dtype(), DType::kF32) << "one value: it may be a time or a weight";
 }
 
-// A split may be mapped, and larger than a memory.
+// A split may be mapped and larger than the memory, so its arrays must not be copied.
 TEST(PreprocessTest, ASplitOfWhichNothingIsLeftOutStaysWhereItIs) {
   SourceGraph graph = testing::HomogeneousGraph(4, {{0, 1}, {1, 2}, {2, 3}});
   const IdList sources = IdList::Of(Tensor::FromVector(std::vector<uint64_t>{0, 1}));
@@ -235,11 +236,11 @@ TEST(PreprocessTest, HoldsOutEdgesByTheirEndsInBothDirections) {
   SourceGraph graph = testing::HomogeneousGraph(4, {{0, 1}, {1, 2}, {0, 1}, {2, 3}, {3, 0}, {3, 2}});
   graph.edge_splits["links"][0] = {.train = {{1}, {2}}, .validation = {{0}, {1}}, .test = {{2, 1}, {3, 3}}};
 
-  // By itself: every edge 0 -> 1 and 2 -> 3; 1 -> 3 is none anyway.
+  // Without reverse edges: drops every edge 0 -> 1 and 2 -> 3. 1 -> 3 is not an edge.
   const SourceGraph one_way = Preprocessed(graph, {.held_out = HeldOutEdges{"links", "", ""}});
   EXPECT_THAT(EdgesOf(one_way.edges[0]), ElementsAre(std::pair(1, 2), std::pair(3, 0), std::pair(3, 2)));
   EXPECT_THAT(OriginalIds(one_way.edges[0]), ElementsAre(1, 4, 5));
-  EXPECT_EQ(one_way.edge_splits.at("links").at(0).test.size(), 2u);  // the split stays
+  EXPECT_EQ(one_way.edge_splits.at("links").at(0).test.size(), 2u);  // the split is unchanged
 
   const SourceGraph declared = Preprocessed(graph, {.held_out = HeldOutEdges{"links", "edge", "edge"}});
   EXPECT_THAT(EdgesOf(declared.edges[0]), ElementsAre(std::pair(1, 2), std::pair(3, 0)));
@@ -270,7 +271,7 @@ TEST(PreprocessTest, HoldsOutTheEdgesOfTheNamedTypesAlone) {
   SourceGraph graph = testing::TypedExample();
   const EdgeTypeId writes = *graph.schema.FindEdgeType("writes"), cites = *graph.schema.FindEdgeType("cites");
   graph.edge_splits["links"][writes.value].test = {{0}, {1}};
-  graph.edge_splits["links"][cites.value].test = {{2}, {0}};  // venues have no split
+  graph.edge_splits["links"][cites.value].test = {{2}, {0}};  // the edge type of venues has no split
   const auto left = [&](bool add_reverse_edges, std::vector<std::string> names) {
     HeldOutEdges held_out{"links", "", "", std::move(names)};
     const SourceGraph held =
@@ -280,7 +281,7 @@ TEST(PreprocessTest, HoldsOutTheEdgesOfTheNamedTypesAlone) {
   };
   EXPECT_THAT(left(false, {"writes", "paper:cites:paper"}), ElementsAre(3, 2));
   EXPECT_THAT(left(false, {"cites"}), ElementsAre(4, 2));
-  // A relation that is yet to be made stands for the one that it is made of.
+  // The name of a relation that will be created means the relation from which it is created.
   EXPECT_THAT(left(true, {"rev_writes", "writes"}), ElementsAre(3, 3));
   EXPECT_THAT(left(true, {"paper:rev_writes:author"}), ElementsAre(3, 3));
   const HeldOutEdges unmade{"links", "", "", {"writes", "rev_writes"}};
@@ -300,7 +301,7 @@ TEST(PreprocessTest, TrainingPairsThatAreHeldOutAreTrainedOnNoMore) {
     return held.edge_splits.at("links").at(0).train;
   };
   EXPECT_EQ(train(false, ""), (EdgePairs{{1, 2}, {0, 3}}));  // 0 -> 1 itself
-  EXPECT_EQ(train(false, "edge"), (EdgePairs{{2}, {3}}));    // 1 -> 0 says the same
+  EXPECT_EQ(train(false, "edge"), (EdgePairs{{2}, {3}}));    // 1 -> 0 is its reverse
   EXPECT_EQ(train(true, ""), (EdgePairs{{2}, {3}}));
   graph.edge_splits["links"][0].train.edge_ids = {1, 2, 0};
   EXPECT_EQ(train(false, "edge"), (EdgePairs{{2}, {3}, {2}}));
@@ -315,7 +316,7 @@ TEST(PreprocessTest, SaysHowManyEdgesEachStepHasDroppedOrAdded) {
   SourceGraph graph = testing::HomogeneousGraph(4, {{0, 0}, {0, 1}, {0, 1}, {1, 0}, {2, 3}});
   EXPECT_EQ(changes(graph, {}), EdgeChanges());
   const PreprocessOptions all{.add_reverse_edges = true, .drop_self_loops = true, .drop_duplicate_edges = true};
-  // 0->1 occurs twice and comes once more, 1->0 once and comes twice.
+  // 0->1 occurs twice and is added once as a reverse; 1->0 occurs once and is added twice.
   EXPECT_EQ(changes(graph, all), (EdgeChanges{.self_loops_dropped = 1, .reverses_added = 4, .duplicates_dropped = 4}));
   graph.edge_splits["links"][0] = {.train = {{1, 2}, {0, 3}}, .validation = {}, .test = {{0}, {1}}};
   EXPECT_EQ(changes(graph, {.add_reverse_edges = true, .held_out = HeldOutEdges{"links", "", ""}}),
@@ -350,12 +351,12 @@ TEST(PreprocessTest, AReverseThatIsNamedAndOneThatIsAddedDoNotGoTogether) {
   EXPECT_EQ(refusal(""), Status());
   EXPECT_EQ(refusal("rev_writes"), Status());
   EXPECT_EQ(refusal(CanonicalEdgeType{writes.destination, "rev_writes", writes.source}.Name()), Status());
-  EXPECT_THAT(refusal("rev_wrotes").message(), HasSubstr("rev_wrotes"));  // a slip of the pen is no reverse
+  EXPECT_THAT(refusal("rev_wrotes").message(), HasSubstr("rev_wrotes"));  // a misspelled name
   for (const CanonicalEdgeType& other : types) {
     if (other.relation == "writes") continue;
     EXPECT_THAT(refusal(other.Name()).message(), HasSubstr("omit the reverse edge type or the reverse edges"));
   }
-  // One node type and one edge type: both directions go, whatever is named.
+  // One node type and one edge type: both directions are held out, regardless of the names.
   SourceGraph plain = testing::HomogeneousGraph(3, {{0, 1}, {1, 2}});
   plain.edge_splits["links"][0].test = {{0}, {1}};
   EXPECT_FALSE(
@@ -372,7 +373,7 @@ TEST(PreprocessTest, ReverseRelationsHaveTheSplitsOfTheirForwardOnes) {
     split.test = {{ends[0].first}, {ends[0].second}};
   }
   const GraphSchema forward = graph.schema;
-  // Without a name every edge type is held out of.
+  // Without a name, edges of every edge type are held out.
   const SourceGraph both = Preprocessed(graph, {.add_reverse_edges = true, .held_out = HeldOutEdges{"links", "", ""}});
   ASSERT_EQ(both.edge_splits.at("links").size(), 2 * forward.num_edge_types());
   for (uint16_t type = 0; type < forward.num_edge_types(); ++type) {

@@ -45,7 +45,7 @@ Status CheckOptions(const TypedOptions& options) {
 
 struct Relation {
   std::string source_type;
-  uint64_t shift;  // of the source's class against the destination's
+  uint64_t shift;  // added to the destination's class, gives the source's
   uint64_t stream;
 };
 
