@@ -1,7 +1,8 @@
 // The DistTraining document as a C++ value, for `espalier run -f` and the operator. Fields are named as in the
-// document, which docs/disttraining.md describes; enum_names.h has the spelling of enums, and those of draws are in
-// sampler/spec. parse.h fills in defaults and validates once, so code that receives a DistTraining need not repeat its
-// checks. The initial value of a member is the default of its field: rows of the field table (fields/) name members.
+// document, which docs/disttraining.md describes. enum_names.h has the spelling of the enums, except those of draws,
+// which are in sampler/spec. parse.h fills in defaults and validates once, so code that receives a DistTraining need
+// not repeat its checks. Rows of the field table (fields/) take the defaults of fields from the initial values of
+// members; the comment of a member says if documents have another default.
 #pragma once
 
 #include <algorithm>
@@ -106,11 +107,11 @@ struct Task {
   // EdgeClassification and EdgeRegression: edges that sampling excludes from the neighborhoods of a batch.
   ExcludeEdges exclude = ExcludeEdges::kNone;
   // EdgeClassification, EdgeRegression and LinkPrediction:
-  std::string edge_type;             // "a:r:b" or "r"; empty: the only one; for LinkPrediction edge_types, or all types
+  std::string edge_type;             // "a:r:b" or "r"; empty: the only type, or for LinkPrediction edge_types
   std::string reverse_edge_type;     // the type with the reverse edges; empty: the one that addReverseEdges makes
   bool reverse_edges_added = false;  // graph.preprocess.addReverseEdges
   // LinkPrediction:
-  std::vector<std::string> edge_types;  // instead of edge_type
+  std::vector<std::string> edge_types;  // instead of edge_type; both empty: all edge types
   sampler::NegativeKind negatives = sampler::NegativeKind::kUniform;
   int64_t num_negatives = 1;  // per edge
   Scorer scorer = Scorer::kDot;
@@ -190,7 +191,7 @@ struct SamplingLayer {
 };
 struct Sampling {
   std::vector<SamplingLayer> layers;  // beginning with the model's first layer; empty for kEmbedding
-  sampler::DrawSpec draw;             // draw.time_column is graph.time_column with seed_time, empty without
+  sampler::DrawSpec draw;             // draw.time_column is graph.time_column if seed_time is set, else empty
   std::string seed_time;              // node column of the task's node type; empty: sampling ignores time
   friend bool operator==(const Sampling&, const Sampling&) = default;
 };
@@ -248,8 +249,9 @@ constexpr int64_t NegativesOfShare(const Training& training, int64_t num_trainer
 inline constexpr int64_t kMaxNegativesOfTrainer = int64_t{1} << 28;
 inline constexpr int64_t kMaxNegativeValuesOfTrainer = int64_t{1} << 32;  // 16 GiB in F32
 
-// Returns the limit of NegativesOfShare: kMaxNegativesOfTrainer and, except for kJoint, whose edges share negatives,
-// kMaxNegativeValuesOfTrainer values of their embeddings of `width` values each.
+// Returns the limit of NegativesOfShare: at most kMaxNegativesOfTrainer negatives. Except for kJoint, whose edges share
+// negatives, their embeddings of `width` values each must also have at most kMaxNegativeValuesOfTrainer values in
+// total.
 constexpr int64_t MaxNegativesOfShare(sampler::NegativeKind kind, int64_t width) {
   constexpr int64_t kMost = kMaxNegativesOfTrainer, kMostValues = kMaxNegativeValuesOfTrainer;
   return kind == sampler::NegativeKind::kJoint || width < kMostValues / kMost ? kMost : kMostValues / width;
@@ -326,7 +328,7 @@ struct Program {
 // A trainer's cache of feature rows of other machines (docs/large-graphs.md).
 struct FeatureCache {
   uint64_t memory_bytes = 0;
-  uint32_t steps = 32;  // sampled ahead
+  uint32_t steps = 32;  // steps that are sampled ahead
   friend bool operator==(const FeatureCache&, const FeatureCache&) = default;
 };
 

@@ -1,5 +1,5 @@
-// The spelling of the document's enums, in the order of dist_training.h. (The enums of sampler/spec are spelled beside
-// themselves.)
+// The spelling of the document's enums, in the order of dist_training.h. The headers of sampler/spec contain the
+// spelling of their enums.
 #pragma once
 
 #include <string>

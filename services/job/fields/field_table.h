@@ -23,11 +23,12 @@ inline constexpr size_t kMaxKeyBytes = 1024;
 // partition key and names of relations.
 inline constexpr size_t kMaxOutputPrefixBytes = 512;
 
-// A row. One with a member takes what it does not say from the member: the type (kString for text, whose kind the row
-// names), whether it is a list, the names of an enum, and the default.
+// A row of the table. A row with a member takes `is_list` and the names of an enum from the member, and also the type
+// and the default unless the row sets them. The type of members with text is kString; the row sets the kind of text.
 struct FieldSpec {
   std::string path;
-  Member member;  // set by the field; none for fields that only the operator reads, and objects without a struct
+  // The member that the field sets. None for fields that only the operator reads and for objects without a struct.
+  Member member;
   FieldType type = FieldType::kObject;
   bool is_list = false;  // a list with items of `type`
   size_t minimum_items = 0;
@@ -37,8 +38,9 @@ struct FieldSpec {
   bool required = false;    // in every object that may hold it
   // A missing field stays missing: not every document may hold it, or its default depends on other fields.
   bool stays_missing = false;
-  // The default as JSON; "": none. By default the initial value of the member, unless that is no value of the field:
-  // empty text, a list that is too short, an integer below the minimum, a memory size.
+  // The default as JSON; "": none. If the row does not set it, it is the initial value of the member, unless documents
+  // cannot give the field that value: empty text, a list that is too short, an integer below the minimum, a memory
+  // size.
   std::string default_json;
   std::vector<std::string> values;
   int64_t minimum_integer = 0;
@@ -53,7 +55,8 @@ struct FieldSpec {
   std::string meaning;  // for docs/disttraining.md
 };
 
-// Returns all fields in document order, complete with what their members say; an object comes before its fields.
+// Returns all fields in document order, including the values that rows take from their members. An object comes before
+// its fields.
 const std::vector<FieldSpec>& FieldTable();
 
 // Returns the description of valid values for messages and the docs: "an integer from 0 to 100000",

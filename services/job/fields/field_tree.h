@@ -24,8 +24,8 @@ struct TableNode {
 // Returns the root, which is the document itself: an object without a name. Thread-safe.
 const TableNode& TableTree();
 
-// Returns whether a missing object of the document is replaced by one with the defaults of its fields: at least one of
-// its fields has a default, by has_default(spec), or is such an object itself, and none of its fields is required.
+// Returns whether a missing object of the document is replaced by one with the defaults of its fields. This is the case
+// if none of its fields is required, and at least one has a default (has_default(spec)) or is itself such an object.
 template <class HasDefault>
 bool HasObjectDefault(const TableNode& table, const HasDefault& has_default) {
   if (table.spec->type != FieldType::kObject || table.spec->is_list) return false;

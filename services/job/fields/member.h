@@ -18,7 +18,7 @@
 
 namespace espalier::job {
 
-// A struct of dist_training.h, or nothing. Does not own it.
+// A pointer to a struct of dist_training.h with its type, or null. Does not own the struct.
 struct AnyStruct {
   template <class T>
   static AnyStruct Of(T* value) {
@@ -124,7 +124,8 @@ Json ToDocument(const std::vector<T>& values) {
   return list;
 }
 
-// Returns the struct that receives the fields of an object: the member itself, or a new item of a list.
+// Returns the struct that receives the fields of an object: the member itself, its new value if it is optional, or a
+// new item if it is a list.
 template <class T>
 AnyStruct Open(T* member) {
   return AnyStruct::Of(member);
@@ -146,8 +147,9 @@ class Member {
   // No member.
   Member() = default;
 
-  // The member of the struct `Owner`, which holds the fields of the object that has the field. An object whose row has
-  // no member shares the struct of the object around it. Implicit, so that rows say `.member = &Task::label`.
+  // The member of `Owner`, the struct of the object that contains the field. An object whose row has no member has no
+  // struct of its own: its fields set members of the enclosing object's struct. Implicit, so that a row can have
+  // `.member = &Task::label`.
   template <class Owner, class T>
   Member(T Owner::*member) {  // NOLINT(google-explicit-constructor)
     Describe<Owner, T>([member](Owner& owner) -> T& { return owner.*member; });

@@ -115,7 +115,7 @@ TEST(ToTrainingTest, ADefaultOfTheDocumentIsThatOfTheMember) {
     if (!field.member.exists() || field.default_json.empty()) continue;
     if (Json::parse(field.default_json) != field.member.initial()) different.push_back(field.path);
   }
-  // A task that code makes names its label, and a job that code makes names its outputs.
+  // These members are empty at first, unlike their fields: code that creates a Task or DistTraining sets them itself.
   EXPECT_THAT(different, ElementsAre("spec.training.task.label", "spec.output.save"));
 }
 

@@ -38,7 +38,7 @@ struct Rule {
   std::string message;
   std::string field;             // field below `at` that errors name, for example "tls.secretName"; "": `at` itself
   RuleCheck check = {};          // rule_check.h; empty: check_fields.cc evaluates the rule
-  bool is_required = false;      // `field` must be in the document: the reason is FieldValueRequired, else -Invalid
+  bool is_required = false;      // `field` must be set: the reason is FieldValueRequired, not FieldValueInvalid
   bool on_cluster_only = false;  // the parser evaluates the rule only for RunsOn::kCluster
 };
 
@@ -58,7 +58,8 @@ std::vector<Rule> SamplingRules();  // spec.training.sampling (document_rules_sa
 std::vector<Rule> RunRules();       // checkpoint, output, tls, runPolicy, roles (document_rules_run.cc)
 std::vector<Rule> ProgramRules();   // spec.trainers.program (document_rules_program.cc)
 
-// Returns a CEL expression at spec that also holds without spec.training, as is possible for a job with a program.
+// Returns a CEL expression at spec that holds if `cel` holds or if there is no spec.training, which a job with a
+// program may omit.
 std::string OfTraining(const std::string& cel);
 
 }  // namespace espalier::job

@@ -5,14 +5,14 @@
 namespace espalier::job {
 namespace {
 
-// The negatives of one trainer in a step, at spec.
+// A CEL expression at spec: the number of negatives in one trainer's share of a step.
 constexpr char kShare[] =
     "(self.training.batchSize + self.trainers.replicas - 1) / self.trainers.replicas * "
     "(has(self.training.task.negatives) && has(self.training.task.negatives.count) ? "
     "self.training.task.negatives.count : 1)";
 
-// Returns a condition at spec.training that also holds unless the negatives are of the type. In `cel`, COUNT is
-// replaced by their number.
+// Returns a condition at spec.training that holds if `cel` holds or if the negatives are not of the type. COUNT in
+// `cel` is replaced by the number of negatives per edge.
 std::string OfNegatives(const std::string& type, std::string cel) {
   const std::string count = "(has(self.task.negatives.count) ? self.task.negatives.count : 1)";
   cel.replace(cel.find("COUNT"), 5, count);

@@ -46,7 +46,7 @@ std::vector<Rule> MetricRules() {
                  "LinkPrediction", {Metric::kMrr, Metric::kHitsAtK, Metric::kRocAuc})};
 }
 
-// Fields of other tasks than those on labels of nodes.
+// Returns the rules of fields that only tasks on edges, or only LinkPrediction, may have.
 std::vector<Rule> EdgeFieldRules() {
   std::vector<Rule> rules;
   for (const char* field : {"task.edgeType", "task.reverseEdgeType"}) {

@@ -17,7 +17,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-// Rules whose violation is too large a document for a generated case.
+// Returns whether only documents that are too large for a generated case violate the rule.
 bool IsTooLarge(const Rule& rule) { return rule.message.find("bytes as JSON") != std::string::npos; }
 
 // Made once, because it takes seconds under sanitizers.

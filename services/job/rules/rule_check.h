@@ -3,8 +3,8 @@
 //   Holds([](const Model& self) { return self.type == ModelType::kRgcn || self.num_bases == 0; })
 //
 // checks spec.training.model. A second parameter `const RuleFields& fields` is the same object of the document as JSON,
-// for questions whether a field is in the document. RuleTarget lists the types; `const RuleFields& self` is the object
-// at Rule::at.
+// for predicates that depend on whether a field is in the document. RuleTarget lists the types of the first parameter.
+// A first parameter `const RuleFields& self` is the object at Rule::at as JSON.
 #pragma once
 
 #include <functional>
@@ -22,7 +22,7 @@ namespace espalier::job {
 using RuleFields = nlohmann::ordered_json;
 
 // Returns whether the object has the field at a dotted path, such as "task.scorer". Only for fields without a default:
-// the document contains the others always.
+// fields with a default are always in the document.
 bool HasField(const RuleFields& object, const std::string& path);
 
 // Calls visit(value, path) for each value at the path, in which "[]" means all items of a list.

@@ -105,7 +105,7 @@ TEST_F(UnpackArchiveTest, PutsFilesWhereTheyAreForEveryUserToRead) {
                                             {"model/", "", AE_IFDIR, 0700},
                                             {"model/layers/sage.py", "pass"},
                                             {"prepare.sh", "true", AE_IFREG, 0700}});
-    ASSERT_TRUE(Unpack(bytes).ok()) << Unpack(bytes).ToString();  // the second time over the first
+    ASSERT_TRUE(Unpack(bytes).ok()) << Unpack(bytes).ToString();  // each archive replaces the files of the one before
     EXPECT_EQ(ContentOf("train.py"), "import model");
     EXPECT_EQ(ContentOf("model/layers/sage.py"), "pass");
     EXPECT_EQ(ModeOf("train.py"), 0644u);
