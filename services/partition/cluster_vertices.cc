@@ -3,9 +3,9 @@
 // edge weight leads, among those that have room. Vertices choose in batches (vertex_batches.h), so the result does not
 // depend on the number of threads.
 //
-// Vertices that remain alone, such as the leaves of a hub whose cluster is full, would stop the coarsening. Those that
-// prefer the same cluster are merged with each other if the rounds have not shrunk the graph enough, and vertices
-// without neighbors always.
+// Vertices that remain alone, such as the leaves of a hub whose cluster is full, would stop the coarsening. If the
+// rounds have not shrunk the graph enough, those that prefer the same cluster are merged with each other. Vertices
+// without neighbors are always merged with each other.
 #include "services/partition/cluster_vertices.h"
 
 #include <numeric>
@@ -19,7 +19,7 @@ namespace espalier::partition {
 namespace {
 
 constexpr int kClusterRounds = 3;
-// In the first round nearly all neighbors are in different clusters, so that a sample of them says as much.
+// In the first round nearly all neighbors are in different clusters, so a sample of them suffices.
 constexpr uint64_t kFirstRoundNeighbors = 32, kAllNeighbors = ~uint64_t{0};
 constexpr size_t kPrefetchDistance = 4;  // vertices
 
@@ -70,8 +70,8 @@ class Clustering {
     return true;
   }
 
-  // Sums up the neighbors by cluster. Of a vertex with more than `sample` neighbors every k-th one counts, so that they
-  // are at least `sample`.
+  // Sums up the neighbors by cluster. Of a vertex with at least 2 * `sample` neighbors, only every k-th one is counted,
+  // with the largest k that leaves at least `sample` neighbors.
   void SumNeighbors(uint64_t vertex, uint64_t sample, LabelSums* sums) const {
     const UndirectedGraph& adjacency = graph_.adjacency;
     const uint64_t begin = adjacency.offsets[vertex], end = adjacency.offsets[vertex + 1];
@@ -84,7 +84,8 @@ class Clustering {
   // Equal sums are frequent in the first round; a pseudo-random order of the clusters decides.
   uint64_t TieBreak(uint64_t vertex, uint32_t cluster) const { return HashCombine(key_ ^ vertex, cluster); }
 
-  // Returns the cluster with the largest sum for which allowed(cluster) is true, or `otherwise` if that has as much.
+  // Returns the cluster with the largest sum for which allowed(cluster) is true, or `otherwise` if no sum is larger
+  // than that of `otherwise`.
   template <class Allowed>
   uint32_t Heaviest(const LabelSums& sums, uint64_t vertex, uint32_t otherwise, const Allowed& allowed) const {
     uint32_t best_sum = 0;
@@ -135,7 +136,7 @@ class Clustering {
         static_cast<uint64_t>(std::count_if(sizes.begin(), sizes.end(), [](uint32_t size) { return size > 0; }));
     const bool connected_too = num_clusters > num_vertices / 2;
     constexpr uint32_t kNone = ~uint32_t{0};
-    // The preferred cluster of a vertex that is alone: its own label if it has no neighbors, kNone if it takes no part.
+    // The preferred cluster of a vertex that is alone: its own label if it has no neighbors, kNone if it is not merged.
     std::vector<uint32_t> preferred(num_vertices, kNone);
     ParallelFor(threads_, static_cast<int64_t>(num_vertices), int64_t{1} << 10, [&](int64_t begin, int64_t end) {
       const auto sums = sums_.Borrow();

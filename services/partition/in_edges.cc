@@ -1,8 +1,8 @@
 // A counting sort by destination places the edges; a small sort within each row then orders them. An edge is placed as
-// its source and its row in the source graph, so the sort and the translation of sources to global IDs read the edge
-// list no more: the list is read twice, from the beginning to the end, and never at random positions, which matters if
-// it is mapped and larger than memory. Threads write the edges of a row in any order, but the sort within the row has
-// no ties (its last key is the edge's row in the source), so the result does not depend on that order. Memory: the CSC
+// its source and its row in the source graph, so the sort and the translation of sources to global IDs do not read the
+// edge list: the list is read twice, from the beginning to the end, and never at random positions, which matters if it
+// is mapped and larger than memory. Threads write the edges of a row in any order, but the sort within the row has no
+// ties (its last key is the edge's row in the source), so the result does not depend on that order. Memory: the CSC
 // itself, one number per edge, and the largest row per thread.
 #include "services/partition/in_edges.h"
 

@@ -9,7 +9,7 @@
 
 namespace espalier::partition {
 
-// Returns the sum, or the largest value where the sum exceeds it.
+// Returns a + b, or the largest uint32_t if the sum exceeds it.
 inline uint32_t SaturatingSum(uint32_t a, uint32_t b) {
   const uint32_t sum = a + b;
   return sum < a ? std::numeric_limits<uint32_t>::max() : sum;
@@ -33,7 +33,8 @@ class LabelSums {
     mask_ = static_cast<uint32_t>(capacity - 1);
   }
 
-  // `label` is not 2^32 - 1. At most `max_labels` distinct labels.
+  // Adds the weight to the sum of the label. `label` must not be 2^32 - 1, and there may be at most `max_labels`
+  // distinct labels.
   void Add(uint32_t label, uint32_t weight) {
     uint32_t at = (label * kMultiplier) >> shift_;
     while (slots_[at].label != label) {

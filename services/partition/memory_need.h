@@ -16,8 +16,8 @@ uint64_t FixedStreamingBytes();
 // `num_constraints` constraints.
 uint64_t StreamingBytesPerVertex(size_t num_constraints);
 
-// Returns the least PartitionOptions::memory_bytes with which Streaming cuts the graph, in bytes. A node with so many
-// neighbors that they are the larger part of this needs more (StreamRows::Build).
+// Returns the least PartitionOptions::memory_bytes with which Streaming cuts the graph, in bytes. More is needed if the
+// neighbors of a single node do not fit into the part of it that is left for neighbors (StreamRows::Build).
 uint64_t LeastStreamingMemory(const graph::SourceGraph& graph, const PartitionOptions& options);
 
 // The largest partition divided by the average, if nodes and edges are balanced.

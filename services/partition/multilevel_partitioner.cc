@@ -24,7 +24,8 @@
 namespace espalier::partition {
 namespace {
 
-// METIS cuts graphs of at most this many vertices; with many partitions of this many vertices per partition.
+// METIS cuts a graph of at most kSmallGraph vertices, or kSmallGraphPerPartition vertices per partition if that is
+// more, unless the coarsening ends earlier (kMinShrinkage).
 constexpr uint64_t kSmallGraph = 20'000, kSmallGraphPerPartition = 64;
 constexpr double kClusterLimit = 0.03;  // largest cluster / average partition
 constexpr double kMinShrinkage = 0.9;   // vertices of the next level / vertices; a larger ratio ends the coarsening

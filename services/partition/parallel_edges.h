@@ -17,9 +17,10 @@ struct SelectedEdges {
 };
 
 // Returns the position in in_edges.indices of the edge that each pair selects: U32 or U64 [k]. `original_ids` are the
-// original IDs of `in_edges`. The position is the number of in-edges, which means any edge between the two nodes,
-// if the nodes have at most one edge or if the selected edge has been dropped. Returns an empty tensor if this holds
-// for every pair. Time: O(k log k) and one pass over the in-edges of each distinct destination.
+// original IDs of `in_edges`. If there is at most one edge between the two nodes of a pair, or if the selected edge has
+// been dropped, the position is the number of in-edges, which stands for any edge between the two nodes. Returns an
+// empty tensor if all positions have this value. Time: O(k log k) and one pass over the in-edges of each distinct
+// destination.
 Tensor FindSelectedPositions(const graph::InEdges& in_edges, const Tensor& original_ids, const SelectedEdges& pairs);
 
 }  // namespace espalier::partition

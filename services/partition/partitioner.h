@@ -33,7 +33,7 @@ struct PartitionOptions {
   int threads = 1;             // results do not depend on it
   WorkMeter* meter = nullptr;  // unless null, Streaming counts the bytes of neighbors that it visits
   // The memory that Streaming may use, in bytes, besides mapped files (LeastStreamingMemory in memory_need.h); 0: no
-  // limit. Results do not depend on it. What does not fit is in one file that `make_scratch` makes.
+  // limit. Results do not depend on it. Neighbors that do not fit are stored in one file, which `make_scratch` makes.
   uint64_t memory_bytes = 0;
   std::function<Result<ScratchSpace>(uint64_t size_bytes)> make_scratch = nullptr;  // required with memory_bytes
 };

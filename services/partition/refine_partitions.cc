@@ -3,8 +3,8 @@
 // choose in batches (vertex_batches.h). Loads are exact when a move is applied, so no move exceeds a capacity. From the
 // second round on only vertices with a neighbor that has moved are visited.
 //
-// Partitions that exceed a capacity, as METIS returns them with several constraints, are relieved before: of all moves
-// out of them those come first that cost the least cut per weight.
+// METIS may return partitions that exceed a capacity if there are several constraints. Vertices are moved out of them
+// before the rounds. Moves that add the least to the cut, per weight moved, come first.
 #include "services/partition/refine_partitions.h"
 
 #include <algorithm>
@@ -36,8 +36,8 @@ struct PartitionMove {
 
 struct Relief {
   uint32_t vertex = 0;
-  uint32_t to = 0;           // the vertex's partition if it cannot relieve it
-  bool exceeds_too = false;  // no partition has room; `to` remains less full than the vertex's partition is
+  uint32_t to = 0;           // the vertex's own partition if no move relieves it
+  bool exceeds_too = false;  // `to` exceeds a capacity after the move, but is less full than the own partition before
   double gain_per_weight = 0;
 };
 

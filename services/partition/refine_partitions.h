@@ -14,9 +14,9 @@ namespace espalier::partition {
 // least the average rounded up.
 std::vector<int64_t> PartitionCapacities(std::span<const uint64_t> totals, uint32_t num_partitions);
 
-// Moves vertices between partitions to cut fewer edges; first moves vertices out of partitions that exceed a capacity,
-// as far as others have room. Changes `partition_of` ([vertices], numbers below num_partitions), a deterministic
-// function of the graph, the capacities and the key, whatever the number of threads.
+// Changes `partition_of` ([vertices], numbers below num_partitions): first moves vertices out of partitions that exceed
+// a capacity, as far as others have room, then moves vertices so that fewer edges are cut. The result is a
+// deterministic function of the input partitions, the graph, the capacities and the key, for any number of threads.
 void RefinePartitions(const WeightedGraph& graph, std::span<const int64_t> capacities, uint32_t num_partitions,
                       uint64_t key, int threads, std::vector<uint32_t>* partition_of);
 

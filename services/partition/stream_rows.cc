@@ -1,10 +1,10 @@
 // The file is made first if the headers say that not all neighbors fit into memory, so that a full disk is found early.
 // One pass over the edges counts the neighbors of each row. Then the rows are divided into chunks that fit into memory,
 // and one more pass for each chunk places the neighbors of its rows with atomic cursors; the chunk is appended to the
-// file. With enough memory there is one chunk, which stays there. Edge lists are read from the beginning to the end,
-// which suits mapped files, and so are the rows in every pass of Streaming, because they are in its order. Threads
-// write the neighbors of a row in any order; Streaming only counts them. Rows are sorted as long as all neighbors so
-// far have the same number of repetitions. Usually a few rows show that they differ.
+// file. With enough memory there is one chunk, which stays in memory. Edge lists are read from the beginning to the
+// end, which suits mapped files. The rows are in the order of Streaming's visits, so every pass reads them from the
+// beginning to the end too. Threads write the neighbors of a row in any order; Streaming only counts them. Rows are
+// sorted as long as all neighbors so far have the same number of repetitions. Usually a few rows show that they differ.
 #include "services/partition/stream_rows.h"
 
 #include <algorithm>

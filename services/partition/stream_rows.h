@@ -41,8 +41,8 @@ class StreamRows {
   std::span<const uint32_t> neighbors() const { return neighbors_; }
   // Returns the first position of each row in neighbors(): [vertices + 1].
   const std::vector<uint64_t>& offsets() const { return offsets_; }
-  // Returns how often every neighbor of every row is repeated, if that is the same number for all; then the repetitions
-  // are next to each other. Otherwise 1.
+  // Returns how often each neighbor of a row is repeated, if this number is the same for all neighbors of all rows; the
+  // repetitions are then adjacent. Returns 1 otherwise.
   uint32_t repetitions() const { return repetitions_; }
 
  private:

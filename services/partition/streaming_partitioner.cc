@@ -25,8 +25,8 @@ namespace {
 constexpr uint64_t kBytesOfNeighbor = sizeof(uint32_t);
 constexpr uint64_t kMeteredVertices = 1 << 12;  // vertices between two updates of the meter
 
-constexpr size_t kVerticesAhead = 8;      // of the prefetched weights
-constexpr uint64_t kNeighborsAhead = 64;  // of the prefetched partitions
+constexpr size_t kVerticesAhead = 8;      // distance in vertices at which weights are prefetched
+constexpr uint64_t kNeighborsAhead = 64;  // distance in neighbors at which partitions are prefetched
 
 // Returns how many neighbors fit into the memory that is left besides the state per vertex.
 Result<uint64_t> NeighborsInMemory(const graph::SourceGraph& graph, size_t num_constraints,

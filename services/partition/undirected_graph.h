@@ -37,9 +37,9 @@ Result<UndirectedGraph> MakeUndirectedGraph(
     const graph::SourceGraph& graph, int threads,
     const std::function<Status(std::span<const uint64_t> offsets)>& before_neighbors = nullptr);
 
-// How METIS and Multilevel begin: checks the graph, and returns its assignment if no edge decides it, for one partition
-// and for at most as many nodes as partitions: vertex v is in partition v % num_partitions. Nullopt for other graphs.
-// Errors of CheckNumPartitions and CheckEdges.
+// Checks the graph. If there is one partition, or at most as many nodes as partitions, the edges need not be
+// considered: returns the assignment of vertex v to partition v % num_partitions. Returns nullopt otherwise. METIS and
+// Multilevel call this function first. Errors: those of CheckNumPartitions and CheckEdges.
 Result<std::optional<Assignment>> AssignWithoutCut(const graph::SourceGraph& graph, const PartitionOptions& options);
 
 // Returns the partitions of the vertices as an assignment by node type.

@@ -1,5 +1,5 @@
 // Contraction by chunks of clusters of about equal work. Each chunk sums up its edges in a hash table and keeps them in
-// arrays of its own; these are then copied behind each other and freed one by one.
+// arrays of its own; these arrays are then copied one after another into the result and freed one by one.
 #include "services/partition/weighted_graph.h"
 
 #include <algorithm>

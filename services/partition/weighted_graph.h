@@ -27,9 +27,10 @@ struct WeightedGraph {
 uint32_t NumberClusters(std::vector<uint32_t>* labels);
 
 // Returns the graph whose vertices are the clusters. The weight of a vertex is the sum over its members, the weight of
-// an edge the sum over the edges between two clusters; both end at the largest value of their type. Drops edges within
-// a cluster. cluster_of: [vertices], numbers in [0, num_clusters), each with a member. The result does not depend on
-// the number of threads. Memory: 16 bytes per edge between clusters and direction, of which the result keeps 8.
+// an edge the sum over the edges between two clusters; a sum that exceeds the largest value of its type is set to that
+// value. Drops edges within a cluster. cluster_of: [vertices], numbers in [0, num_clusters), each with a member. The
+// result does not depend on the number of threads. Memory: 16 bytes for each direction of an edge between clusters; the
+// result keeps 8 of them.
 WeightedGraph Contract(const WeightedGraph& graph, std::span<const uint32_t> cluster_of, uint32_t num_clusters,
                        int threads);
 
