@@ -60,7 +60,7 @@ class BoundedPipelineTest : public ::testing::Test {
   std::vector<std::string> phases_;
 };
 
-// In the least memory, the rows of Streaming are in a scratch file of about 16 parts.
+// With the least memory, the rows of Streaming are written to a scratch file in about 16 chunks.
 TEST_F(BoundedPipelineTest, WritesTheSameBytesUnderTheSameKey) {
   ASSERT_GE(LeastMemory(), partition::BuildMemory(source_, 16, partition::kBalanced, {}));
   const Result<PartitionOutcome> unbounded = Run("unbounded", 0);

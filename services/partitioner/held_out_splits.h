@@ -1,4 +1,4 @@
-// Which edges of a source the edge split of a task holds out.
+// Properties of the edge splits of a source.
 #pragma once
 
 #include <cstdint>

@@ -12,11 +12,11 @@
 
 namespace espalier::partitioner {
 
-// Returns InvalidArgument if the memory cannot be bounded: METIS, and preprocessing or held-out edges that change the
-// graph, hold it in memory, and several processes divide it.
+// Returns InvalidArgument if the memory cannot be bounded. METIS, Multilevel and any preprocessing or holding out of
+// edges need the whole graph in memory. A group of processes (`in_group`) divides the memory and accepts no bound.
 Status CheckForMemory(const job::Graph& graph, bool holds_edges_out, bool in_group);
 
-// What the memory is needed for, besides the options that bound it.
+// The bound, and the options that determine how much memory is needed.
 struct MemoryUse {
   uint64_t memory_bytes = 0;
   job::PartitionAlgorithm algorithm = job::PartitionAlgorithm::kStreaming;
@@ -25,8 +25,8 @@ struct MemoryUse {
   double largest_to_average = partition::kBalanced;  // the largest partition, in nodes or edges
 };
 
-// Returns InvalidArgument if the graph cannot be cut, or its partitions not be built, in the memory. Reads only the
-// shapes of arrays. The message has the bytes that both need.
+// Returns InvalidArgument if the memory is too small for cutting the graph or for building its partitions. Reads only
+// the shapes of arrays. The message has the bytes that each of the two needs.
 Status CheckMemory(const graph::SourceGraph& graph, const MemoryUse& use);
 
 // Makes the scratch space of a partitioner (PartitionOptions::make_scratch) as an unnamed file in `folder`, whose disk

@@ -15,7 +15,7 @@ nlohmann::json DescribePreprocessing(const job::Preprocess& preprocess, const Pa
                          {"dropSelfLoops", preprocess.drop_self_loops},
                          {"dropDuplicateEdges", preprocess.drop_duplicate_edges},
                          {"normalizeFeatures", job::ToString(preprocess.normalize_features)}};
-  // Absent where features stay as they are, so that keys of earlier versions stay the same.
+  // Omitted if features keep their dtype, so that keys of earlier versions stay the same.
   if (preprocess.feature_dtype != job::FeatureDType::kSource) {
     json["featureDtype"] = job::ToString(preprocess.feature_dtype);
   }

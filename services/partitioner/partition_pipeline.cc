@@ -175,7 +175,7 @@ class Pipeline {
                                 .largest_to_average = largest_to_average});
   }
 
-  // Returns the source, mapped, after the memory was found to suffice.
+  // Maps the source, checks that the memory suffices, and validates the source.
   Result<graph::SourceGraph> BoundedSource(const format::SourceReadOptions& options) const {
     ASSIGN_OR_RETURN(graph::SourceGraph source, MappedSource(options));
     RETURN_IF_ERROR(CheckBound(source, partition::kBalanced));

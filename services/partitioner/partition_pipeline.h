@@ -24,8 +24,8 @@ using PartitionProgress = std::function<void(std::string_view phase, double frac
 
 struct PartitionPipelineOptions {
   int threads = 1;  // results do not depend on it
-  // The most memory of this process in bytes, besides mapped files, for what grows with the graph (memory_bound.h). The
-  // source is mapped then, and edges that do not fit are in a scratch file of 8 bytes each. 0: as much as needed.
+  // Limit in bytes of this process's memory for data that grows with the graph, without mapped files (memory_bound.h);
+  // 0: no limit. With a limit, the source is mapped, and edges that do not fit are in a scratch file, 8 bytes each.
   // Results do not depend on it.
   uint64_t memory_bytes = 0;
   std::string train_split;  // the split whose training nodes TrainNodes balances; empty: all splits

@@ -1,4 +1,4 @@
-// What a job document asks of partitioning, in the words of the libraries that do it.
+// Converts a job document to the options of the libraries that read, preprocess and partition its graph.
 #pragma once
 
 #include <memory>
@@ -13,13 +13,13 @@
 
 namespace espalier::partitioner {
 
-// What the rest of the document says about a partitioning.
+// Options of a partitioning that are not in the graph section of the document.
 struct PartitionContext {
   uint64_t seed = 0;
-  std::string train_split;                           // balanced where the document asks for TrainNodes
-  std::vector<std::string> label_columns;            // no features, as "node-label" is none; in any order
+  std::string train_split;                           // its training nodes are balanced by TrainNodes
+  std::vector<std::string> label_columns;            // not features, in addition to "node-label"; in any order
   int threads = 1;                                   // results do not depend on it
-  std::optional<graph::HeldOutEdges> held_out = {};  // validation and test edges of a task on edges
+  std::optional<graph::HeldOutEdges> held_out = {};  // validation and test edges of link prediction
 };
 
 format::SourceFormat ToSourceFormat(job::GraphFormat format);
@@ -29,13 +29,14 @@ std::optional<DType> ToDType(job::FeatureDType dtype);
 
 graph::PreprocessOptions PreprocessOptionsFor(const job::Preprocess& preprocess, const PartitionContext& context);
 
-// What a task's evaluation needs held out of message passing; none for tasks on nodes.
+// Returns the edges that message passing must not use, because link prediction is evaluated on them. Returns nullopt
+// for other tasks.
 std::optional<graph::HeldOutEdges> HeldOutBy(const job::Task& task);
 
-// Balance constraints sorted and without repetitions; train_split only where it matters.
+// Sorts the balance constraints and removes repetitions. Sets train_split only if TrainNodes is one of them.
 partition::PartitionOptions PartitionOptionsFor(const job::Partitions& partitions, const PartitionContext& context);
 
-// `assignment` is External's, by node type.
+// `assignment` is the user's assignment by node type, which only External uses.
 std::unique_ptr<partition::Partitioner> PartitionerFor(job::PartitionAlgorithm algorithm,
                                                        std::vector<Tensor> assignment);
 

@@ -104,7 +104,7 @@ ProcessGroup::~ProcessGroup() {
     MutexLock lock(&mutex_);
     ended_ = true;
   }
-  if (!alive_.joinable()) return;  // Join failed: the sign of life is that of another process with this rank
+  if (!alive_.joinable()) return;  // Join failed: the heartbeat is that of another process with this rank
   alive_.join();
   // Processes that wait for this one find its marker or its error, or detect the missing heartbeat.
   if (const Status deleted = store_.Delete(AliveKey(rank())); !deleted.ok()) {

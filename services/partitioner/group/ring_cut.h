@@ -16,9 +16,9 @@ namespace espalier::partitioner {
 // Returns the assignment of all nodes. `shares` are this process's edges, which must have passed CheckEdges. The edges
 // of `graph` are used only if options.balance contains edges; `graph` must then have all of them. Memory: for every
 // node its partition and its weights under options.balance; one bundle; while sending, 8 bytes per edge of the share
-// (10 for one type at a time); afterwards this process's neighbors, 8 bytes per edge of the graph / group.size().
-// InvalidArgument if the graph has 2^32 nodes or more, or a share 2^32 edges of one type or more. Errors of the group
-// and of the store.
+// (10 for one type at a time); afterwards this process's neighbors, 8 bytes per edge of the graph divided by
+// group.size(). InvalidArgument if the graph has 2^32 nodes or more, or a share 2^32 edges of one type or more. Errors
+// of the group and of the store.
 Result<partition::Assignment> CutInTurns(ProcessGroup& group, const BundlePlace& place, const graph::SourceGraph& graph,
                                          const std::vector<EdgeShare>& shares,
                                          const partition::PartitionOptions& options);

@@ -36,7 +36,7 @@ Status CheckFeatureShare(const graph::SourceGraph& source, uint32_t rank, uint32
                          const graph::PreprocessOptions& options, int threads) {
   if (!options.features.ChangesValues()) return {};
   if (CheckFeatureRange(source, rank, size, options, threads).ok()) return {};
-  // Once more in the whole, for the message that one process would give.
+  // Checks all rows, to return the error that a single process would return.
   return CheckFeatureRange(source, 0, 1, options, threads);
 }
 

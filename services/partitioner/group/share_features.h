@@ -1,7 +1,7 @@
-// normalizeFeatures and featureDtype by several processes. Each row is converted by itself, so no process needs a whole
-// column of converted rows: each process checks whether its range of rows can be converted, and converts the rows of
-// the partitions that it builds, their nodes' and the copies that their edges have, once they have been gathered from
-// the source.
+// normalizeFeatures and featureDtype by several processes. Rows are converted independently of each other, so no
+// process needs a whole column of converted rows. Each process checks whether its range of a column's rows can be
+// converted. Later it converts the features of each partition that it builds, those of the nodes and the copies in the
+// edge columns, after they were gathered from the source.
 #pragma once
 
 #include <string>
@@ -19,7 +19,8 @@ Status CheckFeatureShare(const graph::SourceGraph& source, uint32_t rank, uint32
                          const graph::PreprocessOptions& options, int threads);
 
 // Converts the features of `partition`, which was built from the columns of `graph`, and the copies of them that
-// `source_columns` names. Memory: a column of the partition, twice. Internal: rows that CheckFeatureShare did not see.
+// `source_columns` names. Memory: a column of the partition, twice. Internal for rows that cannot be converted, which
+// CheckFeatureShare has excluded.
 Status ConvertFeatures(const graph::SourceGraph& graph, const std::vector<std::string>& source_columns,
                        const graph::PreprocessOptions& options, graph::Partition* partition, int threads);
 

@@ -1,4 +1,4 @@
-// Features that several processes normalize against one.
+// Compares the features that several processes normalize with those of one process.
 #include "services/partitioner/group/share_features.h"
 
 #include <gmock/gmock.h>
@@ -61,7 +61,7 @@ TEST_F(GroupFeaturesTest, AreNormalizedWithTheCopiesOfThem) {
   ExpectAGroupWritesWhatOneWrites();
   graph_.preprocess.normalize_features = job::RowNormalization::kNone;
   ExpectAGroupWritesWhatOneWrites();
-  graph_.partitions.count = 1;  // whose columns are the source's own
+  graph_.partitions.count = 1;  // the partition shares the columns of the source
   ExpectAGroupWritesWhatOneWrites();
 }
 
