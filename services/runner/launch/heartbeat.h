@@ -37,8 +37,8 @@ class Heartbeat {
   std::optional<SteadyTime> last_;
 };
 
-// Measures for how long the other end has sent nothing. Each interval between two calls counts for at most 2 s: after a
-// longer one, the machine was suspended or this process was busy, and it could not have read messages.
+// Measures for how long the other end has sent nothing. An interval between two calls counts as at most 2 s: if it was
+// longer, the machine was suspended or this process was busy, so this process could not read messages.
 class SilenceTimer {
  public:
   explicit SilenceTimer(Clock& clock = Clock::Real()) : clock_(&clock), checked_at_(clock.Now()) {}

@@ -41,7 +41,7 @@ using std::chrono::milliseconds;
 constexpr milliseconds kTick{100};
 constexpr milliseconds kReadyTick{10};
 constexpr milliseconds kStatusPause{500};
-// Time limit for sending a message. If the launcher does not read it, it is considered lost.
+// Time limit for sending a message. A launcher that does not read the message within this time is considered lost.
 constexpr std::chrono::seconds kTellTimeout{60};
 // Time limit for locking the folder. If the launcher of an earlier launch has just died, the agent of that launch holds
 // the lock until its processes have ended.

@@ -169,7 +169,8 @@ int HostFleet::PartitionersOn(size_t host) const {
 run::Site HostFleet::GetSite(ChildId child) const {
   if (RunsLocally(child)) {
     run::Site here = local_.GetSite(child);
-    if (!RunsLocally({Role::kPartitioner, 1})) here.partitioner_threads = AvailableProcessors();  // it is the only one
+    // If partitioner 1 is on a host, partitioner 0 is the only one on this machine.
+    if (!RunsLocally({Role::kPartitioner, 1})) here.partitioner_threads = AvailableProcessors();
     return here;
   }
   const size_t host = FindHost(child);

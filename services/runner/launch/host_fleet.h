@@ -6,8 +6,8 @@
 //   server of partition p        p mod H; replica k: (p + k) mod H. All processes of a replica share the mapped files.
 //   sampler i, trainer r         i mod H, r mod H
 //
-// If the numbers of partitions and trainers are equal to H, or are multiples of it, the partitions whose seeds a
-// trainer prefers (docs/sampling.md) are on its own host.
+// If the numbers of partitions and trainers are H or multiples of H, the partitions whose seeds a trainer prefers
+// (docs/sampling.md) are on the trainer's host.
 #pragma once
 
 #include <algorithm>

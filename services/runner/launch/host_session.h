@@ -38,7 +38,7 @@ class HostSession {
 
   const Host& host() const { return host_; }
   const std::string& address() const { return address_; }  // numeric
-  // Set by AwaitHello.
+  // The next three values are set by AwaitHello.
   int processors() const { return processors_; }
   const std::string& program_folder() const { return program_folder_; }
   const std::vector<std::string>& missing() const { return missing_; }  // role binaries that the host lacks
@@ -49,8 +49,8 @@ class HostSession {
   // Returns the messages that have arrived; does not block.
   Result<std::vector<Message>> Receive();
   // Blocks until a message of type `is` arrives and returns it. Call this only while no process runs on the host and no
-  // other request is pending. A message `failed` of the host becomes an error. Cancelled if a stop is requested;
-  // DeadlineExceeded, which ends the connection; errors of the heartbeat.
+  // other request is pending. A message `failed` of the host becomes an error. Other errors: Cancelled if a stop is
+  // requested; DeadlineExceeded, after which the connection is ended; those of the heartbeat.
   Result<Message> Await(const std::string& is, const telemetry::StopSignal& stop, Deadline deadline,
                         Heartbeat& heartbeat);
   // Keeps the messages that have arrived for a later Await; does not block. A message `failed` becomes an error.

@@ -26,7 +26,7 @@ struct ConnectOptions {
 struct LaunchOptions {
   ConnectOptions connect;
   run::RunOptions run;
-  HostFleetOptions fleet;            // with an empty workspace, it is the output folder's path
+  HostFleetOptions fleet;            // an empty workspace stands for the path of the output folder
   std::vector<std::string> folders;  // folders of the user to copy to each host
   // Numbers per host; 0: as in the document. They override graph.partitions.count, samplers.replicas and
   // trainers.replicas.

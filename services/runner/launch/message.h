@@ -23,10 +23,10 @@
 //   ended    child, life, code, signal, lastWords: exit state and termination message of the process
 //   log      child; body: new output in the child's log
 //   status   child; body: the JSON that its admin port serves at /status
-//   seen     there
-//   wants    blocks [index]
+//   seen     there: whether the file exists with this content
+//   wants    blocks [index]: the missing blocks
 //   received wasThere: whether the file existed with this content
-//   failed   code, message; child, life of a start: the request failed, and no retry will help
+//   failed   code, message, and for `start` also child, life: the request failed, and a retry would fail too
 //   pong
 // clang-format on
 #pragma once

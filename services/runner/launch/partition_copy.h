@@ -27,13 +27,13 @@ inline size_t HostOfServer(uint32_t partition, uint32_t replica, size_t hosts) {
 }
 
 // Copies the partitioning in `folder` (with manifest.json) to WORKSPACE/partitions/KEY. Each host gets the partitions
-// that it serves if each partition has `replicas` > 0 replicas, and the manifest last. Returns the path on the hosts.
-// Returns errors of the partitioning, of the hosts and of the heartbeat, and Cancelled if a stop is requested.
+// whose servers run on it when each partition has `replicas` > 0 replicas, and then the manifest. Returns the path on
+// the hosts. Errors: those of the partitioning, of the hosts and of the heartbeat; Cancelled if a stop is requested.
 Result<std::string> CopyPartitions(const std::string& folder, uint32_t replicas, const CopyTarget& to);
 
 // Copies every file below `folder` to WORKSPACE/NAME on each host, where NAME is the name of the folder. Symbolic links
 // to files are copied as files. InvalidArgument for a link to a folder, a file name that is not UTF-8, or more than
-// 100000 files; otherwise errors as of CopyPartitions.
+// 100000 files; other errors as in CopyPartitions.
 Status CopyFolder(const std::string& folder, const CopyTarget& to);
 
 }  // namespace espalier::launch

@@ -17,11 +17,12 @@ struct RoleOptions {
   std::string program_folder;   // folder of the role binaries on this machine
   std::string access = "auto";  // mapped, rpc or auto
   bool audit = false;
-  // The user's program with its arguments, which runs instead of the trainers. Empty on the command line: the program
-  // of the document (spec.trainers.program) if it names one, otherwise trainers.
+  // The user's program with its arguments, which runs instead of the trainers. If the command line has none, the
+  // program of the document (spec.trainers.program) is used; if that is missing too, the trainers run.
   std::vector<std::string> program = {};
   bool program_is_documents = false;  // `program` was taken from the document
-  std::string script_folder = {};     // folder of the document's script on the ranks' machines; empty: the run folder's
+  // Folder of the document's script on the ranks' machines; empty: RunPaths::ScriptFolder().
+  std::string script_folder = {};
 
   bool has_program() const { return !program.empty(); }
   // spec.training is optional with a program, which defines its own training.
@@ -33,7 +34,8 @@ struct RoleOptions {
 // What differs between the processes that are started for one child.
 struct Life {
   uint64_t incarnation = 1;
-  std::string address;  // address of the child's earlier process, which clients know; empty: none, any port will do
+  // Address of the child's earlier process, which clients use. Empty: there was none, and any port is suitable.
+  std::string address;
 };
 
 // The group of a partitioner. Partitioners find each other in the store by the name of the group.

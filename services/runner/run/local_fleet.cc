@@ -1,6 +1,6 @@
 // Children are watched by polling: Poll looks at every child's exit state and ready file. WaitForEvent blocks in poll()
-// on a descriptor per child, which reports the end of a process at once; a new ready file wakes nothing, so the caller
-// keeps `longest` short while it waits for one.
+// on a descriptor per child, which reports the end of a process at once. A new ready file does not end this wait, so
+// the caller keeps `longest` short while a child is not ready.
 #include "services/runner/run/local_fleet.h"
 
 #include <poll.h>

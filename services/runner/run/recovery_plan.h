@@ -53,8 +53,8 @@ struct PlanOptions {
   std::chrono::milliseconds consequences{400};
   std::chrono::milliseconds trainer_grace{5000};  // from SIGTERM to SIGKILL, when one trainer has failed
   std::chrono::milliseconds first_delay{200}, longest_delay{10000};  // before a restart; doubles each time
-  // A process that was ready for this long starts with zero deaths in a row. A program that ran for this long did not
-  // end with 75 "soon after its start".
+  // After a process was ready for this long, its deaths in a row are counted from 0 again. A program that ran for this
+  // long did not end with 75 "soon after its start".
   std::chrono::milliseconds healthy{600000};
   std::chrono::milliseconds store_patience{6000};  // from the first failed probe to giving up
   std::chrono::milliseconds probe_interval{1000};  // between two probes of the stores
@@ -176,7 +176,7 @@ class RecoveryPlan {
   std::map<ChildId, Child> children_;
   Attempts attempts_;
   SteadyTime group_began_at_;
-  bool stopped_soon_ = false;                                   // the program's previous group ended with 75 soon
+  bool stopped_soon_ = false;  // the program's previous group ended with 75 soon after its start
   std::optional<SteadyTime> group_failed_at_, group_asked_at_;  // set while the group is ending
   std::optional<SteadyTime> group_due_;                         // when the next group starts
   bool group_killed_ = false;

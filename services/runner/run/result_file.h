@@ -31,9 +31,9 @@ struct ProgramResult {
   std::string note;  // message for the user; empty if there is none
 };
 
-// The same for a user's program. Fields of a result.json that the program wrote are kept. A result.json that is not a
-// JSON object is renamed to result.json.INCARNATION, and the note says so, because a run whose ranks have all succeeded
-// must not fail because of it.
+// Does the same for the result of a user's program. Fields of a result.json that the program wrote are kept. A run
+// whose ranks have all succeeded must not fail because of an invalid result.json, so a file that is not a JSON object
+// is renamed to result.json.INCARNATION, and the note reports this.
 Result<ProgramResult> WriteProgramResult(const RunFolder& folder, const RunJob& job, const RunFacts& facts,
                                          const std::vector<std::string>& program);
 
