@@ -29,8 +29,9 @@ struct RelationQuery {
   std::span<const int64_t> times = {};   // [destinations] later in-edges are not drawn; empty without draw.time_column
   std::span<const uint64_t> walks = {};  // [destinations] numbers of random walks (WalkKey); empty: none, in any
                                          // relation of the query
-  // In-edges that are drawn as if they were not in the graph: every edge of the relation with these endpoints,
-  // including parallel edges. Ascending; outlives the call. Excluded before drawing: a full fan-out stays full.
+  // Excluded in-edges: draws are made as if the graph did not have the edges of the relation with these endpoints,
+  // parallel edges included. They are excluded before drawing, so other in-edges fill the fan-out. Ascending; outlives
+  // the call.
   std::span<const EdgeEnds> excluded = {};
 };
 
@@ -65,8 +66,8 @@ class NeighborSource {
   // Returns U32 [nodes]: the in-degree of each node in the whole graph, in the order of `nodes` (of the relation's
   // destination type; repetitions allowed). Errors as SampleInEdges.
   virtual Result<Tensor> InDegrees(EdgeTypeId type, std::span<const GlobalNodeId> nodes, Deadline deadline) = 0;
-  // An integer column of nodes as times, in the order of `nodes`: InvalidArgument for another column, or a time of 2^63
-  // or more. Unimplemented by a source without node columns.
+  // Returns the values of an integer node column as times, in the order of `nodes`. InvalidArgument: the column is not
+  // an integer column, or a time is 2^63 or more. Unimplemented: the source has no node columns.
   virtual Result<std::vector<int64_t>> ReadTimes(NodeTypeId, const std::string& column, std::span<const GlobalNodeId>,
                                                  Deadline) {
     return Unimplemented("this source of neighbors has no node column '" + column + "'");

@@ -59,7 +59,8 @@ struct PartitionSeeds {
 };
 
 // Whether a plugin's function changes mutable tensors. The caller states it, and the server refuses a mismatch
-// (InvalidArgument): a call that changes tensors is numbered, and runs once however often its message arrives.
+// (InvalidArgument). A call that changes tensors has a number, by which it runs once even if its message arrives
+// repeatedly.
 enum class TensorEffect { kNone, kChanges };
 
 // Thread-safe. Arguments are untrusted (they come from RPCs): ids out of range, unknown names and excessive requests
@@ -69,7 +70,8 @@ class PartitionAccess {
  public:
   virtual ~PartitionAccess() = default;
   virtual PartitionId partition() const = 0;
-  // Returns whether calls need no messages. Reading a repeated row twice then costs less than finding the repetition.
+  // Returns whether the partition is in this process, so that calls need no messages. Reading a repeated row twice then
+  // costs less than finding the repetition.
   virtual bool is_in_process() const { return false; }
 
   // Draws the in-edges of one hop.

@@ -8,9 +8,9 @@
 // depend neither on the order of arrival nor on repeated messages, and trainers wait for each other only through the
 // rows that they read.
 //
-// Rows and optimizer state are two tensors, which can be read and written as such. They are read-only after the first
-// step; a resumed run creates the rows at the checkpoint's version and writes both tensors before its first step. Both
-// tensors stay at version t until the last trainer has sent its gradients for step t.
+// Rows and optimizer state are two mutable tensors, which can be read and written like any tensor. They are read-only
+// after the first step; a resumed run creates the rows at the checkpoint's version and writes both tensors before its
+// first step. Both tensors stay at version t until the last trainer has sent its gradients for step t.
 #pragma once
 
 #include <cstdint>
@@ -29,16 +29,16 @@
 namespace espalier::sampler {
 
 struct EmbeddingSpec {
-  // The creation number is shared by all trainers of a run and unique to it (UniqueNumber), so that nothing another run
-  // of the same incarnation has left or still sends is mistaken for this run's. 0: equal specifications mean the same
-  // rows.
+  // The creation number is shared by all trainers of a run and unique to the run (UniqueNumber). It distinguishes the
+  // rows and messages of this run from those of another run of the same incarnation. 0: equal specifications mean the
+  // same rows.
   TensorId id;
   DType dtype = DType::kF32;  // of the rows as read: F32, F16 or BF16; updates always use F32
   uint32_t width = 0;         // values of a row
   Initializer initializer;
   SparseOptimizer optimizer;
   uint32_t num_trainers = 1;   // whose gradients form a step
-  uint64_t first_version = 0;  // of the rows at creation: steps already in their restored values
+  uint64_t first_version = 0;  // of the rows at creation: number of steps that the restored values include
   uint64_t incarnation = 0;    // of the job that trains the rows
 };
 
@@ -79,11 +79,12 @@ class PartitionEmbeddings {
   // they do not reach it in time, FailedPrecondition if they are past it. `rows` outlives the completion.
   virtual void Read(const TensorId& embedding, uint64_t version, std::span<const LocalRowId> rows, RowSink sink,
                     Deadline deadline, DoneStatus done) = 0;
-  // Adds a piece. Completes as soon as the piece is stored (or was before), except that a trainer's last piece for the
-  // step after the rows' version completes when the rows reach that step, and the last piece of a step when the step
-  // has been applied. So a trainer that sends a step only after its previous one has completed is never more than one
-  // step ahead of an owner, even without other synchronization; FailedPrecondition for a trainer that is.
-  // DeadlineExceeded if the other trainers' gradients do not arrive in time.
+  // Adds a piece. Completes as soon as the piece is stored, or at once if it was stored before, with two exceptions. If
+  // the piece is a trainer's last piece for the step after the rows' version, the call completes when the rows reach
+  // that step. If it is the last missing piece of the current step, the call completes when the step has been applied.
+  // A trainer that sends a step only after its previous step has completed is therefore never more than one step ahead
+  // of an owner, even without other synchronization. FailedPrecondition: the trainer is further ahead.
+  // DeadlineExceeded: the other trainers' gradients did not arrive in time.
   virtual void Push(const TensorId& embedding, GradientPiece piece, Deadline deadline, DoneStatus done) = 0;
   // Drops the rows. Waiting reads and pushes end with Unavailable. Succeeds if the rows do not exist.
   virtual void Drop(const TensorId& embedding, Deadline deadline, DoneStatus done) = 0;

@@ -35,15 +35,17 @@ struct TensorDescription {
 class PartitionTensors {
  public:
   virtual ~PartitionTensors() = default;
-  // Returns whether calls need no messages. Then looking for repeated rows costs more than reading them twice.
+  // Returns whether the partition is in this process, so that calls need no messages. Reading a repeated row twice then
+  // costs less than finding the repetition.
   virtual bool is_in_process() const { return false; }
 
-  // `creation` 0, for partition 0, which keeps the register of names: creates rows with their first values under the
-  // next number or, if the name is taken, returns the tensor that has it; the caller checks whether that fits.
-  // Unavailable while another maker creates it. If a maker has not called Complete by its deadline, its rows are
-  // dropped. Otherwise, for the other partitions: creates rows with that number. They replace earlier
-  // rows of the register, which partition 0 has dropped. Aborted if later rows have the name, or these have been
-  // dropped already; NotFound if rows of another register have it, that is, if partition 0 has lost its part of them.
+  // Creates rows with their first values. Partition 0 keeps the register of names and is called first, with `creation`
+  // 0: it creates its rows under the next number or, if the name is taken, returns the tensor that has the name; the
+  // caller checks whether that tensor fits. Unavailable: another maker is creating the tensor. If a maker has not
+  // called Complete by its deadline, its rows are dropped. The other partitions are called with the number that
+  // partition 0 has returned. The new rows replace rows with a lower number of the same register, which partition 0 has
+  // dropped before. Aborted: rows with a higher number have the name, or the rows with this number have been dropped
+  // already. NotFound: rows of another register have the name, so partition 0 has lost its part of their tensor.
   //
   // AlreadyExists if an immutable column has the name. The first tensor of a newer incarnation replaces everything that
   // older incarnations of its job have left. Aborted if a newer incarnation has created any tensor: a request sent

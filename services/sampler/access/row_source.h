@@ -41,7 +41,7 @@ class RowSource {
 
   // Writes the row of nodes[i] to row places[i] of `out`, [rows, row_shape...] of the column's dtype. places.size()
   // must equal nodes.size(). After an error, these rows have undefined values, and requests in progress may still write
-  // to `out`: they share its ownership. Gathers and copies unless a class overrides it.
+  // to `out`: they share its ownership. The default implementation calls GatherRows and copies the rows.
   virtual Status GatherRowsTo(NodeTypeId type, const std::string& column, std::span<const GlobalNodeId> nodes,
                               std::span<const uint32_t> places, std::shared_ptr<std::byte> out, Deadline deadline);
 

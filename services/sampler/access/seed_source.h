@@ -29,12 +29,12 @@ struct SeedQuery {
   // If not empty: edges of a split of these types, each named once (CheckSeedTypes); node_type is ignored. Ordinals
   // count the first type's edges, then the second's, ...
   std::vector<EdgeTypeId> edge_types = {};
-  // With one edge type: an edge column whose rows are returned with the edges, found by the edges' ends; empty: none.
-  // InvalidArgument for a pair that is not an edge of the graph, or for parallel edges with different rows.
+  // With one edge type: an edge column whose rows are returned with the edges; empty: none. Rows are found by the ends
+  // of the edges. InvalidArgument: a pair is not an edge of the graph, or is several parallel edges whose rows differ.
   std::string edge_column = {};
-  // With one edge type: whether the edges' ids are returned, found by the edges' ends, or by their numbers if the split
-  // has them. InvalidArgument for a pair that is not an edge of the graph, or for parallel edges among which the split
-  // does not name one.
+  // With one edge type: whether the edges' ids are returned. Edges are found by their numbers if the split has them,
+  // otherwise by their ends. InvalidArgument: a pair is not an edge of the graph, or is several parallel edges and the
+  // split does not say which one is meant.
   bool want_edge_ids = false;
   // For edges, if set: only these positions of the step's batch, ascending and distinct. The response has only these,
   // in this order.
@@ -60,7 +60,8 @@ struct GlobalBatch {
 class SeedSource {
  public:
   virtual ~SeedSource() = default;
-  // Nodes of the part in all partitions. NotFound where the split does not exist, naming those that do.
+  // Returns the number of nodes of the part in all partitions. NotFound: there is no such split; the message lists the
+  // existing ones.
   virtual Result<uint64_t> Count(NodeTypeId type, const std::string& split, graph::SplitPartName part) = 0;
   // Returns the number of edges of the part in all partitions; NotFound as for nodes.
   virtual Result<uint64_t> CountOfEdges(EdgeTypeId type, const std::string& split, graph::SplitPartName part) = 0;
@@ -80,8 +81,8 @@ std::vector<GlobalNodeId> ShareOfBatch(const GlobalBatch& batch, const graph::Pa
 // destination's.
 std::vector<uint32_t> PositionsOfShare(const GlobalBatch& batch, const graph::PartitionBook& book, NodeTypeId type,
                                        uint32_t num_trainers, Rank rank);
-// The same for edges with destinations of several node types: destination_types[t] is that of edge type t of
-// batch.types.
+// The same for edges with destinations of several node types: destination_types[t] is the destination type of edge type
+// t of batch.types.
 std::vector<uint32_t> PositionsOfShare(const GlobalBatch& batch, const graph::PartitionBook& book,
                                        std::span<const NodeTypeId> destination_types, uint32_t num_trainers, Rank rank);
 

@@ -35,9 +35,10 @@ enum class DuplicateGradients : uint8_t {
 struct SparseOptimizer {
   SparseOptimizerType type = SparseOptimizerType::kAdagrad;
   DuplicateGradients duplicates = DuplicateGradients::kSum;
-  // For rows with a gradient. AdamW: w -= rate decay w before the step; the others: added to the gradient, decay w.
+  // Applied to rows with a gradient. AdamW subtracts rate * decay * w from w before the step; the other optimizers add
+  // decay * w to the gradient.
   double weight_decay = 0;
-  std::optional<double> epsilon = {};  // all but SGD; absent: torch's of the type (EpsilonFor)
+  std::optional<double> epsilon = {};  // not for SGD; absent: torch's default (EpsilonFor)
   double initial_accumulator = 0;      // Adagrad, row-wise too
   double beta1 = 0.9, beta2 = 0.999;   // Adam, AdamW
 

@@ -1,5 +1,6 @@
-// Names of the state tensors of learnable rows. They share a name space with the users' tensors, so no other tensor and
-// no learnable rows may have such a name: the second of two equal names could not be created.
+// Names of the state tensors of learnable rows. They share a name space with the users' tensors. Names of this form are
+// therefore reserved: a tensor of the user with such a name would keep the state tensor from being created, or the
+// reverse.
 #pragma once
 
 #include <string_view>

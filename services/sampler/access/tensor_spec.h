@@ -28,7 +28,7 @@ struct RowSpace {
 
   static RowSpace Nodes(NodeTypeId type) { return {RowsOf::kNodes, type.value, 0}; }
   static RowSpace Edges(EdgeTypeId type) { return {RowsOf::kEdges, type.value, 0}; }
-  // Without a number of rows: finds a tensor of own rows by its name, however many it has.
+  // Without a number of rows: matches a tensor of own rows by name, regardless of its number of rows.
   static RowSpace Own(uint64_t num_rows = 0) { return {RowsOf::kOwn, 0, num_rows}; }
   friend auto operator<=>(const RowSpace&, const RowSpace&) = default;
 };

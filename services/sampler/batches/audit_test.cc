@@ -20,7 +20,7 @@ std::string PathTo(const std::string& name) {
   return testing::TempDir() + "/" + test->name() + "-" + name;
 }
 
-// One relation of one layer; nodes are their own original ids: seed -> drawn sources.
+// The drawn sources of one seed, in one relation of one layer. Original ids equal node numbers.
 struct Drawn {
   int64_t seed;
   std::vector<int64_t> sources;
@@ -45,7 +45,7 @@ Share SelectShare(uint32_t epoch, uint32_t step, const std::vector<Drawn>& draws
     }
     block.indptr.push_back(static_cast<uint32_t>(block.indices.size()));
   }
-  share.batch.layers.resize(layer);  // of nothing
+  share.batch.layers.resize(layer);  // empty layers
   share.batch.layers.push_back({{block}, {}, {}});
   return share;
 }

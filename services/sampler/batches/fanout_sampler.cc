@@ -48,8 +48,8 @@ std::vector<uint32_t> ExpandedRows(const MiniBatch& batch, uint32_t hop) {
   return batch.layers[batch.layers.size() - hop].num_outputs;
 }
 
-// Returns the in-edges of a relation, for `num_rows` rows, that hops before `hop` have drawn: those in the block of the
-// last hop that sampled it, which includes earlier ones. Rows added since then have none.
+// Returns the in-edges that hops before `hop` have drawn for the first `num_rows` rows of a relation. The block of the
+// last of these hops that sampled the relation contains them all. Rows that were added after that hop have no in-edges.
 Block EarlierDraws(const MiniBatch& batch, uint32_t hop, EdgeTypeId type, uint32_t num_rows) {
   Block earlier{.edge_type = type, .indptr = {0}};
   for (size_t layer = batch.layers.size() - hop; layer < batch.layers.size(); ++layer) {

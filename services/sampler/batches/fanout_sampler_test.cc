@@ -37,7 +37,8 @@ TEST(FanoutSamplerTest, BuildsTheBlocksOfASmallGraph) {
   EXPECT_EQ(batch->step, 9u);
   EXPECT_EQ(batch->num_seeds, 2u);
   EXPECT_EQ(batch->global_num_seeds, 7u);
-  // Seeds, then 2's in-neighbors, then 1's (all nodes so far are expanded again: 2's are known already).
+  // First the seeds, then the in-neighbors of 2, then those of 1. The second hop expands 2 again and finds the same
+  // nodes.
   EXPECT_EQ(batch->nodes[0], Ids({2, 4, 1, 3, 0}));
   ASSERT_EQ(batch->layers.size(), 2u);
   const BatchLayer& last = batch->layers[1];
@@ -64,7 +65,7 @@ TEST(FanoutSamplerTest, LeavesOutRelationsWithoutFanOut) {
   // Edge types: 0 author:writes:paper, 1 paper:by:author, 2 paper:cites:paper.
   ReferenceNeighborSource source(TypedSchema(), {3, 3}, {{{0, 0}, {2, 0}}, {{0, 0}, {1, 2}}, {{1, 0}, {2, 1}}});
   SamplingSpec spec = FullSpec(2, 3);
-  spec.layers[0].fanouts = {0, kFullNeighborhood, 0};  // farthest from the seeds: authors' papers only
+  spec.layers[0].fanouts = {0, kFullNeighborhood, 0};  // the layer farthest from the seeds: only the papers of authors
 
   const Result<MiniBatch> batch = SampleMiniBatch(source, spec, 0, 0, NodeTypeId(1), Ids({0}), 1, Soon());
 
@@ -210,7 +211,7 @@ TEST(FanoutSamplerTest, RefusesWhatDoesNotFitTheGraph) {
   EXPECT_EQ(error(FullSpec(1), 0, Ids({1, 1})).code(), StatusCode::kInvalidArgument);
 }
 
-// Nothing is left to chance then: a second draw is the first one.
+// Full neighborhoods are not random, so drawing a node's in-edges again gives the same edges.
 TEST(FanoutSamplerTest, WholeNeighborhoodsAreTheSameExpandedOnceOrAlways) {
   ReferenceNeighborSource source(TypedSchema(), {40, 60},
                                  {RandomEdges(40, 50, 1), RandomEdges(40, 60, 2), RandomEdges(60, 70, 3)});
@@ -241,7 +242,8 @@ TEST(FanoutSamplerTest, ExpandedOnceANodeHasTheDrawsOfTheHopThatMeetsIt) {
     for (uint32_t row = 0; row < first; ++row) {
       EXPECT_EQ(SourcesOfRow(*batch, layer, row), SourcesOfRow(*batch, layer + 1, row)) << "no second draw";
     }
-    // What a hop draws for a node depends on nothing else: a batch of that hop's nodes alone draws the same.
+    // The draws of a hop for a node do not depend on other nodes: a query of that hop's nodes alone gives the same
+    // draws.
     for (uint32_t row = first; row < end; ++row) {
       const HopQuery query{.relations = {{.edge_type = EdgeTypeId(0),
                                           .fanout = always.layers[layer].fanouts[0],
@@ -256,17 +258,18 @@ TEST(FanoutSamplerTest, ExpandedOnceANodeHasTheDrawsOfTheHopThatMeetsIt) {
 }
 
 TEST(FanoutSamplerTest, ARelationThatAHopLeavesOutKeepsTheDrawsOfTheHopBefore) {
-  // Edge types: 0 author:writes:paper, 1 paper:by:author, 2 paper:cites:paper. 2 cites 1, which cites 0, the seed.
+  // Edge types: 0 author:writes:paper, 1 paper:by:author, 2 paper:cites:paper. Paper 2 cites 1, paper 1 cites 0, the
+  // seed.
   ReferenceNeighborSource source(TypedSchema(), {1, 3}, {{{0, 0}}, {{2, 0}}, {{1, 0}, {2, 1}}});
   SamplingSpec spec = Once(FullSpec(3, 3));
-  spec.layers[1].fanouts = {0, kFullNeighborhood, 0};  // the second hop: authors' papers only
+  spec.layers[1].fanouts = {0, kFullNeighborhood, 0};  // the second hop: only the papers of authors
   const Result<MiniBatch> batch = SampleMiniBatch(source, spec, 0, 0, NodeTypeId(1), Ids({0}), 1, Soon());
   ASSERT_TRUE(batch.ok()) << batch.status().ToString();
   EXPECT_EQ(batch->nodes[1], Ids({0, 1, 2}));
   ASSERT_EQ(batch->layers[0].blocks.size(), 3u);
   const Block& cites = batch->layers[0].blocks[2];
   EXPECT_EQ(cites.edge_type, EdgeTypeId(2));
-  // Paper 1 was expanded by the hop that leaves citations out.
+  // Paper 1 was expanded by the hop that does not sample citations.
   EXPECT_THAT(cites.indptr, ElementsAre(0, 1, 1, 1));
   EXPECT_THAT(cites.indices, ElementsAre(1));
 }

@@ -16,7 +16,7 @@
 namespace espalier::sampler {
 namespace {
 
-constexpr uint64_t kMaxNegatives = uint64_t{1} << 28;  // of one trainer's share: larger numbers are certainly mistakes
+constexpr uint64_t kMaxNegatives = uint64_t{1} << 28;  // for one trainer's share; a larger number is a mistake
 
 // The negatives of a share, laid out as in LinkSeeds.
 struct Negatives {

@@ -17,7 +17,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Nodes 0 .. count - 1 in order; the step `failing` fails; a gate can block all callers.
+// The seeds are nodes 0 to count - 1 in order. Step number `failing` fails. A gate can block all callers.
 class ListedSeeds final : public SeedSource {
  public:
   explicit ListedSeeds(uint64_t count) : count_(count) {}

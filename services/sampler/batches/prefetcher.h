@@ -20,9 +20,9 @@ template <class T>
 class Prefetcher {
  public:
   struct Options {
-    size_t items_ahead = 2;  // at least 1: queued, besides the one being made
-    // If the last item is large, the next one is made when none is queued. Called on the background thread; empty: no
-    // item is large.
+    size_t items_ahead = 2;  // at least 1: number of queued items, without the one being made
+    // If this returns true for the item that was made last, the next item is made only when the queue is empty. Called
+    // on the background thread; empty: no item is large.
     std::function<bool(const T&)> is_large = {};
     // Makes the next item; nullopt after the last one. Called on the background thread. It may return early when a stop
     // is requested, because its result is then discarded.
@@ -32,7 +32,7 @@ class Prefetcher {
   };
 
   explicit Prefetcher(Options options) : options_(std::move(options)), ready_(options_.items_ahead) {}
-  // Stops, unless Start was not called or Stop was.
+  // Calls Stop if the background thread is running.
   ~Prefetcher() {
     if (thread_.joinable()) Stop();
   }

@@ -49,7 +49,7 @@ TEST(PrefetcherTest, ReturnsItemsInOrderAndThenNone) {
   for (const int expected : {1, 2, 3, 4, 5, 0, 0}) EXPECT_EQ(NextNumber(prefetcher), expected);
 }
 
-// Two are queued, and a third one waits for room.
+// Two items are queued, and a third one waits for space in the queue.
 TEST(PrefetcherTest, MakesItemsBeforeTheyAreTaken) {
   Counter counter(9, Status());
   Prefetcher<Item> prefetcher(Making(counter));

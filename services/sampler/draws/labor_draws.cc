@@ -21,8 +21,8 @@ __extension__ typedef unsigned __int128 Wide;
 
 uint64_t ToVariate(uint32_t first_word, uint32_t second_word) { return uint64_t{first_word} << 32 | second_word; }
 
-// Returns a bound below which `count` of `degree` uniform variates nearly always lie. If it is too low, only time is
-// lost, for a second pass, so its rounding does not matter.
+// Returns a bound below which `count` of `degree` uniform variates nearly always lie. A bound that is too low only
+// costs the time of a second pass, so the rounding of the bound does not matter.
 uint64_t LikelyBound(uint32_t degree, uint32_t count) {
   const double wanted = count + 4 * std::sqrt(static_cast<double>(count)) + 8;
   const double share = wanted / static_cast<double>(degree);

@@ -13,8 +13,8 @@ namespace espalier::sampler {
 // Writes the original ids of the row's sources at positions [first, first + ids.size()), in stored order.
 using FillSourceIds = std::function<void(uint32_t first, std::span<uint64_t> ids)>;
 
-// Draws for one relation and hop. Reuses its scratch space from row to row; it takes a few times `count` entries,
-// whatever the degree. One thread at a time.
+// Draws for one relation and hop. Reuses its scratch space from row to row. The scratch space has a few times `count`
+// entries, regardless of the degree. One thread at a time.
 class LaborDraws {
  public:
   explicit LaborDraws(uint64_t key) : key_(key) {}  // LaborKey

@@ -1,4 +1,5 @@
-// LABOR draws by enumeration, their marginal distribution, and what they are for: nodes that agree.
+// LABOR draws compared with enumeration, their marginal distribution, and their purpose: nodes with common neighbors
+// draw the same ones.
 #include "services/sampler/draws/labor_draws.h"
 
 #include <gmock/gmock.h>
@@ -67,7 +68,7 @@ TEST(LaborDrawsTest, OfParallelEdgesTheFirstComesFirst) {
   EXPECT_THAT(Draw(1, sources, 2), ElementsAre(0, 1));
 }
 
-// Any subset of a row is equally likely, as it is without LABOR: 5 choose 2 of them.
+// Every subset of a row is equally likely, as without LABOR: 10 subsets of 2 of 5.
 TEST(LaborDrawsTest, OneRowIsDrawnUniformly) {
   constexpr int kKeys = 20'000;
   std::map<std::vector<uint32_t>, int> times;
@@ -80,7 +81,8 @@ TEST(LaborDrawsTest, OneRowIsDrawnUniformly) {
   EXPECT_LT(chi_square, 27.9);  // 9 degrees of freedom, p = 0.001
 }
 
-// Two nodes with many sources in common: independent draws would meet in 2 of 10, these in nearly all.
+// Two nodes with many common sources: of 10 sources that each draws, independent draws would share 2, LABOR draws share
+// nearly all.
 TEST(LaborDrawsTest, NodesWithCommonSourcesAgree) {
   std::vector<uint64_t> first = Sources(0, 50), second = Sources(5, 50);
   int common = 0;
@@ -114,7 +116,8 @@ TEST(LaborDrawsTest, WeightsDivideTheVariates) {
   EXPECT_GT(times[8], times[0]);
 }
 
-// Weights longer than what is kept at a time, and in the order in which each new one beats those before.
+// More weights than candidates that are kept at a time, in an order in which each new candidate is better than all
+// earlier ones.
 TEST(LaborDrawsTest, ALongWeightedRowIsDrawnAsByEnumeration) {
   constexpr uint32_t kDegree = 3000, kCount = 7;
   std::vector<uint32_t> weights(kDegree), by_quotient;
@@ -132,8 +135,9 @@ TEST(LaborDrawsTest, ALongWeightedRowIsDrawnAsByEnumeration) {
   EXPECT_EQ(Draw(6, sources, kCount, PrefixSums(weights)), by_quotient);
 }
 
-// With weights 3 and 1 the heavy one wins where u / 3 < v for independent uniform u and v: 5 of 6 times. (Successive
-// draws would take it 3 of 4 times: LABOR's weights are only about proportional.)
+// With weights 3 and 1 the heavy edge wins if u / 3 < v for independent uniform u and v, which has probability 5/6.
+// (Successive draws would take it with probability 3/4: LABOR draws are only approximately proportional to the
+// weights.)
 TEST(LaborDrawsTest, OfTwoWeightsTheHeavierWinsAsOftenAsItsVariateIsSmaller) {
   constexpr int kKeys = 20'000;
   double heavy = 0;
@@ -148,7 +152,7 @@ TEST(LaborDrawsTest, TakesFewerWhereFewerHaveWeight) {
   EXPECT_TRUE(Draw(1, Sources(0, 3), 2, PrefixSums({0, 0, 0})).empty());
 }
 
-// Equal weights draw what no weights draw.
+// Equal weights give the same draws as no weights.
 TEST(LaborDrawsTest, AMaskDrawsUniformlyAmongWhatItAllows) {
   const std::vector<uint64_t> all = Sources(0, 60);
   std::vector<uint32_t> mask(60);

@@ -43,7 +43,8 @@ TEST(NumDrawnTest, CountsWhatADrawGives) {
   EXPECT_FALSE(DrawsAll(4, 3, false));
 }
 
-// Every size of the kernel (registers of 8, 16, 32 positions, and the table), nearly all and few of the row.
+// Every variant of the kernel (registers for 8, 16 and 32 positions, and the table), drawing nearly all or few
+// positions of the row.
 TEST(DrawWithoutReplacementTest, AgreesWithThePlainAlgorithm) {
   for (const uint32_t count : {1u, 2u, 7u, 8u, 9u, 15u, 16u, 17u, 31u, 32u, 33u, 100u, 1000u}) {
     for (const uint32_t extra : {1u, 2u, 10u, 300u, 100'000u}) {
@@ -76,7 +77,8 @@ TEST(DrawWithoutReplacementTest, MakesEverySubsetEquallyLikely) {
   EXPECT_LT(chi_square, 27.9);
 }
 
-// 15 of 50, the usual case: chi-square of how often each position is drawn (variances shrink by 1 - 15/50).
+// 15 of 50, the usual case: chi-square of how often each position is drawn. Variances are smaller by the factor 1 -
+// 15/50.
 TEST(DrawWithoutReplacementTest, DrawsEveryPositionEquallyOften) {
   std::vector<int> count(50);
   constexpr int kDraws = 10'000;

@@ -1,4 +1,4 @@
-// What to sample, as values: fan-outs, keys of the random streams, and the identification of a step's hop.
+// The specification of sampling: fan-outs, keys of the random streams, and the position of a hop in a run.
 #pragma once
 
 #include <cstdint>
@@ -40,8 +40,8 @@ struct HopPosition {
 };
 
 // Returns the Philox key of all draws of one (run seed, hop, relation). Together with the expanded node's original id
-// as the counter's high word and the draw's block number as its low word, it determines every drawn edge, whichever
-// process draws it (architecture: sampling is a pure function). relation_hash = Hash64("source:relation:destination").
+// as the counter's high word and the draw's block number as its low word, it determines every drawn edge, so every
+// process draws the same edges. relation_hash = Hash64("source:relation:destination").
 constexpr uint64_t NeighborKey(uint64_t seed, HopPosition at, uint64_t relation_hash) {
   return RandomKey(seed, RandomPurpose::kNeighbors, at.epoch, at.step, at.hop, relation_hash);
 }

@@ -68,7 +68,7 @@ TEST(QuantizeRowTest, KeepsTheProportionsOfFloatsAndHugeIntegers) {
   };
   expect_thirds(Quantize<float>({0.25f, 0.5f}));
   expect_thirds(Quantize<double>({1e-300, 2e-300}));
-  expect_thirds(Quantize<double>({5e-324, 1e-323}));  // the smallest numbers there are
+  expect_thirds(Quantize<double>({5e-324, 1e-323}));  // the smallest positive numbers of the type
   expect_thirds(Quantize<double>({0.8e308, 1.6e308}));
   expect_thirds(Quantize<uint64_t>({6'000'000'000'000'000'000u, 12'000'000'000'000'000'000u}));
 }

@@ -1,5 +1,5 @@
-// Calls several partitions at once and waits for all responses. The callbacks share ownership of the state, so a
-// response after the deadline is stored safely and ignored.
+// Collects the responses of several partitions that are called at once, and waits for all of them. The callbacks share
+// ownership of the state, so a response after the deadline is stored safely and ignored.
 #pragma once
 
 #include <memory>
@@ -33,7 +33,7 @@ class PartitionFanOut : public std::enable_shared_from_this<PartitionFanOut<T>> 
   Done<T> Slot(size_t i) {
     return [self = this->shared_from_this(), i](Result<T> answer) { self->Put(i, std::move(answer)); };
   }
-  // The same for calls that return only a status (T is then Nothing).
+  // Returns the callback of the i-th called partition for calls that return only a status; T is then Nothing.
   DoneStatus StatusSlot(size_t i) {
     return [self = this->shared_from_this(), i](Status status) {
       self->Put(i, status.ok() ? Result<T>(T{}) : Result<T>(std::move(status)));
@@ -49,15 +49,16 @@ class PartitionFanOut : public std::enable_shared_from_this<PartitionFanOut<T>> 
     return Outcome(deadline);
   }
 
-  // The same, but waits until all have responded, even after an error: no change may still be running when the caller
-  // continues. Calls end by `deadline`, their own; late responses get a little more time.
+  // Like Wait, but waits until all partitions have responded, even after an error, so that no change is still running
+  // when the caller continues. `deadline` is that of the calls themselves; the wait ends kLateAnswers later.
   Result<std::vector<T>> WaitForAll(Deadline deadline) {
     MutexLock lock(&mutex_);
     mutex_.AwaitBefore(deadline.WithoutStop().Plus(kLateAnswers),
                        [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return missing_ == 0; });
     return Outcome(deadline);
   }
-  // The same without a time limit, for responses that are written to the caller's memory: calls end by themselves.
+  // Like WaitForAll, but without a time limit, for calls that write to the caller's memory. The calls end at their own
+  // deadlines.
   Result<std::vector<T>> WaitForAllUnbounded(const Deadline& deadline) {
     MutexLock lock(&mutex_);
     mutex_.Await([this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return missing_ == 0; });

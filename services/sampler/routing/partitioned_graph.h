@@ -25,7 +25,7 @@ struct EdgeColumnDescription {
   friend bool operator==(const EdgeColumnDescription&, const EdgeColumnDescription&) = default;
 };
 
-// What a client knows about a graph before its first request.
+// The description of a graph that a client has before its first request.
 struct GraphDescription {
   graph::PartitionBook book;
   std::vector<ColumnDescription> columns;  // immutable ones, sorted by (type, name), original_id included
@@ -54,8 +54,8 @@ struct Attachment {
 // Thread-safe.
 class PartitionedGraph final : public NeighborSource, public RowSource, public SeedSource, public TensorStore {
  public:
-  // partitions[p] is partition p. A gather requests repeated rows once (from partitions in this process, where looking
-  // for repetitions costs more than it saves, as often as they occur).
+  // partitions[p] is partition p. A gather requests a repeated row once from a remote partition. From a partition in
+  // this process it requests the row as often as it occurs, because finding repetitions would cost more.
   PartitionedGraph(GraphDescription description, std::vector<std::shared_ptr<PartitionAccess>> partitions);
 
   const graph::PartitionBook& book() const override;
@@ -71,8 +71,8 @@ class PartitionedGraph final : public NeighborSource, public RowSource, public S
   Status GatherRowsTo(NodeTypeId type, const std::string& column, std::span<const GlobalNodeId> nodes,
                       std::span<const uint32_t> places, std::shared_ptr<std::byte> out, Deadline deadline) override;
   bool is_remote(PartitionId partition) const override;
-  // The same as GatherRows into the caller's memory, [nodes.size()] consecutive rows. Returns only when nothing writes
-  // to it any more. InvalidArgument if `out` has another size.
+  // Like GatherRows, but writes the rows to the caller's memory, [nodes.size()] consecutive rows. After it has
+  // returned, nothing writes to `out`. InvalidArgument if `out` has another size.
   Status GatherRowsInto(NodeTypeId type, const std::string& column, std::span<const GlobalNodeId> nodes,
                         std::span<std::byte> out, Deadline deadline);
   Result<uint64_t> Count(NodeTypeId type, const std::string& split, graph::SplitPartName part) override;

@@ -18,7 +18,7 @@
 namespace espalier::sampler {
 
 struct PartitionedGraph::State {
-  // Two batches of features are in use at a time: one being used, one being fetched.
+  // Limit of row_buffers. At a time the rows of two batches are in memory: one is being used, one is being fetched.
   static constexpr size_t kIdleRowBytes = size_t{1} << 30;
 
   State(GraphDescription d, std::vector<std::shared_ptr<PartitionAccess>> p)

@@ -91,7 +91,7 @@ TEST_F(PartitionedGraphTest, PutsDrawnEdgesBackIntoTheOrderOfTheQuestion) {
               ElementsAre(GlobalEdgeId(3), GlobalEdgeId(4), GlobalEdgeId(18), GlobalEdgeId(19), GlobalEdgeId(0)));
 }
 
-// No partition responds before all have a request, so sequential requests would wait forever.
+// No partition responds before every partition has a request: sequential requests would wait forever.
 TEST_F(PartitionedGraphTest, AsksAllPartitionsAtOnceAndEachOnceForAllRelations) {
   std::vector<Done<PartitionHopSample>> sampling;
   std::vector<DoneStatus> gathering;
@@ -217,7 +217,7 @@ TEST_F(PartitionedGraphTest, PutsTheSeedsOfAStepTogether) {
   ASSERT_TRUE(batch.ok()) << batch.status().ToString();
   EXPECT_EQ(batch->seeds, NodeIds({9, 4, 5}));
 
-  SeedQuery last = query;  // 2 seeds are left of 5: the answers above claim a third
+  SeedQuery last = query;  // the last step has 2 seeds of 5; the responses above have a third one
   last.step = 1;
   EXPECT_THAT(graph.SeedsOfStep(last, Soon()).status().message(), HasSubstr("claims position 2 of 2"));
   partitions[0]->on_seeds = [](const SeedQuery&, const Done<PartitionSeeds>& done) {

@@ -198,8 +198,8 @@ Status PartitionedTensors::Drop(const TensorId& tensor, Deadline deadline) {
   return DropOn(Others(), std::vector<TensorId>(partitions_.size() - 1, tensor), deadline);
 }
 
-// By name: drops the parts of the other partitions, unless partition 0 has that very tensor, which means that another
-// client has created a tensor with the name again.
+// Drops, by name, the parts that the other partitions have. A part stays if partition 0 has the same tensor, because
+// another client has then created a tensor with this name again.
 Status PartitionedTensors::DropUnlessOnFirst(const TensorId& name, Deadline deadline) {
   const std::vector<PartitionId> others = Others();
   const auto requested = std::make_shared<PartitionFanOut<TensorDescription>>(others, nullptr);

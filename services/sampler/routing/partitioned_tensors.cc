@@ -16,7 +16,8 @@ std::vector<PartitionId> AllPartitions(size_t num_partitions) {
   return all;
 }
 
-// Returns the partitions with rows or, if there are no rows, one partition, which knows whether the tensor exists.
+// Returns the partitions with rows. If there are no rows, returns one partition, which checks whether the tensor
+// exists.
 std::vector<PartitionId> PartitionsToReduce(const std::vector<uint64_t>& first) {
   std::vector<PartitionId> requested;
   for (uint32_t p = 0; p + 1 < first.size(); ++p) {

@@ -28,8 +28,8 @@ struct TensorHandle {
 // partition. An inconsistent response of a server is Internal.
 class PartitionedTensors {
  public:
-  // All arguments outlive this, and it outlives every call in progress, but not the partitions' responses after a
-  // deadline.
+  // All arguments must outlive this object, and this object must outlive every call of its functions. Responses of
+  // partitions that arrive after a deadline may arrive after its destruction.
   PartitionedTensors(const graph::PartitionBook& book, const std::vector<std::shared_ptr<PartitionAccess>>& partitions,
                      BufferPool& row_buffers);
   // Waits up to a few seconds for drops in the background.
@@ -51,8 +51,8 @@ class PartitionedTensors {
   // Drops a tensor. Succeeds if it does not exist, or if another one has been created in its place, which is kept.
   // Without a creation number, drops any tensor with the name.
   Status Drop(const TensorId& tensor, Deadline deadline);
-  // The same without waiting, for a tensor with a creation number: for destructors. Errors are ignored. A Create of the
-  // name on this object waits for it.
+  // Like Drop, but returns at once, for destructors. The tensor must have a creation number. Errors are ignored. A
+  // later Create of the name on this object waits until the drop has ended.
   void DropLater(const TensorId& tensor);
 
   // Returns [rows.size(), row_shape...]; rows may be repeated.
@@ -74,7 +74,7 @@ class PartitionedTensors {
 
   // Returns the number of rows in all partitions. The space has been checked.
   uint64_t NumRows(const RowSpace& rows) const { return FirstRows(rows, book_).back(); }
-  // Returns a name that no client generates again, derived from a number that this object drew.
+  // Returns a name that no client generates again, derived from a random number of this object.
   std::string AnonymousName();
 
  private:

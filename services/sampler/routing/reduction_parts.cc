@@ -11,7 +11,7 @@ namespace {
 
 bool IsExactSum(Reduction reduction, DType dtype) { return reduction == Reduction::kSum && IsFloating(dtype); }
 
-// For floating-point numbers, NaN wins, as it does within a partition.
+// For floating-point numbers, the result is NaN if one value is NaN, as within a partition.
 template <class T>
 T Merged(Reduction reduction, T a, T b) {
   if constexpr (std::is_floating_point_v<T>) {

@@ -14,8 +14,9 @@
 
 namespace espalier::sampler {
 
-// Returns the result of call(), which is called with increasing pauses until it is not Unavailable or the deadline is
-// near; only once if any partition is on a server. A repeated change must have no further effect.
+// Returns the last result of call(). If all partitions are in this process, repeats call() with increasing pauses while
+// it returns Unavailable, until the deadline is near; otherwise calls it once. A repeated change must have no further
+// effect.
 template <class Call>
 auto RetryUntilAvailable(const std::vector<std::shared_ptr<PartitionAccess>>& partitions, Deadline deadline,
                          const Call& call) {

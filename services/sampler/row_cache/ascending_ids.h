@@ -1,5 +1,5 @@
 // A set of ids in a few bytes each: the differences of ascending ids as variable-length integers of 7 bits a byte, the
-// low bits first (LEB128). Of the 60,000 rows that a step reads of a million, most take one byte.
+// low bits first (LEB128). If a step reads 60,000 of a million rows, most ids take one byte.
 #pragma once
 
 #include <cstddef>
@@ -47,7 +47,7 @@ class AscendingIds {
     size_t remaining_;
     uint64_t id_ = 0;
   };
-  static constexpr uint8_t kMore = 128;  // the bit of a byte that another one follows
+  static constexpr uint8_t kMore = 128;  // bit that is set in every byte of an id except the last
 
   std::vector<uint8_t> bytes_;
   size_t num_ids_ = 0;

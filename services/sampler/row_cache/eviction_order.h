@@ -1,5 +1,5 @@
-// The order in which a cache gives rows up: first those that no known step reads, the least used of them first, then
-// those whose next step is farthest.
+// The order in which a cache evicts rows: first the rows that no known step reads, the least used ones first, then the
+// rows whose next step is farthest.
 #pragma once
 
 #include <cstddef>

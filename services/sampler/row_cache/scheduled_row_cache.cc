@@ -1,11 +1,11 @@
 // Each known step has the ascending ids of the remote rows that it reads, compressed. When a step ends, its ids are
-// compared with those of the next step, the rest with those of the step after it, and so on: this gives the next known
-// step of each row. It costs time (about a nanosecond for each id of each known step) in place of memory for an index
-// of all rows that any known step reads.
+// compared with those of the next step, the ids that the next step does not read with those of the step after it, and
+// so on: this gives the next known step of each row. The comparisons take time (about a nanosecond for each id of each
+// known step) but save the memory of an index of all rows that any known step reads.
 //
 // EndStep orders the rows it has fetched by their next step and stores them one after the other, each in place of rows
-// that are read later. With rows of one size the cache then holds, of all rows that it had or fetched, those that are
-// read soonest, which is the optimum for the known steps. Rows that no known step reads fill the rest, the most used
+// that are read later. If all rows have one size, the cache then holds those of the rows that it had or fetched that
+// are read soonest. This is the optimum for the known steps. Rows that no known step reads fill the rest, the most used
 // first: how often a row was read estimates how soon it is read again. With rows of several sizes the rule is the same
 // and no longer optimal.
 //
@@ -41,9 +41,9 @@ size_t MaxEntries(size_t capacity) { return (capacity + 1) / 32 * 25; }
 // The capacity of a table that was empty. Smaller tables grow by other rules.
 constexpr size_t kMinCapacity = 31;
 
-// Returns the capacity of a table with room for one more entry. A table by itself grows at this size or later,
-// depending on the traces of erased entries, and therefore on the hash, which differs from process to process: the
-// counts of a cache could not be repeated.
+// Returns the capacity of a table with room for one more entry. A table that grows by itself does so at this size or
+// later, depending on the traces of erased entries and thereby on the hash, which differs from process to process. The
+// counts of a cache would then differ from run to run.
 template <class Table>
 size_t CapacityForOneMore(const Table& table) {
   if (table.size() < MaxEntries(table.capacity())) return table.capacity();
@@ -99,7 +99,7 @@ bool ScheduledRowCache::HasRoomForStep() const {
   if (steps_.empty()) return true;
   if (steps_.size() >= kMaxSteps) return false;
   uint64_t bytes = IndexBytes();
-  for (const StepRows& last : steps_.back()) bytes += last.SizeInBytes();  // the next step is taken to be as large
+  for (const StepRows& last : steps_.back()) bytes += last.SizeInBytes();  // assumes that the next step is as large
   return bytes <= memory_bytes_ / 3;
 }
 

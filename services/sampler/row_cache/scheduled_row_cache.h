@@ -97,7 +97,7 @@ class ScheduledRowCache final : public RowSource {
     bool operator()(const CachedRow* a, uint64_t node) const { return a->node.value == node; }
   };
   using CachedRows = absl::flat_hash_set<CachedRow*, NodeHash, SameNode>;
-  static constexpr size_t kBytesOfEntry = sizeof(void*) + 1;  // in CachedRows, for each of its capacity
+  static constexpr size_t kBytesOfEntry = sizeof(void*) + 1;  // of one slot of CachedRows
   struct TypeCache {
     std::vector<CachedColumn> columns;
     size_t row_bytes = 0;  // of all columns
@@ -137,7 +137,7 @@ class ScheduledRowCache final : public RowSource {
   // Counts the begun step's rows of a type, updates those that are cached, and appends the others to `fetched` if all
   // their columns were gathered.
   void EndType(uint16_t type, std::vector<Fetched>* fetched);
-  // Stores a row of the begun step, unless the rows in its place would be kept longer.
+  // Stores a row of the begun step. Does nothing if the rows that it would replace are to be kept longer.
   void Store(const Fetched& row);
   void Evict(CachedRow* row);
 

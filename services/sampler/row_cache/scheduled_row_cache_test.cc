@@ -83,10 +83,10 @@ void ExpectSame(const Tensor& rows, const Tensor& expected) {
 
 class ScheduledRowCacheTest : public ::testing::Test {
  protected:
-  // So wide that the memory of an index is small beside a row.
+  // Rows are so wide that the memory of the index is small compared with a row.
   static constexpr int64_t kWidth = 16384;
   static constexpr uint64_t kRowBytes = kWidth * sizeof(float);
-  // Returns memory for this many rows of type 0 and the index.
+  // Returns the memory that this many rows of type 0 and the index need.
   static uint64_t MemoryFor(uint64_t num_rows) { return num_rows * (kRowBytes + 128) + kRowBytes / 2; }
 
   // Runs the next step, which reads these nodes, and compares every column.
@@ -175,7 +175,7 @@ TEST_F(ScheduledRowCacheTest, FetchesTheFewestRowsIfAllStepsAreKnown) {
   }
 }
 
-// Two node types with rows of different sizes, repeated nodes, windows and bounds of all sizes.
+// Two node types with rows of different sizes, repeated nodes, and various schedule lengths and memory limits.
 TEST_F(ScheduledRowCacheTest, ReturnsTheRowsOfTheGraphAndStaysWithinItsMemory) {
   for (uint64_t seed = 0; seed < 20; ++seed) {
     PhiloxStream random(seed, 1);
@@ -203,7 +203,7 @@ TEST_F(ScheduledRowCacheTest, ReturnsTheRowsOfTheGraphAndStaysWithinItsMemory) {
   }
 }
 
-// Rows come and go, and each map has another hash.
+// Rows are stored and evicted many times, and each map has another hash seed.
 TEST_F(ScheduledRowCacheTest, CountsTheSameInEachRun) {
   const graph::PartitionBook book = Book(/*num_papers=*/20'000);
   std::set<uint64_t> fetched_rows, held_bytes;

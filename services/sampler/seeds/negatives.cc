@@ -48,8 +48,8 @@ SeedQuery InDegreeQuery(std::vector<EdgeTypeId> types, const std::string& split,
                         uint32_t step, uint64_t negatives_of_step, uint64_t num_edges) {
   SeedQuery query;
   query.split = split;
-  // Uses permutations of its own, one after the other. A remainder at the end of a permutation would be a whole step's
-  // only negatives, so it is left out.
+  // Negatives are taken from permutations of their own, one after the other. The remainder at the end of a permutation,
+  // which has fewer edges than a step needs, is skipped: otherwise a step's negatives would repeat these few edges.
   query.seed = RandomKey(seed, RandomPurpose::kNegatives, epoch);
   query.batch_size = std::min(negatives_of_step, num_edges);
   const auto full_batches = static_cast<uint32_t>(std::min<uint64_t>(num_edges / query.batch_size, UINT32_MAX));

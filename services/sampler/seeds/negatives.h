@@ -8,11 +8,12 @@
 //                   "joint", DGL-KE's chunks; Zheng et al., "DGL-KE: Training knowledge graph embeddings at scale",
 //                   SIGIR 2020): as many scores from far fewer nodes. Edges to several node types: `count` nodes of
 //                   each type
-//   kInBatch        the edges in groups of `count` + 1; an edge's negatives are the destinations of the others of its
-//                   group. A last group that is short gives fewer, and so do edges to other node types
+//   kInBatch        the edges in groups of `count` + 1; the negatives of an edge are the destinations of the other
+//                   edges of its group. An edge has fewer negatives if its group is the last one and incomplete, or if
+//                   destinations of other edges in the group have another node type
 //   kInDegree       `count` nodes for each edge, in proportion to their in-degree among the training edges: the
-//                   destinations of training edges that are drawn without replacement (InDegreeQuery), of whatever
-//                   edge type; nodes of another type than the edge's destination are none
+//                   destinations of training edges of any type that are drawn without replacement (InDegreeQuery).
+//                   Drawn nodes whose type differs from that of the edge's destination are masked
 //   kGlobalUniform  `count` pairs for each edge, both endpoints uniform (DGL's GlobalUniform, without its retries)
 //
 // A pair that is itself an edge of the global batch, of the same type, is masked (LinkSeeds::negative_weights), and so

@@ -1,4 +1,4 @@
-// Negatives and exclusions by enumeration.
+// Negatives and exclusions compared with enumeration.
 #include "services/sampler/seeds/negatives.h"
 
 #include <gmock/gmock.h>
@@ -25,7 +25,7 @@ TEST(NegativesTest, DrawsTakeTwoWordsEach) {
   const std::vector<uint64_t> nodes = DrawNodes(key, 5, 1000, 3);
   const auto first = Philox4x32(key, 0, 5), second = Philox4x32(key, 1, 5);
   const auto node = [](uint32_t high, uint32_t low) {
-    // 1000 fits 32 bits, so the product has at most 96: its upper part by hand.
+    // 1000 fits into 32 bits, so the product has at most 96 bits; this computes its upper part.
     return (uint64_t{high} * 1000 + (uint64_t{low} * 1000 >> 32)) >> 32;
   };
   EXPECT_THAT(nodes, ElementsAre(node(first[0], first[1]), node(first[2], first[3]), node(second[0], second[1])));
@@ -78,14 +78,14 @@ TEST(NegativesTest, InDegreeQueriesTakeEveryEdgeAsOftenAsAnyOther) {
     constexpr uint32_t kSteps = 3000;
     for (uint32_t step = 0; step < kSteps; ++step) {
       const std::set<uint64_t> edges = edges_of_step(step, negatives);
-      ASSERT_EQ(edges.size(), each) << "step " << step;  // never a short rest
+      ASSERT_EQ(edges.size(), each) << "step " << step;  // no step gets a shorter remainder
       for (const uint64_t edge : edges) ++times[edge];
     }
     const double expected = static_cast<double>(kSteps * each) / kEdges;
-    // Of a binomial count, five deviations.
+    // Five standard deviations of a binomial count.
     for (const uint32_t count : times) EXPECT_NEAR(count, expected, 5 * std::sqrt(expected)) << negatives;
   }
-  // A permutation's batches have nothing in common; the next permutation is another one.
+  // Batches of one permutation have no common edges; the next permutation differs.
   const std::set<uint64_t> first = edges_of_step(0, 5);
   for (const uint64_t edge : edges_of_step(1, 5)) EXPECT_FALSE(first.contains(edge)) << edge;
   std::vector<uint64_t> orders[2];

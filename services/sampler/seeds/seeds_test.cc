@@ -39,7 +39,7 @@ TEST(ShareOfBatchTest, PrefersTheTrainerOfThePartition) {
 
 TEST(ShareOfBatchTest, FillsTheOthersWhereOneHasTooMany) {
   const graph::PartitionBook book = MakeBook({0, 10, 20});
-  // Rank 0 has room for 3 of the 5, rank 1 for 2: the late ones of partition 0 go to rank 1.
+  // Of 5 seeds of partition 0, rank 0 has room for 3 and rank 1 for 2: the last ones go to rank 1.
   EXPECT_THAT(ShareOfTrainer({1, 2, 3, 4, 5}, book, 2, 0), ElementsAre(1, 2, 3));
   EXPECT_THAT(ShareOfTrainer({1, 2, 3, 4, 5}, book, 2, 1), ElementsAre(4, 5));
 }

@@ -26,7 +26,7 @@ std::string OptionValue(E option) {
   return ToString(option);
 }
 
-// (name, value) of each option, in one order.
+// Returns (name, value) of each option, always in the same order.
 inline std::vector<std::pair<std::string, std::string>> OptionValues(const DrawSpec& draw) {
   std::vector<std::pair<std::string, std::string>> values;
   VisitOptions(

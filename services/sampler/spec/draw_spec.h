@@ -41,7 +41,7 @@ struct Spelling<Expand> {
 
 struct DrawSpec {
   DrawMethod method = DrawMethod::kNeighbor;
-  bool layer_dependency = false;  // kLabor: a source has one variate in all hops of a batch, whatever HopPosition::hop
+  bool layer_dependency = false;  // kLabor: a source has the same variate in all hops of a batch
   bool replace = false;
   // Edge column with non-negative weights (F32/F64/integers); empty: uniform. Edges of weight 0 are never drawn, so a
   // column of 0 and 1 is a mask.

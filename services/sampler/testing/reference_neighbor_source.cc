@@ -68,7 +68,7 @@ std::vector<uint32_t> PositionsWithWeight(const std::vector<uint32_t>& weights) 
   return positions;
 }
 
-// a * b as (high, low) 64-bit words: schoolbook, so that it shares nothing with what it checks.
+// Returns a * b as (high, low) 64-bit words, by schoolbook multiplication: the tested code uses another method.
 std::pair<uint64_t, uint64_t> Product(uint64_t a, uint32_t b) {
   const uint64_t low = (a & 0xffffffffu) * b, high = (a >> 32) * b + (low >> 32);
   return {high >> 32, high << 32 | (low & 0xffffffffu)};

@@ -36,7 +36,7 @@ class ReferenceNeighborSource final : public NeighborSource {
 
  private:
   graph::PartitionBook book_;
-  // [edge type] destination -> in-edges in stored order, and the global id of the first.
+  // The in-edges of a destination in stored order, and the global id of the first one.
   struct Row {
     uint64_t first_edge = 0;
     ReferenceEdges edges;
@@ -44,12 +44,14 @@ class ReferenceNeighborSource final : public NeighborSource {
   std::vector<std::map<uint64_t, Row>> rows_;
 };
 
-// Positions of the `count` smallest variates divided by weights, or of the last, by the same letter.
+// Return the positions of the `count` smallest variates divided by weights, or of the last in-edges, as
+// docs/sampling.md defines them.
 std::vector<uint32_t> ReferenceLaborPositions(uint64_t key, const std::vector<uint64_t>& source_ids,
                                               const std::vector<uint32_t>& weights, uint32_t count);
 std::vector<uint32_t> ReferenceLastPositions(const std::vector<uint32_t>& weights, uint32_t count);
 
-// Positions drawn from a row of these weights, by the letter of docs/sampling.md. Weights matter where `weighted`.
+// Returns the positions drawn from a row of these weights, as docs/sampling.md defines them. Without `weighted` the
+// weights are ignored.
 std::vector<uint32_t> ReferencePositions(uint64_t key, uint64_t original_id, const std::vector<uint32_t>& weights,
                                          int32_t fanout, bool replace, bool weighted);
 

@@ -12,8 +12,8 @@
 namespace espalier::sampler {
 
 struct PinSageOptions {
-  // One traversal, from a node of the seeds' type back to one of that type, against the edges' direction
-  // (random_walk.h): for users that like items, {item:liked-by:user, user:likes:item} seen from items.
+  // The relations of one traversal, which leads from a node of the seeds' type back to a node of that type, against the
+  // direction of edges (random_walk.h). Example for item seeds: {user:likes:item, item:liked-by:user}.
   std::vector<EdgeTypeId> metapath;
   uint32_t num_traversals = 1;         // maximum per walk; at least 1
   double termination_probability = 0;  // of ending before each traversal except the first; in [0, 1]
@@ -29,7 +29,7 @@ struct PinSageOptions {
 struct PinSageNeighbors {
   std::vector<uint64_t> offsets;  // [seeds + 1]
   std::vector<GlobalNodeId> neighbors;
-  std::vector<uint32_t> visits;  // per neighbor: ends of traversals; the weights of its edge
+  std::vector<uint32_t> visits;  // per neighbor: number of traversals that end there; the weight of its edge
 };
 
 // Returns the neighbors of each seed, a pure function of (graph, the seed's original id, options). Errors as

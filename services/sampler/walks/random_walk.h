@@ -1,6 +1,6 @@
-// Random walks over a partitioned graph. A walk goes from a node to the source of one of its in-edges, so against the
-// edges' direction (in-edges are stored with their node; to walk along a relation, declare its reverse). All walks
-// advance together: one request per partition and step.
+// Random walks over a partitioned graph. A step of a walk goes from a node to the source of one of its in-edges, that
+// is, against the direction of the edge, because in-edges are stored with their node. To walk along a relation, use its
+// reverse relation. All walks advance together: one request per partition and step.
 #pragma once
 
 #include <span>
@@ -37,10 +37,10 @@ struct RandomWalks {
   }
 };
 
-// Returns the walks, a pure function of (graph, start's original id, options), whatever the partitioning and the other
-// starts: a repeated start gets the same walks again. Starts are nodes of the first step's destination type.
-// InvalidArgument for options that do not fit together or the graph; ResourceExhausted for traces of more than 2^28
-// nodes together: use fewer starts per call.
+// Returns the walks, a pure function of (graph, start's original id, options). They depend neither on the partitioning
+// nor on the other starts: a repeated start gets the same walks again. Starts are nodes of the first step's destination
+// type. InvalidArgument for options that do not fit together or the graph; ResourceExhausted for traces of more than
+// 2^28 nodes together: use fewer starts per call.
 Result<RandomWalks> RandomWalk(PartitionedGraph& graph, std::span<const GlobalNodeId> starts,
                                const WalkOptions& options, Deadline deadline);
 
