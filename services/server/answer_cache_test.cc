@@ -6,7 +6,7 @@
 namespace espalier::server {
 namespace {
 
-// Of `size` bytes, each `letter`.
+// Returns a response of `size` bytes, each of which is `letter`.
 Tensor MakeAnswer(size_t size, uint8_t letter) { return Tensor::FromVector(std::vector<uint8_t>(size, letter)); }
 
 size_t SizeOfAnswers(size_t count, size_t size) { return count * (AnswerCache::kOverheadBytes + size); }
@@ -27,11 +27,11 @@ TEST(KeptAnswersTest, AreForgottenWhenTheirClientSaysThatTheyAreOver) {
   answers.Keep({1, 7, 5}, MakeAnswer(3, 'a'));
   answers.Keep({1, 8, 5}, MakeAnswer(3, 'b'));
   answers.Keep({2, 6, 6}, MakeAnswer(3, 'c'));
-  answers.Keep({1, 9, 8}, MakeAnswer(3, 'd'));  // what is below 8 is over
+  answers.Keep({1, 9, 8}, MakeAnswer(3, 'd'));  // changes below 8 have ended
   EXPECT_FALSE(answers.Find({1, 7, 5}).has_value());
   EXPECT_TRUE(answers.Find({1, 8, 5}).has_value());
   EXPECT_TRUE(answers.Find({1, 9, 8}).has_value());
-  EXPECT_TRUE(answers.Find({2, 6, 6}).has_value());  // another client's numbers are its own
+  EXPECT_TRUE(answers.Find({2, 6, 6}).has_value());  // each client has its own numbers
   EXPECT_EQ(answers.SizeBytes(), SizeOfAnswers(3, 3));
 }
 
@@ -43,7 +43,7 @@ TEST(KeptAnswersTest, TheOldestMakeRoom) {
   EXPECT_FALSE(answers.Find({1, 1, 1}).has_value());
   EXPECT_TRUE(answers.Find({2, 1, 1}).has_value());
   EXPECT_TRUE(answers.Find({3, 1, 1}).has_value());
-  answers.Keep({4, 1, 1}, MakeAnswer(10'000, 'd'));  // more than there is room for at all
+  answers.Keep({4, 1, 1}, MakeAnswer(10'000, 'd'));  // larger than the whole cache
   EXPECT_FALSE(answers.Find({4, 1, 1}).has_value());
   EXPECT_EQ(answers.SizeBytes(), 0u);
 }

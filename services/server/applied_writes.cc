@@ -32,8 +32,8 @@ AppliedWrites::Claim AppliedWrites::ClaimFor(Client& client, const Number& chang
       client.below = change.lowest_under_way;
       break;
     }
-    // The client gave up the change at the front, but a worker is still applying it. `change` has to be retried after
-    // that.
+    // The client has given up the change at the front, but a worker is still applying it. `change` must be retried
+    // later.
     if (client.changes.front() == State::kUnderWay) return Claim::kUnderWay;
     client.changes.pop_front();
     ++client.below;

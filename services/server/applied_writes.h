@@ -6,9 +6,9 @@
 // number have ended, successfully or not: they are forgotten, and a late message of theirs is refused, so that it never
 // overwrites what follows a failed change.
 //
-// A client is remembered until, by the deadlines of its calls, none of its changes can arrive again. Forgetting it
-// earlier would take a repetition for a new change. While every slot holds such a client, changes of new clients have
-// to wait.
+// A client is remembered until, by the deadlines of its calls, none of its changes can arrive again. If it were
+// forgotten earlier, a repeated change would be applied as a new one. While every slot holds such a client, changes of
+// new clients have to wait.
 #pragma once
 
 #include <cstdint>

@@ -14,7 +14,7 @@ using Claim = AppliedWrites::Claim;
 constexpr std::chrono::minutes kCall{1};
 constexpr uint64_t kClients = 100;
 
-// Of a call that may still go on for a minute.
+// Claims a change of a call whose deadline is kCall from now.
 Claim Try(AppliedWrites& applied, const AppliedWrites::Number& change, Clock& clock = Clock::Real()) {
   return applied.TryClaim(change, Deadline::After(kCall, clock));
 }
@@ -42,7 +42,8 @@ TEST(AppliedWritesTest, LetsOneTryApplyAChangeAtATime) {
   EXPECT_EQ(Try(applied, {1, 7}), Claim::kApplied);
 }
 
-// Sequence 3 has been under way for long: it is applied whenever it comes, and once, however many came before it.
+// Change 3 is in flight for a long time: it is applied once when it arrives, even after many changes with higher
+// numbers.
 TEST(AppliedWritesTest, AChangeThatIsStillUnderWayIsNeverTooOld) {
   AppliedWrites applied;
   for (uint64_t sequence = 4; sequence < 3 + AppliedWrites::kWindow - 1; ++sequence) Apply(applied, {1, sequence, 3});
@@ -61,10 +62,10 @@ TEST(AppliedWritesTest, RefusesWhatItsClientHasGivenUp) {
   EXPECT_EQ(Try(applied, {1, 5, 5}), Claim::kOver);
   EXPECT_EQ(Try(applied, {1, 7, 6}), Claim::kOver);
   Apply(applied, {1, 8, 8});
-  Apply(applied, {2, 4, 4});  // another client's numbers are its own
+  Apply(applied, {2, 4, 4});  // each client has its own numbers
 }
 
-// What was given up is being applied all the same: what follows would be overwritten by it.
+// A worker still applies change 1, which the client has given up. Change 2 must wait, or change 1 would overwrite it.
 TEST(AppliedWritesTest, WhatFollowsWaitsForWhatWasGivenUpWhileItIsApplied) {
   AppliedWrites applied;
   ASSERT_EQ(Try(applied, {1, 1, 1}), Claim::kTaken);
@@ -83,7 +84,7 @@ TEST(AppliedWritesTest, NumbersThatMakeNoSenseHarmNobodyElse) {
   Apply(applied, {2, 1, 1});
 }
 
-// As many clients as there is room for, of which each may still repeat its change 1.
+// Fills all slots with clients, each of which may still repeat its change 1.
 void Fill(AppliedWrites& applied, Clock& clock) {
   for (uint64_t client = 0; client < kClients; ++client) Apply(applied, {client, 1, 1}, clock);
 }

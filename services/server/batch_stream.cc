@@ -45,7 +45,8 @@ Status BatchStream::TakeRequest() {
   if (started_ == frame.header.has_start()) return InvalidArgument("a stream starts once, with its first message");
   if (!started_) RETURN_IF_ERROR(TakeStart(frame.header.start()));
   credits_ += frame.header.more_credits();
-  // The batch being written may already have arrived, and its credit been returned, before the write completes here.
+  // The trainer may have received the batch that is being written, and have granted a new credit for it, before the
+  // write completes here.
   const uint64_t num_sent = next_to_send_ + (writing_ ? 1 : 0);
   if (credits_ > num_sent + service_.context_.limits.max_batches_ahead) {
     return ResourceExhausted("a stream holds at most " + std::to_string(service_.context_.limits.max_batches_ahead) +

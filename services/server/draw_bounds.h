@@ -8,8 +8,9 @@
 namespace espalier::server {
 
 // Returns an upper bound of the edges in the layers of one rank's share of a batch: nodes times fan-out, layer after
-// layer. With Expand::kOnce only new nodes are expanded, and a layer also has the edges that hops before drew. Without
-// replacement a relation gives at most its edges once; full neighborhoods are not counted, the graph bounds them.
+// layer. With Expand::kOnce only new nodes are expanded, and a layer also has the edges that earlier hops drew. Without
+// replacement a relation contributes each of its edges at most once. Full neighborhoods are not counted, because the
+// graph bounds them.
 uint64_t MaxDraws(const messages::StreamPlan& stream, const graph::PartitionBook& book);
 // Returns ResourceExhausted if that bound is more than limits.max_draws_per_batch.
 Status CheckDraws(const messages::StreamPlan& stream, const graph::PartitionBook& book, const ServiceLimits& limits);

@@ -1,5 +1,5 @@
-// The common part of all framed unary methods, around their own three steps (decode, call, encode): a worker thread,
-// the request gate, limits, metrics, and exactly one response.
+// The common part of all framed unary methods: a worker thread, the request gate, limits, metrics, and exactly one
+// response. A method adds its own three steps: decode, call, encode.
 #pragma once
 
 #include <grpcpp/server_context.h>

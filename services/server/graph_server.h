@@ -18,7 +18,7 @@ struct GraphServerOptions {
   int worker_threads = 1;
   size_t queue_capacity = 4096;  // calls that may wait for a worker; more get UNAVAILABLE
   std::string partition_key;
-  std::string job;                               // that it is started for; other jobs are served too
+  std::string job;                               // the job for which the server was started; other jobs are served too
   uint64_t incarnation = 0;                      // of that job
   ServedFunctions functions = {};                // of plugins; none by default
   telemetry::MetricRegistry* metrics = nullptr;  // outlives the server; null: none
@@ -47,12 +47,12 @@ class GraphServer {
   std::unique_ptr<TensorService> tensor_service_;
   std::unique_ptr<EmbeddingService> embedding_service_;
   std::unique_ptr<FunctionService> function_service_;
-  // Worker tasks use the services, so the pools are destroyed first. Tasks of workers_ submit to plugin_workers_, and
-  // those to change_worker_ (both null without plugins).
+  // Worker tasks use the services, so the pools are destroyed before them. Tasks of workers_ submit to plugin_workers_,
+  // whose tasks submit to change_worker_. Both are null without plugins.
   std::unique_ptr<rpc::WorkerPool> change_worker_;
   std::unique_ptr<rpc::WorkerPool> plugin_workers_;
   std::unique_ptr<rpc::WorkerPool> workers_;
-  std::unique_ptr<rpc::RpcServer> rpc_;  // last: drains before what it calls goes away
+  std::unique_ptr<rpc::RpcServer> rpc_;  // last: drains before the objects that it calls are destroyed
 };
 
 }  // namespace espalier::server

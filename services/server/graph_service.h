@@ -13,7 +13,7 @@
 
 namespace espalier::server {
 
-// What Describe returns besides the gate's partition key, partition and incarnation.
+// The part of the response to Describe that does not come from the gate (partition key, partition and incarnation).
 struct ServedGraph {
   std::string name;
   sampler::GraphDescription description;

@@ -18,7 +18,7 @@ struct EspalierCall {
   const espalier::graph::PartitionBook& book;
   const espalier::graph::Partition& data;
   espalier::Deadline deadline;
-  std::function<bool()> is_cancelled = {};  // whether the caller is gone; empty: it never is
+  std::function<bool()> is_cancelled = {};  // whether the caller is gone; empty: never
   size_t max_response_bytes = 0;
   espalier::server::PluginTensors* tensors = nullptr;  // outlives the call; null: the plugin sees no tensors
   std::vector<uint8_t> response = {};

@@ -45,7 +45,7 @@ class PluginLibrary {
   static Result<PluginLibrary> Load(const PluginFile& file);
 
   const std::string& name() const { return name_; }
-  const std::string& version() const { return version_; }  // set by its author; may be empty
+  const std::string& version() const { return version_; }  // set by the plugin's author; may be empty
   const std::vector<Function>& functions() const { return functions_; }
   const std::vector<Initializer>& initializers() const { return initializers_; }
 

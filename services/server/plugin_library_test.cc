@@ -55,7 +55,7 @@ TEST(PluginLibraryTest, LoadsOneOfVersion2) {
   EXPECT_EQ(library->version(), "1.9");
   ASSERT_EQ(library->functions().size(), 2u);
   EXPECT_EQ(library->functions()[0].name, "old/partition");
-  EXPECT_EQ(library->functions()[0].kind, FunctionKind::kIdempotent);  // with a number that means another thing now
+  EXPECT_EQ(library->functions()[0].kind, FunctionKind::kIdempotent);  // its number has another meaning now
   EXPECT_EQ(library->functions()[1].kind, FunctionKind::kCalledOnce);
   ASSERT_EQ(library->initializers().size(), 1u);
   EXPECT_EQ(library->initializers()[0].name, "old/nothing");

@@ -1,5 +1,5 @@
-// The mutable tensors of a job as one call of a plugin's function sees them. Reads return the current rows; changes are
-// deferred until the function has returned, so that all changes of a call are made, or none.
+// The mutable tensors of a job as one call of a plugin's function sees them. Reads return the current rows. Changes are
+// deferred until the function has returned, so that either all changes of a call are made or none.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +30,8 @@ class PluginTensors {
   PluginTensors(sampler::PartitionTensors& tensors, const graph::PartitionBook& book, PartitionId partition,
                 Caller caller, TensorUse use, const ServiceLimits& limits);
 
-  // The three tensor functions of EspalierHost, which documents their results. Returned pointers are valid as long as
-  // this.
+  // The three tensor functions of EspalierHost, which documents their results. Returned pointers are valid until this
+  // object is destroyed.
   Status Find(uint32_t rows_of, uint32_t type, const char* name, EspalierTensor* out);
   Status Read(uint32_t tensor, const EspalierTensorRows& rows);
   Status Change(uint32_t tensor, uint32_t how, const EspalierTensorRows& rows);
@@ -48,7 +48,7 @@ class PluginTensors {
     uint64_t first = 0, count = 0, total = 0;  // as in EspalierTensor
     uint64_t row_bytes = 0;
     size_t changes_seen = 0;         // how many of changes_ are marked in is_changed
-    std::vector<bool> is_changed{};  // [count] by row, from the first read after a change on; empty: none
+    std::vector<bool> is_changed{};  // [count] by row; empty until the first read after a change
   };
   struct RowChange {
     uint32_t tensor = 0;

@@ -13,12 +13,12 @@
 
 namespace espalier::server {
 
-// Refuses requests for other partitionings or partitions (FailedPrecondition), and those of an incarnation older than
-// the newest one seen of the same job (Aborted): after a restart, late requests of the job's earlier incarnation do no
-// harm. Thread-safe.
+// Refuses requests for other partitionings or partitions (FailedPrecondition). Refuses requests of an incarnation older
+// than the newest one seen of the same job (Aborted), so that late requests of an earlier incarnation have no effect
+// after a restart. Thread-safe.
 class RequestGate {
  public:
-  // How many jobs, besides the server's own, have their newest incarnation remembered; the least recently active job is
+  // Number of jobs, besides the server's own, whose newest incarnation is remembered. The least recently active job is
   // forgotten first.
   static constexpr size_t kOtherJobs = 1024;
 
@@ -32,7 +32,7 @@ class RequestGate {
   PartitionId partition() const { return partition_; }
   // Returns the newest incarnation seen of the server's own job.
   uint64_t newest_incarnation() const { return newest_incarnation_.load(); }
-  // 0 for a job that has not been seen.
+  // Returns the newest incarnation seen of a job; 0 if the job has not been seen.
   uint64_t NewestIncarnation(const std::string& job) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
@@ -40,7 +40,7 @@ class RequestGate {
     uint64_t newest_incarnation = 0;
     uint64_t last_request = 0;  // by num_requests_
   };
-  // The newest incarnation of the job, this one included.
+  // Records an incarnation and returns the newest one of the job, this one included.
   uint64_t RaiseOwn(uint64_t incarnation);
   uint64_t RaiseOther(const std::string& job, uint64_t incarnation) ABSL_LOCKS_EXCLUDED(mutex_);
 

@@ -1,5 +1,5 @@
-// Responses that consist of rows, and responses without content: the common part of the services of columns, tensors
-// and embeddings.
+// Responses that consist of rows, and responses without content; shared by the services of columns, tensors and
+// embeddings.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// The parts of the server that need no network: gate, requests.
+// The parts of the server that need no network: request gate and checks of requests.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -48,7 +48,7 @@ TEST(RequestGateTest, JobsHaveIncarnationsOfTheirOwn) {
   EXPECT_EQ(code_of("", 4), StatusCode::kAborted);
   EXPECT_EQ(code_of("a/b", 9), StatusCode::kInvalidArgument);
   EXPECT_EQ(gate.newest_incarnation(), 5u);
-  // However many jobs there are, the gate remembers a bounded number, and the one that asks among them.
+  // The gate remembers a bounded number of jobs, including the job of the latest request.
   for (size_t i = 0; i < 2 * RequestGate::kOtherJobs; ++i) {
     EXPECT_EQ(code_of("job-" + std::to_string(i), 0), StatusCode::kOk);
     EXPECT_EQ(code_of("nightly", 2), StatusCode::kOk);
@@ -180,7 +180,7 @@ TEST(DrawBoundsTest, FanOutsTimesBatch) {
   stream.plan.num_trainers = 2;
   stream.spec.layers = {{{3}}, {{10}}};  // 11 nodes draw 110 edges, 121 nodes draw 363
   EXPECT_EQ(MaxDraws(stream, *book), 473u);
-  stream.spec.draw.expand = sampler::Expand::kOnce;  // 11 nodes draw 110 edges, 110 new ones 330 beside them
+  stream.spec.draw.expand = sampler::Expand::kOnce;  // 11 nodes draw 110 edges, 110 new nodes draw 330 more
   EXPECT_EQ(MaxDraws(stream, *book), 550u);
   stream.spec.draw.expand = sampler::Expand::kAlways;
   stream.plan.seeds = sampler::EdgePlan();  // 22 ends draw 220 edges, 242 nodes draw 726

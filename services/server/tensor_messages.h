@@ -13,8 +13,8 @@ namespace espalier::server {
 Result<sampler::TensorId> ParseTensorId(const tensor::v1::TensorId& tensor,
                                         const tensor::v1::RequestIdentity& identity);
 Result<sampler::TensorSpec> ParseTensorSpec(const tensor::v1::CreateRequest& request);
-// Zeros where no kind is said; InvalidArgument where one is that this program does not know. Otherwise not checked:
-// CheckSpec is the caller's.
+// Returns the initializer; zeros if the message has no kind. InvalidArgument: the kind is unknown to this program. The
+// caller checks the rest with CheckSpec.
 Result<sampler::Initializer> ParseInitializer(const tensor::v1::Initializer& requested);
 Result<sampler::RowWrite> ParseRowWrite(tensor::v1::RowWrite write);
 Result<sampler::Reduction> ParseReduction(tensor::v1::Reduction reduction);

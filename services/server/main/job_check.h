@@ -1,4 +1,4 @@
-// Does a stream of mini-batches belong to the job that a sampler was started for?
+// Checks whether a stream of mini-batches belongs to the job for which a sampler was started.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@ namespace espalier::server {
 
 // Returns FailedPrecondition with the first difference between the stream and `job`. `job_name` is the name by which
 // graph servers know the job. Not compared: fan-outs, which the trainer derives from the document and the graph's
-// types, and the edge columns and ids that a program's loader requests. Where the job labels edges, a program's links
-// without negatives count as those edges.
+// types, and the edge columns and ids that a program's loader requests. If the job's task is on labeled edges, a
+// program's links without negatives count as these edges.
 Status CheckStreamIsOfJob(const messages::StreamPlan& stream, const job::DistTraining& job,
                           const std::string& job_name);
 

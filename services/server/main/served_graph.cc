@@ -29,8 +29,8 @@ class DownloadLog {
   Timer timer_;
 };
 
-// Returns the memory limit of the process, or else the memory of the machine. Requests to hold more than a share of it
-// are refused; without that bound the kernel would kill the process, and the job would fail with it.
+// Returns the memory limit of the process, or the memory of the machine if there is no limit. Tensors and gradients
+// that need more than a share of it are refused: otherwise the kernel would kill the process, and the job would fail.
 uint64_t MemoryBytes() {
   const uint64_t machine_bytes =
       static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));

@@ -19,7 +19,7 @@ sampler::GraphDescription DescribeGraph(const format::Manifest& manifest);
 
 struct ServedPartitionOptions {
   storage::StoreOpener open_store = storage::OpenerWith({});
-  storage::LocalCacheOptions cache;  // for files that cannot be mapped where they lie; no folder: there must be none
+  storage::LocalCacheOptions cache;  // of files that cannot be mapped in place; no folder: all must be mappable
   int threads = 1;
   // Returning true ends a download, the wait for another process's download, or the verification of local files with
   // Cancelled. Called on any thread.

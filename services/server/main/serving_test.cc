@@ -30,12 +30,12 @@ using client::testing::TemporaryFolder;
 
 const std::string kKey(64, 'a');
 
-// The small graph in two partitions under <folder>/parts.
+// Writes the small graph in two partitions to <folder>/parts.
 std::string WritePartitions(const TemporaryFolder& folder) {
   return client::testing::WritePartitions(client::testing::SmallGraph(), 2, folder.path() + "/parts", kKey);
 }
 
-// As graph_server_main does it.
+// Serves a partition in the same way as graph_server_main.
 class Served {
  public:
   explicit Served(const std::string& uri, const ServedPartitionOptions& options = {}) {
@@ -93,7 +93,7 @@ TEST(ServingTest, MappedAndRemoteAccessAnswerAlike) {
   EXPECT_EQ(mapped->graph_name, "small");
   EXPECT_EQ(mapped->warnings, std::vector<std::string>{"one edge is left out"});
   ASSERT_EQ(mapped->graph->columns().size(), remote->graph->columns().size());
-  // As the manifest has them, and as the files' partitions themselves.
+  // Compares the columns in the manifest with those of the partitions themselves.
   const client::testing::ServedGraph whole(client::testing::SmallGraph(), 2);
   EXPECT_FALSE(remote->graph->description().edge_columns.empty());
   EXPECT_EQ(remote->graph->description().edge_columns, whole.local_graph().description().edge_columns);
@@ -148,7 +148,7 @@ TEST(ServingTest, SaysHowMuchThereIsToServe) {
   EXPECT_THAT(registry.Serialize(), HasSubstr("espalier_partition_copied_bytes{from=\"store\",partition=\"1\"} 0\n"));
 }
 
-// The files of a partitioning as objects below graphs/small.
+// Returns a store with the files of a partitioning as objects below graphs/small.
 std::shared_ptr<storage::MemoryStore> InABucket(const std::string& uri) {
   const auto files = storage::OpenStore(uri);
   auto bucket = std::make_shared<storage::MemoryStore>();
@@ -198,7 +198,7 @@ size_t NumFilesOfEdgeIds(const std::string& folder) {
   return count;
 }
 
-// Edge `row` of all edges, as graph->tensors() has them.
+// Returns the initial random rows of a new tensor of all edges.
 Result<Tensor> RandomRowsOfEdges(sampler::PartitionedGraph& graph, const std::string& name) {
   const EdgeTypeId type(0);
   ASSIGN_OR_RETURN(const sampler::TensorHandle tensor,
@@ -211,7 +211,7 @@ Result<Tensor> RandomRowsOfEdges(sampler::PartitionedGraph& graph, const std::st
   return graph.tensors().Read(tensor, rows, Soon());
 }
 
-// Original ids of edges are in files of their own, which a server fetches at the first request for such rows.
+// Original ids of edges are in separate files, which a server fetches at the first request that needs them.
 TEST(ServingTest, FirstValuesOfEdgesAreThoseOfTheirOriginalIds) {
   const TemporaryFolder folder, cache;
   const auto bucket = InABucket(WritePartitions(folder));
@@ -263,7 +263,7 @@ TEST(ServingTest, MapsNothingWithoutTheNonce) {
   EXPECT_EQ(served.Connect(client::Access::kMapped).status().code(), StatusCode::kFailedPrecondition);
 }
 
-// SIGTERM while a server reads through what lies on the local disk.
+// SIGTERM while a server verifies files on the local disk.
 TEST(ServedGraphTest, VerifyingLocalFilesEndsWhenItIsAskedTo) {
   const TemporaryFolder folder;
   const std::string uri = WritePartitions(folder);
@@ -364,11 +364,11 @@ TEST(JobCheckTest, LinksAreThoseOfTheJob) {
   messages::StreamPlan stream;
   stream.spec.seed = job.training.seed;
   stream.plan.batch_size = static_cast<uint64_t>(job.training.batch_size);
-  stream.spec.layers.resize(1);  // that draws nothing: the model Embedding's
+  stream.spec.layers.resize(1);  // one layer that draws nothing, as for the model Embedding
   EXPECT_THAT(CheckStreamIsOfJob(stream, job, job.name).message(), HasSubstr("batches of nodes"));
   stream.plan.seeds.emplace<sampler::LinkPlan>().negatives = {sampler::NegativeKind::kJoint, 16};
   EXPECT_EQ(CheckStreamIsOfJob(stream, job, job.name), Status());
-  stream.plan.links()->edge_columns = {"amount"};  // a program's own business
+  stream.plan.links()->edge_columns = {"amount"};  // not compared, because a program may choose them
   stream.plan.links()->want_pair_ids = true;
   EXPECT_EQ(CheckStreamIsOfJob(stream, job, job.name), Status());
   stream.plan.links()->exclude_batch = false;
@@ -408,7 +408,7 @@ TEST(JobCheckTest, LabeledEdgesAreThoseOfTheJob) {
   EXPECT_THAT(CheckStreamIsOfJob(stream, job, job.name).message(),
               HasSubstr("batches of labeled edges, this sampler's job has links"));
 
-  // Those of a program's loader.
+  // The links of a program's loader.
   task.type = job::TaskType::kEdgeRegression;
   sampler::LinkPlan& links = stream.plan.seeds.emplace<sampler::LinkPlan>();
   links.types = {{EdgeTypeId(0), EdgeTypeId(1)}};

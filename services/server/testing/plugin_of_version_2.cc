@@ -1,4 +1,4 @@
-// A plugin as it was built when the interface had version 2: whatever is not 0 is idempotent.
+// A plugin as it was built when the interface had version 2, in which every kind other than 0 meant idempotent.
 #include "services/plugin/espalier_plugin.h"
 
 namespace {

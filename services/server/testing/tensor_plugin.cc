@@ -1,5 +1,5 @@
-// A plugin for tests: functions that read and change tensors as their requests say, and some that ask for what they
-// must not get.
+// A plugin for tests: functions that read and change tensors according to their requests, and functions whose requests
+// must be refused.
 #include <atomic>
 #include <sstream>
 #include <stdexcept>
@@ -18,7 +18,7 @@ using espalier::plugin::Tensor;
 
 std::atomic<int> runs = 0;
 
-// "nodes:TYPE", "edges:RELATION" or "own".
+// Returns the tensor of a row space: "nodes:TYPE", "edges:RELATION" or "own".
 Tensor FindTensor(const Context& context, const std::string& space, const std::string& name) {
   if (space == "own") return context.own_tensor(name);
   const std::string type = space.substr(space.find(':') + 1);
@@ -27,7 +27,7 @@ Tensor FindTensor(const Context& context, const std::string& space, const std::s
   throw BadRequest("expected nodes:TYPE, edges:RELATION or own, found '" + space + "'");
 }
 
-// The rest of a line: numbers, or * for all rows.
+// Parses the rest of a line: row numbers, or * for all rows.
 std::vector<uint64_t> ParseRows(const Tensor& tensor, std::istringstream& words) {
   std::vector<uint64_t> rows;
   for (std::string word; words >> word;) {
@@ -45,7 +45,7 @@ std::string ReadLine(const Tensor& tensor, std::istringstream& words) {
   return line + "\n";
 }
 
-// "VALUE ROW ...": every element of the rows.
+// Parses "VALUE ROW ..." and changes every element of these rows by the value.
 void ChangeLine(const std::string& how, const Tensor& tensor, std::istringstream& words) {
   int64_t value = 0;
   words >> value;
@@ -59,7 +59,7 @@ void ChangeLine(const std::string& how, const Tensor& tensor, std::istringstream
   throw BadRequest("there is no '" + how + "'");
 }
 
-// What a read and a write of two processes would lose.
+// Increments rows by a read and a write; two interleaved calls would lose an increment.
 void Increment(const Tensor& tensor, std::istringstream& words) {
   const std::vector<uint64_t> rows = ParseRows(tensor, words);
   std::vector<int64_t> values = tensor.Read<int64_t>(rows);
@@ -68,8 +68,7 @@ void Increment(const Tensor& tensor, std::istringstream& words) {
 }
 
 // Lines: "read SPACE NAME ROW ...", "add SPACE NAME VALUE ROW ..." and its like, "increment SPACE NAME ROW ...",
-// "runs", "throw", "outlive". Answers with a line for each read, and for "runs" with how often such a request has been
-// run.
+// "runs", "throw", "outlive". Returns a line for each read, and for "runs" the number of runs of this function so far.
 std::string Script(const Context& context, std::string_view request) {
   const int run = ++runs;
   std::istringstream lines{std::string(request)};
@@ -80,7 +79,7 @@ std::string Script(const Context& context, std::string_view request) {
     words >> what;
     if (what == "throw") throw std::runtime_error("out of luck");
     if (what == "outlive") {
-      while (context.remaining().count() > 0) continue;  // ignores that the caller is gone
+      while (context.remaining().count() > 0) continue;  // does not check whether the caller is gone
     } else if (what == "runs") {
       answer += std::to_string(run) + "\n";
     } else {
@@ -98,7 +97,8 @@ std::string Script(const Context& context, std::string_view request) {
   return answer;
 }
 
-// Of the tensor of own rows with the request's name, of one I64 a row: the statuses of all that must be refused.
+// Makes invalid calls for the tensor of own rows with the request's name, which has one I64 per row. Returns the
+// statuses of the calls.
 int32_t Misuse(const EspalierHost* host, EspalierCall* call, const void* request, size_t request_bytes) {
   const std::string name(static_cast<const char*>(request), request_bytes);
   std::string statuses;
@@ -134,13 +134,13 @@ int32_t Misuse(const EspalierHost* host, EspalierCall* call, const void* request
   return host->append_response(call, statuses.data(), statuses.size());
 }
 
-// Without a word of its own: the host's are told.
+// Sets no error message, so the client gets the host's message.
 int32_t FindInC(const EspalierHost* host, EspalierCall* call, const void*, size_t) {
   EspalierTensor tensor = {};
   return host->find_tensor(call, ESPALIER_ROWS_OF_OWN, 0, "nowhere", &tensor);
 }
 
-// The same error, where what was answered last is none: the host has no words for it.
+// Returns the status of an earlier failed call after a successful one: the host has no message for it.
 int32_t FindAgainInC(const EspalierHost* host, EspalierCall* call, const void* request, size_t request_bytes) {
   const std::string name(static_cast<const char*>(request), request_bytes);
   EspalierTensor tensor = {};

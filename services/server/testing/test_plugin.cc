@@ -1,4 +1,4 @@
-// A plugin for tests: functions and initializers that answer, fail, stall and end in ways that they should not.
+// A plugin for tests: functions and initializers that succeed, fail, block, or end in invalid ways.
 #include <cstdlib>
 #include <map>
 #include <mutex>
@@ -24,7 +24,7 @@ std::string Throw(const Context&, std::string_view) { throw std::runtime_error("
 
 std::string Refuse(const Context&, std::string_view) { throw Error(ESPALIER_FAILED_PRECONDITION, "not today\n"); }
 
-// As many bytes as the request says.
+// Returns as many bytes as the request says.
 std::string Fill(const Context&, std::string_view request) {
   return std::string(std::strtoull(std::string(request).c_str(), nullptr, 10), 'x');
 }
@@ -37,7 +37,8 @@ std::string Wait(const Context& context, std::string_view) {
   }
 }
 
-// "NAME FAILURES": how often it has been called with that request; the first so many calls end with UNAVAILABLE.
+// For "NAME FAILURES" returns how often it was called with this request; the first FAILURES calls fail with
+// UNAVAILABLE.
 std::string Attempt(const Context&, std::string_view request) {
   static std::mutex mutex;
   static std::map<std::string, int> calls;
@@ -51,7 +52,7 @@ std::string Attempt(const Context&, std::string_view request) {
   return std::to_string(call);
 }
 
-// All that a function can see but columns, in words.
+// Returns a text with everything that a function can see except columns.
 std::string Describe(const Context& context, std::string_view) {
   std::ostringstream text;
   text << "partition " << context.partition() << " of " << context.num_partitions() << "\n";
@@ -71,7 +72,7 @@ std::string Describe(const Context& context, std::string_view) {
   return text.str();
 }
 
-// Element i of rows of any of three types.
+// Sets element i of rows of any of three dtypes.
 void Put(const Rows& rows, size_t i, int64_t value) {
   if (rows.dtype() == ESPALIER_F32) {
     rows.values<float>()[i] = static_cast<float>(value);
@@ -84,7 +85,7 @@ void Put(const Rows& rows, size_t i, int64_t value) {
 
 int64_t Letters(std::string_view text) { return std::accumulate(text.begin(), text.end(), int64_t{0}); }
 
-// Column c: the (c mod 6)th of what an initializer is told and may depend on.
+// Fills column c with number c mod 6 of the six inputs on which the values of an initializer may depend.
 void Fields(const Context&, const Rows& rows) {
   const size_t width = rows.row_size();
   for (size_t row = 0; row < rows.original_ids().size(); ++row) {
@@ -98,7 +99,7 @@ void Fields(const Context&, const Rows& rows) {
   }
 }
 
-// The first value of each node's row of the column "NODETYPE COLUMN", over and over.
+// Fills each row with the first value of the node's row of the column "NODETYPE COLUMN".
 void CopyColumn(const Context& context, const Rows& rows) {
   std::istringstream words{std::string(rows.arguments())};
   std::string type, column;
@@ -110,7 +111,7 @@ void CopyColumn(const Context& context, const Rows& rows) {
   }
 }
 
-// Where the arguments' row is among those to be filled.
+// Fails if the row whose original id is in the arguments is among the rows to fill.
 void RefuseOne(const Context&, const Rows& rows) {
   const uint64_t refused = std::strtoull(std::string(rows.arguments()).c_str(), nullptr, 10);
   for (const uint64_t id : rows.original_ids()) {
@@ -138,7 +139,7 @@ int32_t FillTooMuch(const EspalierHost*, EspalierCall*, const EspalierRows* rows
 }
 int32_t AbortInstead(const EspalierHost*, EspalierCall*, const EspalierRows*, size_t*) { return 10; }
 
-// Without plugin.h's care.
+// Functions that do not use the wrappers of plugin.h.
 int32_t ThrowAsItIs(const EspalierHost*, EspalierCall*, const void*, size_t) { throw std::runtime_error("as it is"); }
 int32_t Abort(const EspalierHost*, EspalierCall*, const void*, size_t) { return 10; }  // gRPC's ABORTED
 
