@@ -51,7 +51,7 @@ void NameTheEdgeAt(Tensor positions, graph::Partition& partition) {
 
 TEST(CheckPartitionTest, TakesASoundPartition) {
   EXPECT_EQ(CheckPartition(Book(), Sound()), Status());
-  for (const uint32_t position : {1u, 3u}) {  // the edge's, and "found by its ends"
+  for (const uint32_t position : {1u, 3u}) {  // the edge; 3 in-edges: found by its ends
     graph::Partition partition = Sound();
     NameTheEdgeAt(U32({position}), partition);
     EXPECT_EQ(CheckPartition(Book(), partition), Status());

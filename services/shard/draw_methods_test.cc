@@ -1,4 +1,4 @@
-// LABOR, temporal draws and walks of one shard against the plain algorithm; what they refuse.
+// LABOR, temporal draws and walks of one shard, compared with the reference implementation; refused queries.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ using ::testing::HasSubstr;
 constexpr uint32_t kNumNodes = 250;
 constexpr int64_t kLatest = 1000;
 
-// Degrees from none to many; parallel edges; many edges at one time; some without weight.
+// Degrees from 0 to large, parallel edges, many edges with the same time, some edges of weight 0.
 ReferenceEdges TimedEdges() {
   PhiloxStream random(8, 0);
   ReferenceEdges edges;
@@ -123,7 +123,7 @@ TEST_F(DrawMethodsTest, WithReplacementUpToATime) {
   ExpectAsReference(query, "weighted");
 }
 
-// Every third edge by its ends, and all in-edges of one node.
+// Excludes every third edge, given by its ends, and all in-edges of one node.
 TEST_F(DrawMethodsTest, DrawAmongWhatIsNotExcluded) {
   std::vector<sampler::EdgeEnds> excluded;
   for (size_t i = 0; i < edges.size(); ++i) {
@@ -159,7 +159,7 @@ TEST_F(DrawMethodsTest, NothingIsLaterThanItsDestinationsTime) {
   query.relations[0].times = times;
   const Result<HopSample> drawn = Draw(query);
   ASSERT_TRUE(drawn.ok()) << drawn.status().ToString();
-  // How many there must be, by looking at every edge.
+  // The expected number, counted over all edges.
   for (size_t i = 0; i < all.size(); ++i) {
     uint64_t expected = 0;
     for (const auto& edge : edges) expected += edge.destination == all[i].value && edge.time <= times[i] ? 1 : 0;
@@ -189,10 +189,10 @@ TEST_F(DrawMethodsTest, LaborMeetsFewerNodes) {
   EXPECT_LT(distinct(DrawMethod::kLabor), distinct(DrawMethod::kNeighbor));
 }
 
-// Each in-edge of one node is as likely as any other, whatever other nodes draw.
+// All in-edges of a node are equally likely, regardless of the draws of other nodes.
 TEST_F(DrawMethodsTest, LaborDrawsEachSourceOfANodeEquallyOften) {
   const std::vector<GlobalNodeId> destination = {GlobalNodeId(0)};
-  std::map<GlobalNodeId, double> parallel;  // edges from one source share its luck
+  std::map<GlobalNodeId, double> parallel;  // parallel edges have the same variate
   for (const auto& edge : reference.FindInEdges(EdgeTypeId(0), 0)) parallel[GlobalNodeId(edge.source)] += 1;
   std::map<GlobalNodeId, double> count;
   constexpr int kSteps = 4000;
@@ -283,7 +283,7 @@ TEST_F(DrawMethodsTest, RefuseWhatMakesNoSense) {
   EXPECT_THAT(no_ids.message(), HasSubstr("source column 'original_id'"));
 }
 
-// Exclusion reads whole rows, of those destinations alone that lose edges.
+// Exclusion reads the whole row of a destination, but only of destinations with excluded edges.
 TEST_F(DrawMethodsTest, ExclusionsWorkIsBounded) {
   const uint64_t degree = reference.FindInEdges(EdgeTypeId(0), 1).size();
   ASSERT_GT(degree, 10u);
@@ -293,7 +293,7 @@ TEST_F(DrawMethodsTest, ExclusionsWorkIsBounded) {
     const auto limited = GraphShard::Make(book, std::move(partitions[0]), {.max_lookups_per_request = limit});
     EXPECT_TRUE(limited.ok()) << limited.status().ToString();
     sampler::PartitionHopQuery query;
-    // Walks may stand at one node often.
+    // Several walks may be at the same node.
     query.relations.push_back({.edge_type = EdgeTypeId(0),
                                .fanout = 1,
                                .destinations = {LocalNodeId(1), LocalNodeId(1), LocalNodeId(2)},
@@ -309,7 +309,7 @@ TEST_F(DrawMethodsTest, ExclusionsWorkIsBounded) {
   EXPECT_EQ(status_with(2 * degree - 1).code(), StatusCode::kResourceExhausted);
 }
 
-// The limit is of a request: relations share it, and rows that are taken whole cost nothing.
+// The limit applies to a request: its relations share it, and rows whose in-edges are all taken do not count.
 TEST_F(DrawMethodsTest, LaborsWorkIsBounded) {
   uint64_t long_rows = 0, all_rows = 0;
   for (const GlobalNodeId node : all) {

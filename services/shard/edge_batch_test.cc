@@ -1,4 +1,4 @@
-// Labels of a step's edges, and batches made of them: the same for any partitions and trainers.
+// Labels of a step's edges, and batches of these edges: the same for any number of partitions and trainers.
 #include "services/sampler/batches/edge_batch.h"
 
 #include <gmock/gmock.h>
@@ -30,8 +30,8 @@ int64_t ComputeRating(uint64_t source, uint64_t destination) {
   return static_cast<int64_t>(source * 3 + destination) % 7;
 }
 
-// A generated graph, parallel edges and all, whose edges' labels are a function of their ends. The split "rated": 90
-// edges to train, one of them twice, 10 to validate.
+// A generated graph with parallel edges. The label of an edge is a function of its ends. The split "rated": 90 edges to
+// train, one of them twice, 10 to validate.
 graph::SourceGraph RatedGraph() {
   graph::PowerLawOptions options;
   options.num_nodes = 120;
@@ -68,7 +68,7 @@ sampler::SeedQuery RatedQuery(uint32_t step) {
   return query;
 }
 
-// The step's training edges by the split and the permutation alone.
+// Returns the step's training edges, computed from the split and the permutation only.
 std::vector<Ends> EdgesOfRatedStep(const graph::SourceGraph& source, uint32_t step) {
   const graph::EdgePairs& train = source.edge_splits.at("rated").at(kRated.value).train;
   const sampler::SeedOrder order(RatedQuery(step), train.size());
@@ -132,7 +132,7 @@ TEST(EdgeRowsTest, NamesWhatHasNoRow) {
   EXPECT_THAT(no_edge.message(), HasSubstr("is not an edge of the graph"));
   EXPECT_THAT(no_edge.message(), HasSubstr("column 'rating' of the edges of split 'rated'"));
   const Status several = refusal([](graph::SourceGraph& source, auto&) {
-    // The first edge once more, with another label.
+    // Adds the first edge once more, with another label.
     graph::EdgeSet& edges = source.edges[0];
     const auto with_another = [](const Tensor& ids) {
       std::vector<uint32_t> longer;
@@ -182,7 +182,7 @@ TEST(EdgeRowsTest, ComeWithEdgesOfOneTypeOnly) {
   EXPECT_THAT(test.graph->SeedsOfStep(of_nodes, Soon()).status().message(), HasSubstr("come with edges of one type"));
 }
 
-// Another's seeds; counts the rows of edge columns that come.
+// Forwards to another seed source and counts the rows of edge columns that it returns.
 class CountedRows final : public sampler::SeedSource {
  public:
   explicit CountedRows(sampler::SeedSource& seeds) : seeds_(seeds) {}
@@ -209,7 +209,7 @@ class CountedRows final : public sampler::SeedSource {
   int64_t num_rows_ = 0;
 };
 
-// Batches of links with edge columns, which programs' loaders make.
+// Batches of links with edge columns, as the loaders of programs create them.
 TEST(EdgeRowsTest, ATrainerOfSeveralReadsThoseOfItsShareAlone) {
   const TestGraph test = testing::MakeTestGraph(RatedGraph(), 4, 7);
   auto sampler = sampler::FanoutSampler::Make(*test.graph, {.layers = {{{2}}}, .seed = kRatingSeed});
@@ -302,7 +302,7 @@ TEST(EdgeBatchTest, TakesThePartOfThePlan) {
   }
 }
 
-// The drawn edges of a step's batch, in original ids.
+// Returns the drawn edges of a step's batch by original ids.
 std::set<Ends> DrawnEdges(const TestGraph& test, const sampler::MiniBatch& batch) {
   const std::vector<uint64_t> nodes = testing::OriginalIds(*test.graph, kRater, batch.nodes[0]);
   std::set<Ends> drawn;
@@ -316,7 +316,7 @@ std::set<Ends> DrawnEdges(const TestGraph& test, const sampler::MiniBatch& batch
   return drawn;
 }
 
-// The graph in both directions, where an edge and its reverse have the same label.
+// Returns the graph with all edges in both directions; an edge and its reverse have the same label.
 graph::SourceGraph RatedBothWays() {
   graph::SourceGraph source = RatedGraph();
   graph::EdgeSet& edges = source.edges[0];
@@ -361,7 +361,7 @@ TEST(EdgePlanTest, NamesWhatDoesNotFit) {
               HasSubstr("does not exist"));
   const sampler::EdgePlan elsewhere{.edge_type = knows, .label = "x", .exclude_batch = true, .exclude_reverse = rates};
   EXPECT_THAT(sampler::CheckEdgePlan(elsewhere, *schema).message(), HasSubstr("does not reverse the node types"));
-  // Of two node types, an edge type is never its own reverse.
+  // An edge type between two node types is never its own reverse.
   const sampler::EdgePlan itself{.edge_type = rates, .label = "x", .exclude_batch = true, .exclude_reverse = rates};
   EXPECT_THAT(sampler::CheckEdgePlan(itself, *schema).message(), HasSubstr("does not reverse the node types"));
 }

@@ -1,5 +1,5 @@
-// Rows of an edge column, looked up by the edges' ends: a caller that names edges as pairs has no edge ids. If the
-// endpoints are ambiguous, the edge's position in the split decides.
+// Rows of an edge column, looked up by the ends of edges, for callers that have pairs of nodes and no edge ids. A split
+// can give the position of the edge that a pair denotes; this selects one of several parallel edges.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct RequestedEdges {
 };
 
 // Returns [edges]: the position in in_edges.indices of the in-edge of destinations[i] from sources[i]. Arguments and
-// errors as for rows (below), except that parallel edges are InvalidArgument whatever their rows.
+// errors are those of RowsOfEdges, except that parallel edges are always InvalidArgument.
 Result<std::vector<uint64_t>> PositionsOfEdges(const graph::InEdges& in_edges, const Tensor& original_ids,
                                                const RequestedEdges& requested, uint64_t max_lookups);
 

@@ -1,4 +1,4 @@
-// A step's edges: the same pairs for any number of partitions, by another road than the shards'.
+// A step's edges: the same pairs for any number of partitions, compared with a computation without shards.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -87,7 +87,7 @@ TEST(EdgeSeedsTest, CountsAndRefusals) {
   sampler::SeedQuery twice{.split = "links", .batch_size = 4};
   twice.edge_types = {kLinkType, kLinkType};
   EXPECT_THAT(test.graph->SeedsOfStep(twice, Soon()).status().message(), HasSubstr("is named twice"));
-  // A split of edges is none of nodes.
+  // A split of edges is not a split of nodes.
   EXPECT_EQ(test.graph->Count(NodeTypeId(0), "links", graph::SplitPartName::kTrain).status().code(),
             StatusCode::kNotFound);
 }

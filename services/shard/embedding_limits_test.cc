@@ -1,4 +1,4 @@
-// What learnable rows may cost a partition: how many there are, what waits, whose memory it is; and step gradients.
+// Limits of learnable rows on a partition: number of embeddings, waiting gradients, memory; and StepGradients.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ TEST(EmbeddingLimitsTest, AJobHasALimitOfThem) {
   MutableTensors tensors(book, partitions[0], {.max_bytes = 1 << 20, .max_rows_per_request = 100});
   Embeddings limited(tensors, {.max_waiting_bytes = 1 << 20, .max_rows_per_request = 100, .max_embeddings_per_job = 2});
   const auto create = [&](const std::string& job, const std::string& name) {
-    // As many as there may be: it must cost nothing before they send anything.
+    // The largest number of trainers: they must need no memory before they send gradients.
     sampler::EmbeddingSpec spec = Descent(65'536);
     spec.id.job = job;
     spec.id.name = name;
@@ -42,7 +42,7 @@ TEST(EmbeddingLimitsTest, AJobHasALimitOfThem) {
   EXPECT_TRUE(create("b", "third").ok());
 }
 
-// One thread ends the waits of all of them, each at its own deadline.
+// One thread ends the waits for all embeddings, each at its own deadline.
 TEST(EmbeddingLimitsTest, EachWaitEndsAtItsOwnDeadline) {
   VersionWaits waits;
   const Result<uint64_t> first = waits.Open(0), second = waits.Open(7);
@@ -64,7 +64,7 @@ TEST(EmbeddingLimitsTest, EachWaitEndsAtItsOwnDeadline) {
   waits.Await(*first, 0, Soon(), [](const Status& status) { EXPECT_EQ(status.code(), StatusCode::kUnavailable); });
 }
 
-// A server that has memory for one set of rows takes those of every incarnation.
+// A server with memory for one set of rows can create the rows of one incarnation after another.
 TEST(EmbeddingLimitsTest, OlderRowsAreGoneBeforeNewerOnesAreMade) {
   graph::PartitionBook book;
   const std::vector<graph::Partition> partitions = testing::MakeTestPartitions(FiftyNodes(), 1, 1, &book);
@@ -130,7 +130,8 @@ TEST(EmbeddingLimitsTest, GradientsThatWaitHaveALimit) {
   EXPECT_THAT(refused.message(), HasSubstr("2000"));
 }
 
-// Of all rows together; what has been taken may be sent again when there is no room, and room comes back with the step.
+// The limit applies to all embeddings together. A piece that is stored can be repeated while the budget is used up, and
+// applying the step releases the budget.
 TEST(EmbeddingLimitsTest, GradientsThatWaitHaveOneLimitAndRepetitionsNeedNone) {
   graph::PartitionBook book;
   std::vector<graph::Partition> partitions = testing::MakeTestPartitions(FiftyNodes(), 1, 1, &book);
@@ -157,7 +158,8 @@ TEST(EmbeddingLimitsTest, GradientsThatWaitHaveOneLimitAndRepetitionsNeedNone) {
   EXPECT_EQ(push(other, 0, 0).ToString(), "OK");
 }
 
-// Gradients of a step do not take the space of gradients of the step before, which other rows still receive.
+// Gradients for the next step do not use the budget of the current step, for which other embeddings still receive
+// gradients.
 TEST(EmbeddingLimitsTest, StepsDoNotTakeEachOthersRoom) {
   graph::PartitionBook book;
   std::vector<graph::Partition> partitions = testing::MakeTestPartitions(FiftyNodes(), 1, 1, &book);
@@ -188,7 +190,8 @@ TEST(EmbeddingLimitsTest, StepsDoNotTakeEachOthersRoom) {
   }
 }
 
-// Cosines of two machines may differ in the last bit: the rate of rank 0 applies, in any order of arrival.
+// Learning rates that two machines compute with cosines may differ in the last bit: the rate of rank 0 applies, in any
+// order of arrival.
 TEST(EmbeddingLimitsTest, RatesThatDifferInTheLastBitAreRankZeros) {
   const double rate = 0.1, other = std::nextafter(rate, 1.0);
   for (const uint32_t first : {0u, 1u}) {

@@ -91,7 +91,7 @@ Result<EmbeddingRows::StepState> EmbeddingRows::Take(sampler::GradientPiece piec
   RETURN_IF_ERROR(Hold().status());
   RETURN_IF_ERROR(CheckPiece(piece));
   MutexLock lock(&mutex_);
-  // A repeated request that arrives late: its step has been applied, and included this piece.
+  // A repeated message that arrives late: its step has already been applied, with this piece.
   if (piece.step < version_) return StepState::kIncompleteOrApplied;
   if (piece.step > version_ + 1) {
     return FailedPrecondition("gradients of step " + std::to_string(piece.step) + " for rows of version " +
@@ -114,8 +114,8 @@ void EmbeddingRows::Push(sampler::GradientPiece piece, Deadline deadline, sample
   const uint64_t number = piece.step;
   const Result<StepState> step = Take(std::move(piece));
   if (!step.ok() || *step == StepState::kIncompleteOrApplied) return done(step.status());
-  // A trainer that is one step ahead is acknowledged when the rows reach its step. It sends no further gradients
-  // before.
+  // A trainer that is one step ahead is acknowledged when the rows reach its step, and until then sends no further
+  // gradients.
   const uint64_t acknowledged_at = *step == StepState::kAwaitsOthers ? number : number + 1;
   waits_->Await(number_in_waits_, acknowledged_at, deadline, std::move(done));
   if (*step != StepState::kToBeApplied) return;
@@ -189,8 +189,9 @@ bool EmbeddingRows::ApplyStep() {
 Status EmbeddingRows::Gather(uint64_t version, std::span<const LocalRowId> rows, const sampler::RowSink& sink) {
   ASSIGN_OR_RETURN(const Tensors tensors, Hold());
   RETURN_IF_ERROR(tensors.rows->Gather(rows, sink));
-  // The version is checked after the read, because a step that started in between may be in the data. No step can start
-  // while a trainer still has to read this version: it sends its gradients only after it has its rows.
+  // The version is checked after the read: a step that started in the meantime may have changed some of the rows that
+  // were read. While a trainer still has to read this version, no step can start, because the trainer sends its
+  // gradients only after it has its rows.
   MutexLock lock(&mutex_);
   if (version_ == version && !is_applying_) return Status();
   return FailedPrecondition("version " + std::to_string(version) + " of '" + spec_.id.name +

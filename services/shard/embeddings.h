@@ -47,8 +47,9 @@ class Embeddings final : public sampler::PartitionEmbeddings {
   using Key = std::tuple<std::string, sampler::RowSpace, std::string>;
   static Key ToKey(const sampler::TensorId& id) { return {id.job, id.rows, id.name}; }
 
-  // Runs `work`, one operation per name at a time: before this returns, or later on the thread that runs the operation
-  // before it. Returns false, without running it, if too many operations wait.
+  // Runs `work`; the operations of one name run one after another. If another operation of the name is running, `work`
+  // is queued and runs later on the thread of that operation; otherwise it runs before this returns. Returns false,
+  // without running `work`, if too many operations wait.
   bool RunInTurn(const Key& key, std::function<void()> work) ABSL_LOCKS_EXCLUDED(mutex_);
   static constexpr size_t kMaxWaiting = 4096;  // for one name
   Status CreateAlone(const sampler::EmbeddingSpec& spec, Deadline deadline) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -68,8 +69,8 @@ class Embeddings final : public sampler::PartitionEmbeddings {
   const EmbeddingLimits limits_;
   const StepBudgets budgets_;
   const std::shared_ptr<VersionWaits> waits_ = std::make_shared<VersionWaits>();
-  // Creation numbers, in a register of their own, for rows without a run. Atomic, because several creations may run at
-  // once.
+  // Creation numbers, in a separate register, for rows whose EmbeddingSpec has none. Atomic, because several creations
+  // may run at once.
   std::atomic<uint64_t> next_creation_ = Hash64("embeddings");
   mutable Mutex mutex_;
   std::map<Key, std::deque<std::function<void()>>> turns_ ABSL_GUARDED_BY(mutex_);

@@ -1,4 +1,4 @@
-// The step protocol on one partition: versions, waits, repetitions, and what is refused.
+// The step protocol on one partition: versions, waits, repeated messages and refusals.
 #include "services/shard/embeddings.h"
 
 #include <gmock/gmock.h>
@@ -33,7 +33,7 @@ class EmbeddingsTest : public ::testing::Test {
     embeddings().Create(spec, Soon(), [&](Status status) { created = std::move(status); });
     return *created;
   }
-  // Its acknowledgement may come later.
+  // Starts a push, whose acknowledgment may arrive later.
   std::future<Status> StartPush(GradientPiece piece, Deadline deadline = Soon()) {
     const auto answer = std::make_shared<std::promise<Status>>();
     embeddings().Push(Descent(1).id, std::move(piece), deadline,
@@ -41,7 +41,7 @@ class EmbeddingsTest : public ::testing::Test {
     return answer->get_future();
   }
   Status Push(GradientPiece piece) { return StartPush(std::move(piece)).get(); }
-  // A read under way; its answer may come later.
+  // A pending read, whose result may arrive later.
   struct Reading {
     std::vector<LocalRowId> rows;
     std::vector<uint32_t> positions;
@@ -168,13 +168,13 @@ TEST_F(EmbeddingsTest, ATrainerThatIsAheadWaitsUntilItsDeadlineAndWhileThereAreR
   const Status late = StartPush(next, Deadline::After(std::chrono::milliseconds(1))).get();
   EXPECT_EQ(late.code(), StatusCode::kDeadlineExceeded);
   EXPECT_THAT(late.message(), HasSubstr("not all trainers"));
-  std::future<Status> waiting = StartPush(next);  // that it was late changes nothing
+  std::future<Status> waiting = StartPush(next);  // the earlier attempt that timed out has no effect
   embeddings().Drop(Descent(1).id, Soon(), [](const Status& dropped) { EXPECT_TRUE(dropped.ok()); });
   EXPECT_EQ(waiting.get().code(), StatusCode::kUnavailable);
 }
 
-// Trainers that read nothing from this owner, and meet nowhere else: only acknowledgements keep them from running away
-// from it.
+// Trainers that read nothing from this owner and have no other synchronization: only acknowledgments keep them at most
+// one step ahead of it.
 TEST_F(EmbeddingsTest, TrainersThatMeetNowhereAreNeverTooFarAhead) {
   constexpr uint32_t kTrainers = 3;
   constexpr uint64_t kSteps = 100;
@@ -235,7 +235,7 @@ TEST_F(EmbeddingsTest, ANewerIncarnationTakesThePlaceOfAllThatOlderOnesLeft) {
   EXPECT_EQ(Create(older).code(), StatusCode::kAborted);
 }
 
-// Trainers that are started by hand once more with the same incarnation, after a run that was killed.
+// After a run was killed, its trainers are started again by hand with the same incarnation.
 TEST_F(EmbeddingsTest, AnotherRunOfTheSameIncarnationBeginsAnew) {
   const auto of_run = [](uint64_t run) {
     EmbeddingSpec spec = Descent(2);
@@ -268,7 +268,7 @@ TEST_F(EmbeddingsTest, AnotherRunOfTheSameIncarnationBeginsAnew) {
   EXPECT_TRUE(Create(of_run(3)).ok());
 }
 
-// Trainers that create at once: one of them makes the rows, the others wait without holding a thread.
+// Trainers call Create concurrently: one call creates the rows, the others wait without blocking a thread.
 TEST_F(EmbeddingsTest, CreatedAtOnceTheyAreMadeOnce) {
   constexpr int kTrainers = 8;
   std::vector<Status> created(kTrainers);
@@ -285,7 +285,7 @@ TEST_F(EmbeddingsTest, CreatedAtOnceTheyAreMadeOnce) {
   for (const Status& status : created) EXPECT_EQ(status.ToString(), "OK");
 }
 
-// A run ends in the moment in which the next one begins.
+// A run drops its rows while the next run creates rows of the same name.
 TEST_F(EmbeddingsTest, ADropIsInNobodysWayWhoCreatesTheSameMeanwhile) {
   const auto of_run = [](uint64_t run) {
     EmbeddingSpec spec = Descent(1);
@@ -326,8 +326,8 @@ TEST_F(EmbeddingsTest, RefusesWhatDoesNotFit) {
   EXPECT_EQ(Create(nothing).code(), StatusCode::kInvalidArgument);
 }
 
-// The last piece of a step is acknowledged when the step has been applied, not when it is taken: what keeps trainers
-// that read nothing from this owner from running away from it.
+// The last piece of a step is acknowledged when the step has been applied, not when the piece is stored. This keeps
+// trainers that read nothing from this owner at most one step ahead.
 TEST_F(EmbeddingsTest, TheLastPieceIsAcknowledgedWhenItsStepHasBeenApplied) {
   graph::PartitionBook book;
   const std::vector<graph::Partition> partitions = testing::MakeTestPartitions(FiftyNodes(), 1, 1, &book);
@@ -335,7 +335,7 @@ TEST_F(EmbeddingsTest, TheLastPieceIsAcknowledgedWhenItsStepHasBeenApplied) {
   Embeddings embeddings(tensors, {.max_waiting_bytes = 1 << 20, .max_rows_per_request = 100});
   embeddings.Create(Descent(2), Soon(), [](const Status& created) { EXPECT_EQ(created.ToString(), "OK"); });
   const std::shared_ptr<EmbeddingRows> rows = *embeddings.Find(Descent(2).id);
-  std::optional<uint64_t> first_version, last_version;  // when their pieces were acknowledged
+  std::optional<uint64_t> first_version, last_version;  // rows->version() when the pieces were acknowledged
   const auto acknowledged = [&](std::optional<uint64_t>& version) {
     return [&](const Status& status) {
       EXPECT_EQ(status.ToString(), "OK");
@@ -349,7 +349,7 @@ TEST_F(EmbeddingsTest, TheLastPieceIsAcknowledgedWhenItsStepHasBeenApplied) {
 }
 
 #ifdef __SSE2__
-// As torch sets it; of this thread.
+// Sets the mode of the calling thread in which torch flushes subnormal numbers.
 void FlushSubnormalsToZero() { _mm_setcsr(_mm_getcsr() | 0x8040u); }
 
 bool IsFlushingSubnormals() {
@@ -357,8 +357,8 @@ bool IsFlushingSubnormals() {
   return small * 0.1f == 0.0f;
 }
 
-// A graph server's threads keep subnormal numbers, those of a trainer that has the partitions in its own process do
-// not. Adam's first moment is subnormal after this step.
+// The threads of a graph server keep subnormal numbers; the threads of a trainer that holds the partitions in its own
+// process flush them to zero. Adam's first moment is subnormal after this step.
 TEST_F(EmbeddingsTest, AStepIsTheSameOnAThreadThatFlushesSubnormalsToZero) {
   EmbeddingSpec spec = Descent(1);
   spec.initializer = sampler::Initializer::Constant(0);
@@ -384,7 +384,7 @@ TEST_F(EmbeddingsTest, HalfRowsFollowTheirMaster) {
   spec.dtype = DType::kBF16;
   spec.optimizer.type = SparseOptimizerType::kAdagrad;
   ASSERT_TRUE(Create(spec).ok());
-  // Adagrad's first step is the rate, whatever the gradient: 1 - 0.5.
+  // Adagrad's first step equals the learning rate, regardless of the gradient: 1 - 0.5.
   ASSERT_TRUE(Push(MakeGradients(0, 0, {LocalRowId(6)}, 3)).ok());
   std::vector<uint16_t> values(2);
   const std::vector<LocalRowId> rows = {LocalRowId(6)};

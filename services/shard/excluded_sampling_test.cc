@@ -1,4 +1,4 @@
-// Draws with excluded edges are those of a graph that never had them: nothing leaks, and fan-outs stay full.
+// Draws with excluded edges equal the draws from a graph without these edges, and fan-outs stay full.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -46,7 +46,7 @@ graph::SourceGraph SourceWith(const ReferenceEdges& edges) {
   return source;
 }
 
-// Every seventh edge by its ends, all in-edges of one node, and pairs that are no edges.
+// Every seventh edge, given by its ends, all in-edges of one node, and pairs that are not edges.
 std::vector<EdgeEnds> EndsToExclude(const ReferenceEdges& edges) {
   std::vector<EdgeEnds> ends;
   for (size_t i = 0; i < edges.size(); ++i) {

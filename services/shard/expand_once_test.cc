@@ -59,7 +59,7 @@ EdgeTypeId TypeNamed(const graph::SourceGraph& source, const char* relation) {
   return *source.schema.FindEdgeType(relation);
 }
 
-// Three hops; the second leaves similar items out.
+// Three hops; the second does not sample the relation of similar items.
 sampler::SamplingSpec ThreeHops(const graph::SourceGraph& source, Expand expand) {
   sampler::SamplingSpec spec{.draw = {.expand = expand}, .seed = 29};
   for (const int32_t fanout : {2, 3, 4}) {
@@ -78,14 +78,14 @@ MiniBatch BatchOfMarket(const TestGraph& test, const sampler::SamplingSpec& spec
   return *std::move(batch);
 }
 
-// By node type: the batch's seeds in original ids.
+// Returns the batch's seeds by node type, as original ids.
 std::vector<std::vector<uint64_t>> ListSeeds(const PortableBatch& batch) {
   std::vector<std::vector<uint64_t>> seeds = batch.nodes;
   for (size_t type = 0; type < seeds.size(); ++type) seeds[type].resize(batch.layer_counts.back()[type]);
   return seeds;
 }
 
-// One hop of one relation: by destination, the sources of the in-edges that are drawn for it.
+// Draws one hop of one relation. Returns the sources of the drawn in-edges of each destination.
 std::vector<std::vector<uint64_t>> DrawInEdges(sampler::NeighborSource& graph, sampler::RelationQuery relation,
                                                const std::vector<uint64_t>& destinations, uint64_t seed,
                                                sampler::HopPosition at) {
@@ -101,8 +101,9 @@ std::vector<std::vector<uint64_t>> DrawInEdges(sampler::NeighborSource& graph, s
   return sources;
 }
 
-// Neighbors of `seeds` in original ids: each hop draws for the nodes that no earlier hop has expanded, and a layer has
-// for each of its rows what was drawn for the node. `hidden` are edges that the graph does not have for the batch.
+// Returns the batch of `seeds` by original ids: each hop draws for the nodes that no earlier hop has expanded, and a
+// layer has for each of its rows the in-edges that were drawn for its node. `hidden` are the edges that are excluded
+// from the batch.
 PortableBatch ExpandEachOnce(const graph::SourceGraph& source, const sampler::SamplingSpec& spec,
                              std::vector<std::vector<uint64_t>> seeds, uint32_t step, const EdgeExclusions& hidden) {
   std::vector<uint64_t> num_nodes;
@@ -179,7 +180,7 @@ void Hide(const Ends& edge, const sampler::LinkType& type, EdgeExclusions* hidde
   (*hidden)[type.reverse_type->value].push_back({.destination = source, .source = destination});
 }
 
-// The original ids of seeds, whose rows count through the types.
+// Returns the original ids of the seeds, whose rows are numbered type after type.
 std::vector<uint64_t> SeedIds(const PortableBatch& batch) {
   std::vector<uint64_t> ids;
   for (const std::vector<uint64_t>& of_type : ListSeeds(batch)) ids.insert(ids.end(), of_type.begin(), of_type.end());
@@ -209,7 +210,7 @@ void ExpectEachExpandedOnce(const graph::SourceGraph& source, sampler::EpochPlan
                                 " trainers, step " + std::to_string(step);
       EXPECT_EQ(made, ExpandEachOnce(source, once, ListSeeds(made), step, hidden)) << where;
       if (num_trainers == 1) of_one_trainer.push_back(made);
-      // What these batches would not show otherwise.
+      // Checks that the test would detect repeated expansion and missing exclusion.
       EXPECT_NE(made, made_anew);
       EXPECT_NE(made, ExpandEachOnce(source, once, ListSeeds(made), step, EdgeExclusions(hidden.size()))) << where;
     }
@@ -245,7 +246,7 @@ INSTANTIATE_TEST_SUITE_P(Negatives, OnceLinksTest,
                                            NegativeKind::kInDegree, NegativeKind::kGlobalUniform),
                          [](const auto& test) { return std::string(ToString(test.param)); });
 
-// Pairs, negatives and their weights are rows among the seeds, which come before anything is expanded.
+// Pairs, negatives and their weights refer to rows of the seeds, which are numbered before any expansion.
 TEST_P(OnceLinksTest, PairsAndNegativesAreThoseOfExpandAlways) {
   const graph::SourceGraph source = Market();
   const EdgeTypeId buys = TypeNamed(source, "buys");

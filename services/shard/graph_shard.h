@@ -18,8 +18,8 @@ struct ShardLimits {
   uint64_t max_rows_per_request = uint64_t{1} << 28;    // rows read, written, looked up
   uint64_t mutable_tensor_bytes = uint64_t{1} << 40;    // of all mutable tensors together
   uint64_t waiting_gradient_bytes = uint64_t{1} << 34;  // of one step, all learnable rows together, not yet applied
-  // In-edges that LABOR and exclusion visit for one hop. Unlimited by default, because a caller in the same process
-  // pays for its own requests; a server bounds the work of its clients.
+  // In-edges that LABOR and exclusion visit for one hop. Unlimited by default, for callers in the same process; a
+  // server limits the work that its clients can cause.
   uint64_t max_lookups_per_request = std::numeric_limits<uint64_t>::max();
   uint64_t max_edge_row_bytes = uint64_t{1} << 32;  // of an edge column, in one response
 };

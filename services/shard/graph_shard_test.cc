@@ -27,7 +27,7 @@ graph::SourceGraph SmallGraph() {
   return *std::move(graph);
 }
 
-// Asks a partition and returns its answer: shards answer before the call returns.
+// Calls a partition and returns the response, which a shard passes to the callback before the call returns.
 template <class T, class Ask>
 Result<T> Answer(const Ask& ask) {
   std::optional<Result<T>> answer;
@@ -216,7 +216,7 @@ TEST_F(GraphShardTest, WrittenRowsAreReadBackAcrossPartitions) {
   EXPECT_EQ(graph.GatherRows(NodeTypeId(0), "h", read, Soon()).status().code(), StatusCode::kNotFound);
 }
 
-// Each row holds one number in all its places: a torn row would show two.
+// All elements of a row have the same value, so a torn row has two different values.
 TEST_F(GraphShardTest, ReadersNeverSeeHalfAWrite) {
   constexpr int64_t kWidth = 64;
   sampler::PartitionedGraph& graph = *test.graph;

@@ -1,5 +1,5 @@
-// Link-prediction batches by enumeration: the same pairs, negatives and neighbors for any partitions and trainers, and
-// none of the batch's edges among what was drawn.
+// Link-prediction batches compared with enumeration: the same pairs, negatives and neighbors for any number of
+// partitions and trainers, and no edge of the batch among the drawn edges.
 #include "services/sampler/batches/link_batch.h"
 
 #include <gmock/gmock.h>
@@ -72,7 +72,7 @@ struct Scored {
   friend auto operator<=>(const Scored&, const Scored&) = default;
 };
 
-// A batch's pairs and negatives in original ids.
+// Returns a batch's pairs and negatives by original ids.
 std::vector<Scored> ListScored(const TestGraph& test, const MiniBatch& batch) {
   const std::vector<uint64_t> originals = testing::OriginalIds(*test.graph, kNode, batch.nodes[0]);
   const sampler::LinkSeeds& links = *batch.links;
@@ -94,7 +94,7 @@ std::vector<Scored> ListScored(const TestGraph& test, const MiniBatch& batch) {
   return scored;
 }
 
-// The step's edges by the split and the permutation alone.
+// Returns the step's edges, computed from the split and the permutation only.
 std::vector<Pair> EdgesByHand(const graph::EdgePairs& train, uint32_t step) {
   const sampler::SeedQuery query{.seed = kBatchSeed, .epoch = kBatchEpoch, .step = step, .batch_size = kEdgesPerStep};
   const sampler::SeedOrder order(query, train.size());
@@ -105,7 +105,7 @@ std::vector<Pair> EdgesByHand(const graph::EdgePairs& train, uint32_t step) {
   return edges;
 }
 
-// What negatives.h promises, in original ids.
+// Returns the pairs and negatives that negatives.h specifies, by original ids.
 std::vector<Scored> ScoredByHand(const graph::SourceGraph& source, NegativeKind kind, uint32_t count, uint32_t step) {
   const graph::EdgePairs& train = source.edge_splits.at("links").at(0).train;
   const std::vector<Pair> edges = EdgesByHand(train, step);
@@ -165,7 +165,7 @@ TEST_P(LinkBatchTest, IsWhatTheRulesSayForAnyPartitionsAndTrainers) {
   const graph::SourceGraph source = Symmetric();
   for (const uint32_t num_partitions : {1u, 3u}) {
     const TestGraph test = testing::MakeTestGraph(source, num_partitions, 3);
-    for (uint32_t step = 0; step < 4; ++step) {  // the last has 4 edges
+    for (uint32_t step = 0; step < 4; ++step) {  // the last step has 4 edges
       std::vector<Scored> expected = ScoredByHand(source, GetParam(), 3, step);
       EXPECT_EQ(ListScored(test, MakeBatch(test, MakePlan(GetParam(), 3), step, 1, 0)), expected) << "step " << step;
       std::sort(expected.begin(), expected.end());
@@ -183,7 +183,7 @@ TEST_P(LinkBatchTest, IsWhatTheRulesSayForAnyPartitionsAndTrainers) {
   }
 }
 
-// Two relations of one graph: the edges of both in one order, numbers behind numbers.
+// Two relations of one graph: the ordinals of the second relation's edges follow those of the first.
 TEST(LinkBatchOfRelationsTest, TakesTheEdgesOfAllTypesForAnyPartitionsAndTrainers) {
   graph::SourceGraph source;
   source.name = "two";
@@ -200,7 +200,7 @@ TEST(LinkBatchOfRelationsTest, TakesTheEdgesOfAllTypesForAnyPartitionsAndTrainer
     train.destinations = graph::IdList(to.begin(), to.end());
     source.edges.push_back({.sources = Tensor::FromVector(from), .destinations = Tensor::FromVector(to)});
   }
-  // c before a, b not at all: the plan's order counts.
+  // c before a, without b: the order of the plan applies.
   EpochPlan plan{.seed_type = kNode, .split = "links", .batch_size = 16};
   plan.seeds = sampler::LinkPlan{.types = {{EdgeTypeId(2)}, {EdgeTypeId(0)}}, .negatives = {NegativeKind::kJoint, 5}};
   const auto edge_at = [&](uint64_t ordinal) {
@@ -249,7 +249,7 @@ TEST(LinkBatchOfRelationsTest, TakesTheEdgesOfAllTypesForAnyPartitionsAndTrainer
   }
 }
 
-// Every drawn in-edge of a batch in original ids, by layer and destination.
+// The drawn in-edges of a batch by layer and destination, as original ids.
 using Drawn = std::map<std::pair<size_t, uint64_t>, std::vector<uint64_t>>;
 void AddDrawn(const TestGraph& test, const MiniBatch& batch, Drawn& drawn) {
   const std::vector<uint64_t> originals = testing::OriginalIds(*test.graph, kNode, batch.nodes[0]);

@@ -37,7 +37,7 @@ class MutableTensorsTest : public ::testing::Test {
     ESPALIER_CHECK(answer.has_value());
     return *std::move(answer);
   }
-  // Asked again, as clients do, while original ids are fetched.
+  // Repeats Create, as clients do, while original ids are being fetched.
   static Result<sampler::TensorDescription> CreateOnceFetched(MutableTensors& tensors, const TensorSpec& spec) {
     const Deadline deadline = Soon();
     while (true) {
@@ -125,15 +125,15 @@ TEST_F(MutableTensorsTest, ANewIncarnationLeavesOtherJobsAlone) {
   EXPECT_EQ(tensors.Find(more.id).status().code(), StatusCode::kNotFound);
   EXPECT_TRUE(tensors.Find(others.id).ok());
   EXPECT_EQ(tensors.SizeBytes(), 2 * 5 * sizeof(int32_t));
-  EXPECT_EQ(Create(tensors, more, 7).status().code(), StatusCode::kAborted);  // of the past, answered late
+  EXPECT_EQ(Create(tensors, more, 7).status().code(), StatusCode::kAborted);  // late, of an older incarnation
   mine.id.name = "third";
   EXPECT_TRUE(Create(tensors, mine, 8).ok());
   sampler::TensorId anew = Own("t", 10, "mine").id;
   anew.incarnation = 2;
   EXPECT_TRUE(tensors.Find(anew).ok());
-  anew.incarnation = 1;  // admitted before the newer one came, and answered late
+  anew.incarnation = 1;  // a request that was admitted before the newer incarnation arrived
   EXPECT_EQ(tensors.Find(anew).status().code(), StatusCode::kNotFound);
-  anew.incarnation = 3;  // one that has made nothing yet finds nothing
+  anew.incarnation = 3;  // a newer incarnation without tensors
   EXPECT_EQ(tensors.Find(anew).status().code(), StatusCode::kNotFound);
 }
 
@@ -162,7 +162,7 @@ TEST_F(MutableTensorsTest, AnIncompleteTensorIsNobodyElses) {
   ASSERT_TRUE(made.ok());
   EXPECT_FALSE(made->is_complete);
   EXPECT_EQ(Create(tensors, MadeBy(2, spec), 0).status().code(), StatusCode::kUnavailable);
-  EXPECT_EQ(Create(tensors, MadeBy(1, spec), 0)->creation, made->creation);  // the same act, asked again
+  EXPECT_EQ(Create(tensors, MadeBy(1, spec), 0)->creation, made->creation);  // the same call, repeated
   ASSERT_TRUE(Complete(tensors, spec.id, made->creation).ok());
   const auto found = Create(tensors, MadeBy(2, spec), 0);
   ASSERT_TRUE(found.ok());
@@ -193,7 +193,7 @@ TEST_F(MutableTensorsTest, AMakerThatHasGivenUpLosesTheName) {
   EXPECT_EQ(tensors.SizeBytes(), 0u);
 }
 
-// What the partitions that do not keep the register do.
+// The behavior of the partitions other than 0, which do not keep the register.
 TEST_F(MutableTensorsTest, ALaterCreationTakesThePlaceOfAnEarlierOne) {
   MutableTensors tensors = Limited(1 << 20);
   const TensorSpec spec = Own("t", 10);
@@ -308,7 +308,7 @@ TEST_F(MutableTensorsTest, OriginalIdsOfEdgesAreNotFetchedForAnAnswerThatNeedsNo
   EXPECT_EQ(num_fetched.load(), 0);
 }
 
-// There is no client of a server that would ask again.
+// Without a server there is no client that retries the call, so the graph's own code must.
 TEST_F(MutableTensorsTest, APartitionOfThisProcessIsAskedAgainWhileItHasNoIds) {
   const auto open = [&] {
     std::vector<graph::Partition> partitions = partitions_;
@@ -335,7 +335,7 @@ TEST_F(MutableTensorsTest, APartitionOfThisProcessIsAskedAgainWhileItHasNoIds) {
   EXPECT_EQ(late.code(), StatusCode::kUnavailable);
 }
 
-// Gives an I32 row its original id, and none that is the limit or more.
+// Fills an I32 row with its original id; fails for an id that is not below the limit.
 class IdsBelow final : public sampler::RowInitializers {
  public:
   explicit IdsBelow(uint64_t limit) : limit_(limit) {}
@@ -356,7 +356,7 @@ class IdsBelow final : public sampler::RowInitializers {
   const uint64_t limit_;
 };
 
-// Does what it is told in place of filling rows.
+// Calls `does` instead of filling rows.
 class Meanwhile final : public sampler::RowInitializers {
  public:
   std::function<void()> does;

@@ -29,7 +29,7 @@ void OriginalEdgeIds::Take(Result<std::vector<Tensor>> ids) {
     return;
   }
   Status error = std::move(ids).status();
-  // NotFound would mean that the tensor's rows are lost.
+  // Callers interpret NotFound as lost rows of the tensor, so another code is returned.
   if (error.code() == StatusCode::kNotFound) error = DataLoss(error.message() + ": it is missing");
   error_ = std::move(error).While("fetching the edges' original ids");
 }

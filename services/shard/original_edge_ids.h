@@ -38,7 +38,7 @@ class OriginalEdgeIds {
   bool is_fetching_ ABSL_GUARDED_BY(mutex_) = false;
   Status error_ ABSL_GUARDED_BY(mutex_);                                // of the last fetch, until it has been returned
   std::optional<std::vector<Tensor>> fetched_ ABSL_GUARDED_BY(mutex_);  // by EdgeTypeId
-  std::jthread fetching_ ABSL_GUARDED_BY(mutex_);                       // last: joins before the rest goes away
+  std::jthread fetching_ ABSL_GUARDED_BY(mutex_);                       // last: joins before the others are destroyed
 };
 
 }  // namespace espalier::shard

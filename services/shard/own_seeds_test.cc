@@ -10,7 +10,7 @@ namespace {
 
 using ::testing::IsEmpty;
 
-// Three edge types with 400, 0 and 250 edges, of which this partition owns each third or so.
+// Three edge types with 400, 0 and 250 edges. This partition owns about a third of the edges.
 constexpr uint64_t kFirst[] = {0, 400, 400};
 constexpr uint64_t kTotal = 650;
 
@@ -27,7 +27,7 @@ class OwnSeedsTest : public ::testing::TestWithParam<bool> {
     query_.epoch = 3;
   }
 
-  // By the order of the whole epoch.
+  // Computes the seeds from the order of the whole epoch.
   std::vector<OwnSeed> ByHand(sampler::PositionRange range) const {
     const sampler::SeedOrder order(query_, kTotal);
     std::vector<OwnSeed> seeds;

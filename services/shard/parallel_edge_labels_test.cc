@@ -1,4 +1,4 @@
-// Labels of edges between the same ends: which of them is meant, a split says by the edges' numbers.
+// Labels of parallel edges: a split selects one of them by its edge number.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,13 +15,13 @@ using testing::TestGraph;
 
 constexpr char kPayments[] = "payments";
 constexpr uint64_t kAccounts = 10, kTransfers = 120, kTrained = 80;
-constexpr uint32_t kPayeeSteps[] = {1, 9, 3};  // of each forty edges
+constexpr uint32_t kPayeeSteps[] = {1, 9, 3};  // one for every 40 edges
 
-// Four of forty edges in a row have the same ends; this is the first of those that `edge` is one of.
+// Of 40 consecutive edges, four have the same ends. Returns the first edge with the ends of `edge`.
 uint64_t FindFirstParallel(uint64_t edge) { return edge / 40 * 40 + edge % 10; }
 
-// Transfers between accounts, from each to the next, to the one before and to another, or from accounts to shops. The
-// amount of edge i is i. The split has every edge once, in an order of its own.
+// Transfers from accounts to accounts, or to shops: from each to the next one, the previous one and a third one. The
+// amount of edge i is i. The split has every edge once, in another order.
 graph::SourceGraph Transfers(bool to_shops) {
   graph::SourceGraph source;
   source.name = "transfers";
@@ -52,7 +52,7 @@ graph::SourceGraph Transfers(bool to_shops) {
   return source;
 }
 
-// The labels of a whole part in its order, or of a step.
+// Returns the labels of a whole part, in its order or shuffled.
 Result<std::vector<int64_t>> ReadAmounts(const TestGraph& test, EdgeTypeId type, graph::SplitPartName part,
                                          bool shuffle = false) {
   sampler::SeedQuery query{.split = kPayments, .part = part, .shuffle = shuffle, .seed = 5, .batch_size = kTransfers};
@@ -72,7 +72,7 @@ std::vector<int64_t> ExpectedAmounts(uint64_t first, uint64_t last) {
 TEST(ParallelEdgeLabelsTest, AreThoseOfTheEdgesThatTheSplitNames) {
   const graph::SourceGraph source = Transfers(/*to_shops=*/false);
   for (const uint32_t num_partitions : {1u, 4u}) {
-    for (const std::string time_column : {"", "when"}) {  // which orders parallel edges the other way round
+    for (const std::string time_column : {"", "when"}) {  // "when" reverses the order of parallel edges
       const TestGraph test = testing::MakeTestGraph(source, num_partitions, 7, {.time_column = time_column});
       const auto train = ReadAmounts(test, EdgeTypeId(0), graph::SplitPartName::kTrain);
       ASSERT_TRUE(train.ok()) << train.status().ToString();
@@ -91,7 +91,7 @@ TEST(ParallelEdgeLabelsTest, AreThoseOfTheEdgesThatTheSplitNames) {
 
 TEST(ParallelEdgeLabelsTest, OutliveAddedReverses) {
   const graph::SourceGraph both_ways = *graph::Preprocess(Transfers(false), {.add_reverse_edges = true}, 1);
-  const TestGraph test = testing::MakeTestGraph(both_ways, 3, 7);  // reverses of the first forty beside the second
+  const TestGraph test = testing::MakeTestGraph(both_ways, 3, 7);  // reverses of edges 0-39 are parallel to 40-79
   EXPECT_THAT(*ReadAmounts(test, EdgeTypeId(0), graph::SplitPartName::kTrain),
               ElementsAreArray(ExpectedAmounts(0, kTrained)));
 
@@ -104,7 +104,7 @@ TEST(ParallelEdgeLabelsTest, OutliveAddedReverses) {
   }
 }
 
-// The one that is left stands for the others.
+// The remaining edge represents the dropped duplicates.
 TEST(ParallelEdgeLabelsTest, AreTheFirstOnesWhereDuplicatesAreDropped) {
   const graph::SourceGraph single = *graph::Preprocess(Transfers(false), {.drop_duplicate_edges = true}, 1);
   const TestGraph test = testing::MakeTestGraph(single, 3, 7);

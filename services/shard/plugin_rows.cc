@@ -7,7 +7,7 @@ namespace espalier::shard {
 
 Status FillByPlugin(const PluginFill& fill, uint64_t num_rows, Deadline deadline, std::byte* rows) {
   const uint64_t row_bytes = sampler::RowBytes(fill.spec.dtype, fill.spec.row_shape);
-  if (row_bytes == 0) return Status();  // rows without values need no initializer, however many there are
+  if (row_bytes == 0) return Status();  // rows without values need no initializer
   const uint64_t block_rows = std::clamp<uint64_t>(kPluginBlockBytes / row_bytes, 1, kMaxPluginBlockRows);
   std::vector<uint64_t> original_ids;
   for (uint64_t first = 0; first < num_rows; first += block_rows) {

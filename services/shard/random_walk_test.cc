@@ -1,5 +1,5 @@
-// Random walks and PinSAGE neighbors over shards: every step an edge, probabilities by enumeration, and the same walks
-// in every partitioning.
+// Random walks and PinSAGE neighbors over shards: every step is an edge, probabilities agree with enumeration, and
+// walks are the same in every partitioning.
 #include "services/sampler/walks/random_walk.h"
 
 #include <gmock/gmock.h>
@@ -46,7 +46,7 @@ graph::SourceGraph SmallDense() {
 
 const graph::TypedOptions kTyped = {.num_papers = 300, .num_authors = 150, .seed = 6};
 
-// Transition probabilities of one step, by looking at every edge: [from][to].
+// Returns the transition probabilities of one step, computed from all edges: [from][to].
 std::vector<std::map<uint64_t, double>> Transitions(const graph::SourceGraph& source, bool weighted) {
   std::vector<std::map<uint64_t, double>> chances(source.nodes[0].count);
   const graph::EdgeSet& edges = source.edges[0];
@@ -64,7 +64,7 @@ std::vector<std::map<uint64_t, double>> Transitions(const graph::SourceGraph& so
   return chances;
 }
 
-// The walks in the user's numbers; kNone behind their ends.
+// Returns the walks by original ids; kNone after the end of a walk.
 std::vector<uint64_t> InOriginalIds(const testing::TestGraph& test, NodeTypeId type,
                                     const std::vector<GlobalNodeId>& nodes) {
   std::vector<GlobalNodeId> there;
@@ -158,7 +158,7 @@ TEST(RandomWalkTest, StepsAreInProportionToTheWeights) {
 }
 
 TEST(RandomWalkTest, EndsWithItsProbabilityBeforeAStep) {
-  // A ring: only chance ends a walk.
+  // A ring, in which a walk ends only by its restart probability.
   graph::SourceGraph source{.name = "ring", .schema = sampler::testing::HomogeneousSchema()};
   source.nodes.push_back({.count = 4});
   source.edges.push_back({.sources = Tensor::FromVector<uint32_t>({0, 1, 2, 3}),
@@ -200,7 +200,7 @@ TEST(RandomWalkTest, IsTheSameInEveryPartitioning) {
       const Result<RandomWalks> walks = sampler::RandomWalk(*test.graph, Globals(test, paper, 300), like, Soon());
       EXPECT_TRUE(walks.ok()) << walks.status().ToString();
       std::vector<uint64_t> ids;
-      // Papers first, an author at the end.
+      // The walk visits papers and ends at an author.
       for (size_t place = 0; place <= walks->length; ++place) {
         std::vector<GlobalNodeId> nodes;
         for (size_t w = 0; w < walks->num_walks; ++w) nodes.push_back(walks->Trace(w)[place]);
@@ -236,7 +236,7 @@ TEST(RandomWalkTest, NamesWhatDoesNotFit) {
   EXPECT_THAT(error({.metapath = {writes}, .walks_per_node = 1u << 28}), HasSubstr("use fewer starts"));
 }
 
-// By another road: count the ends of the same walks' traversals.
+// Compared with counts of the traversal ends of the same walks.
 TEST(PinSageNeighborsTest, AreTheMostVisitedEndsOfTraversals) {
   const graph::SourceGraph source = SmallDense();
   std::vector<std::vector<uint64_t>> found_by;

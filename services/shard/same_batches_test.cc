@@ -34,7 +34,8 @@ constexpr const char* kTimes = "when";
 constexpr uint32_t kNumTimes = 20;
 constexpr const char* kMask = "may-be-drawn";
 
-// With a time and a mask at every node, and a time at the edges of every relation but the first of a typed graph.
+// Adds a time and a mask to every node, and a time to the edges of every relation except the first one of a typed
+// graph.
 graph::SourceGraph WithTimes(graph::SourceGraph source) {
   PhiloxStream random(3, 1);
   const auto times_of = [&](uint64_t count) {
@@ -62,7 +63,7 @@ struct Run {
   uint32_t epoch = 1;
 };
 
-// The rest of an epoch from a step on, as one trainer gets it.
+// Returns the batches of one trainer from a step to the end of the epoch.
 std::vector<PortableBatch> CollectBatches(const graph::SourceGraph& source, const sampler::SamplingSpec& spec,
                                           const Run& run, uint64_t batch_size = 64) {
   partition::BuildOptions build;
@@ -170,7 +171,7 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& test) { return test.param.name; });
 
 // Every in-edge of a row of a temporal batch is an edge of the graph that is not later than the row's time, which is
-// its seed's; a node that is met at two times is two rows.
+// the time of its seed. A node that is reached at two times has two rows.
 TEST(TemporalBatchesTest, RowsAreNodesAtTheTimeOfTheirSeed) {
   const graph::SourceGraph source = WithTimes(Homogeneous());
   partition::BuildOptions build;
@@ -254,7 +255,7 @@ TEST(TemporalBatchesTest, RefusesTimesThatDoNotCount) {
               ::testing::HasSubstr("need a time column"));
 }
 
-// Each seed at a time of its own leads to rows of its own, so the graph does not bound a batch; the limit does.
+// Seeds of different times have separate rows, so a batch may be larger than the graph; the limit bounds it.
 TEST(TemporalBatchesTest, ABatchEndsAtItsLimitOfEdges) {
   const graph::SourceGraph source = WithTimes(Homogeneous());
   partition::BuildOptions build;

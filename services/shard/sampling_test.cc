@@ -1,4 +1,4 @@
-// A shard's draws against the plain algorithm, on one partition, where global ids are original ids.
+// Draws of a shard, compared with the reference implementation, on one partition, where global ids are original ids.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 
 constexpr uint32_t kNodes = 300;
 
-// Degrees from none to many; parallel edges and self loops.
+// Degrees from 0 to large, parallel edges and self loops.
 ReferenceEdges SkewedEdges() {
   PhiloxStream random(4, 0);
   ReferenceEdges edges;
@@ -83,7 +83,8 @@ TEST_F(ShardSamplingTest, DrawsWhatThePlainAlgorithmDraws) {
   }
 }
 
-// Floats are scaled before they are summed, so their draws are other ones; the proportions are the same.
+// Float weights are scaled before they are summed, so their draws differ from those of integers; the proportions are
+// the same.
 TEST_F(ShardSamplingTest, FloatWeightsDrawInProportion) {
   const ReferenceEdges row = reference.FindInEdges(EdgeTypeId(0), 0);
   ASSERT_GT(row.size(), 50u);

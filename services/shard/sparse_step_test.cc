@@ -1,4 +1,4 @@
-// Every optimizer over many steps against a plain model in double precision that keeps its rows in a map.
+// Every optimizer over many steps, compared with a simple model in double precision that keeps its rows in a map.
 #include "services/shard/sparse_step.h"
 
 #include <gmock/gmock.h>
@@ -20,7 +20,7 @@ constexpr SparseOptimizerType kAllTypes[] = {SparseOptimizerType::kSgd, SparseOp
                                              SparseOptimizerType::kRowWiseAdagrad, SparseOptimizerType::kAdam,
                                              SparseOptimizerType::kAdamW};
 
-// What one rank sends.
+// The gradients that one rank sends.
 struct Sent {
   std::vector<LocalRowId> rows;
   std::vector<float> gradients;
@@ -41,7 +41,7 @@ std::vector<RowGradients> Views(const std::vector<Sent>& sent) {
   return views;
 }
 
-// A table that owns its memory, state beside the weights; weights are 0.01 times row plus column.
+// A table that owns its memory; the state of a row follows its weights. An initial weight is 0.01 times (row + column).
 struct Table {
   Table(const SparseOptimizer& optimizer, uint64_t num_rows, size_t width)
       : record_width(width + StateWidth(optimizer.type, width)) {
@@ -61,7 +61,7 @@ struct Table {
   LearnableTable rows;
 };
 
-// The same, one element at a time and in double.
+// A model of the same rows, which updates one element at a time in double precision.
 class ModelOfRows {
  public:
   ModelOfRows(const SparseOptimizer& optimizer, size_t width) : o_(optimizer), width_(width) {}
@@ -142,7 +142,7 @@ void ExpectFollowsTheModel(const SparseOptimizer& optimizer, size_t width) {
   SparseStep apply;
   for (uint64_t step = 1; step <= 12; ++step) {
     const double rate = 0.1 / static_cast<double>(step);
-    // Rank 1 has none in some steps; many rows repeat within a rank and over ranks.
+    // Rank 1 has no gradients in some steps; many rows repeat within a rank and across ranks.
     const std::vector<Sent> sent = {RandomGradients(3 * step, kRows, 400, width),
                                     RandomGradients(3 * step + 1, kRows, step % 3 == 0 ? 0 : 40, width),
                                     RandomGradients(3 * step + 2, 50, 200, width)};
@@ -224,7 +224,8 @@ TEST(SparseStepTest, ReadersOfHalfRowsGetTheMasterRounded) {
     for (uint64_t step = 1; step <= 100; ++step) {
       apply.Apply(RowUpdate(optimizer, 2, 0.01, step), DuplicateGradients::kSum, table.rows, Views(sent));
     }
-    // A hundred steps of 1e-6, each far below what the half row can tell apart at 0.02: the master has them all.
+    // 100 steps of 1e-6, each far below the resolution of the half-precision row at 0.02: the F32 weights contain all
+    // of them.
     EXPECT_NEAR(table.rows.weights.row(2)[0], 0.02 + 1e-4, 1e-7);
     const auto widened = [&](size_t i) {
       return dtype == DType::kF16 ? HalfToFloat(rounded[i]) : BFloat16ToFloat(rounded[i]);

@@ -23,7 +23,7 @@ class StepGradients {
   StepGradients(const StepGradients&) = delete;
   StepGradients& operator=(const StepGradients&) = delete;
 
-  // Adds a piece. A piece that was added before changes nothing, whatever the budget has left. InvalidArgument, with
+  // Adds a piece. A piece that was added before changes nothing and needs no room in the budget. InvalidArgument, with
   // nothing changed, for an impossible rank or piece number, or for a learning rate that differs from that of earlier
   // pieces by more than rounding; ResourceExhausted if the budget is exceeded. Rows and gradients have been checked.
   Status Add(sampler::GradientPiece piece);

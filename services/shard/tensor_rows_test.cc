@@ -82,7 +82,7 @@ TEST(TensorRowsTest, NanWinsMinimumAndMaximum) {
 
 TEST(TensorRowsTest, ShortFloatsAreRoundedAtEachStep) {
   const auto half = MakeRows(DType::kF16, {}, 1), brain = MakeRows(DType::kBF16, {}, 1);
-  // 2049 is no half: 2048 + 1 is a tie that goes to 2048. 257 is no bfloat16.
+  // 2049 is not an F16 value: 2048 + 1 is a tie that is rounded to 2048. 257 is not a BF16 value.
   const auto halves = [](float a, float b) { return std::vector<uint16_t>{FloatToHalf(a), FloatToHalf(b)}; };
   const auto brains = [](float a, float b) { return std::vector<uint16_t>{FloatToBFloat16(a), FloatToBFloat16(b)}; };
   const auto add = [](TensorRows& rows, std::vector<uint16_t> bits) {
@@ -149,7 +149,7 @@ TEST(TensorRowsTest, RowsWithoutElementsAreFine) {
   EXPECT_EQ(rows->Reduce(Reduction::kSum)->num_elements(), 0);
 }
 
-// Combining a with b and b with a at once must not wait for each other.
+// Combining a with b and b with a concurrently must not deadlock.
 TEST(TensorRowsTest, CombinesInBothDirectionsAtOnce) {
   const auto a = MakeRows(DType::kI64, {16}, 64), b = MakeRows(DType::kI64, {16}, 64);
   {

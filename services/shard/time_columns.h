@@ -1,5 +1,4 @@
-// Edge columns that order in-edges by time, so that the in-edges of a node that existed at a given time are found by
-// binary search.
+// Edge columns that order in-edges by time, so that a binary search finds the in-edges of a node up to a given time.
 #pragma once
 
 #include <map>

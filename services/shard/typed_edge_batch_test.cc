@@ -1,5 +1,5 @@
-// Batches of labeled edges between two node types, by enumeration: ends of their own types, the same for any
-// partitions and trainers, and nothing drawn that the plan excludes.
+// Batches of labeled edges between two node types, compared with enumeration: each end has its node type, batches are
+// the same for any number of partitions and trainers, and no drawn edge is excluded by the plan.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,8 +27,8 @@ using Review = std::tuple<uint64_t, uint64_t, int64_t>;
 
 int64_t ComputeStars(uint64_t reader, uint64_t book) { return static_cast<int64_t>((reader * 5 + book * 3) % 7); }
 
-// Each reader reviews three books, and books cite books, with the reverse relations of both; of four reviews three are
-// trained on.
+// Each reader reviews three books, and books cite books, with the reverse relations of both. Three of four reviews are
+// training edges.
 graph::SourceGraph Reviews() {
   graph::SourceGraph source;
   source.name = "reviews";
@@ -80,7 +80,7 @@ sampler::MiniBatch BatchOfReviews(const TestGraph& test, sampler::EpochPlan plan
   return *std::move(batch);
 }
 
-// The step's training edges by the split and the permutation alone.
+// Returns the step's training edges, computed from the split and the permutation only.
 std::vector<Review> ReviewsOfStep(const graph::SourceGraph& source, EdgeTypeId type, uint32_t step) {
   const graph::EdgePairs& train = source.edge_splits.at(kReviewed).at(type.value).train;
   const bool forward = source.schema.EdgeType(type).relation == "reviews";
@@ -95,7 +95,7 @@ std::vector<Review> ReviewsOfStep(const graph::SourceGraph& source, EdgeTypeId t
   return reviews;
 }
 
-// A batch's edges in original ids; every end is of the type that the edge type asks for.
+// Returns a batch's edges by original ids, after checking that every end has the node type that the edge type requires.
 std::vector<Review> ListReviews(const TestGraph& test, EdgeTypeId type, const sampler::MiniBatch& batch) {
   std::vector<std::pair<NodeTypeId, uint64_t>> seeds;
   for (uint16_t node_type = 0; node_type < batch.nodes.size(); ++node_type) {
@@ -119,7 +119,7 @@ std::vector<Review> ListReviews(const TestGraph& test, EdgeTypeId type, const sa
   return reviews;
 }
 
-// Of readers' reviews, and of the reverse relation, whose sources are of the node type that stands first.
+// For the reviews of readers and for the reverse relation, whose sources have the first node type.
 TEST(TypedEdgeBatchTest, SharesAreTheStepsEdgesWithEndsOfBothTypes) {
   const graph::SourceGraph source = Reviews();
   for (const uint32_t num_partitions : {1u, 4u}) {

@@ -1,5 +1,5 @@
-// Link-prediction batches between node types, by enumeration: the same pairs and negatives for any partitions and
-// trainers, each end of its own type, and none of the batch's edges among what was drawn.
+// Link-prediction batches between node types, compared with enumeration: the same pairs and negatives for any number of
+// partitions and trainers, each end of its node type, and no edge of the batch among the drawn edges.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,8 +24,8 @@ constexpr uint64_t kShopBatch = 24;
 constexpr uint32_t kUsers = 20, kItems = 30;
 constexpr uint32_t kNegativesOfSale = 5;
 
-// Users buy items and items are similar to items, with the reverse relations of both; of three edges two are trained
-// on.
+// Users buy items and items are similar to items, with the reverse relations of both. Two of three edges are training
+// edges.
 graph::SourceGraph Shop() {
   graph::SourceGraph source;
   source.name = "shop";
@@ -48,7 +48,7 @@ graph::SourceGraph Shop() {
   return *graph::Preprocess(std::move(source), {.add_reverse_edges = true}, 1);
 }
 
-// What both ends of sales and one kind of similarity are predicted by.
+// Returns the edge types to predict: sales in both directions, and similarity.
 std::vector<sampler::LinkType> MakeLinkTypes(const graph::GraphSchema& schema) {
   const EdgeTypeId buys = *schema.FindEdgeType("buys"), bought = *schema.FindEdgeType("rev_buys");
   return {{buys, bought}, {bought, buys}, {*schema.FindEdgeType("similar"), *schema.FindEdgeType("rev_similar")}};
@@ -86,8 +86,8 @@ std::vector<std::vector<uint64_t>> ListOriginalIds(const TestGraph& test, const 
   return originals;
 }
 
-// A batch's pairs and negatives in original ids, in ascending order; every row is of the type that its edge type asks
-// for.
+// Returns a batch's pairs and negatives by original ids, in ascending order, after checking that every row has the node
+// type that its edge type requires.
 std::vector<Sale> ListSales(const TestGraph& test, const MiniBatch& batch) {
   const graph::GraphSchema& schema = test.book.schema();
   const std::vector<std::vector<uint64_t>> originals = ListOriginalIds(test, batch);
@@ -132,7 +132,7 @@ struct TypedEdge {
   Ends ends;
 };
 
-// All of them, type after type.
+// Returns all training edges, type after type.
 std::vector<TypedEdge> TrainingEdges(const graph::SourceGraph& source) {
   std::vector<TypedEdge> edges;
   const std::vector<sampler::LinkType> types = MakeLinkTypes(source.schema);
@@ -157,7 +157,7 @@ std::vector<TypedEdge> EdgesOfShopStep(const std::vector<TypedEdge>& train, cons
   return edges;
 }
 
-// What negatives.h promises, in original ids, in ascending order.
+// Returns the pairs and negatives that negatives.h specifies, by original ids in ascending order.
 std::vector<Sale> SalesByHand(const graph::SourceGraph& source, NegativeKind kind, uint32_t step) {
   constexpr uint64_t kCount = kNegativesOfSale;
   const std::vector<TypedEdge> train = TrainingEdges(source);
@@ -219,7 +219,7 @@ TEST_P(TypedLinkBatchTest, IsWhatTheRulesSayForAnyPartitionsAndTrainers) {
   ASSERT_EQ(TrainingEdges(source).size(), 100u);
   for (const uint32_t num_partitions : {1u, 3u}) {
     const TestGraph test = testing::MakeTestGraph(source, num_partitions, 3);
-    for (uint32_t step = 0; step < 5; ++step) {  // the last has 4 edges
+    for (uint32_t step = 0; step < 5; ++step) {  // the last step has 4 edges
       const std::vector<Sale> expected = SalesByHand(source, GetParam(), step);
       ASSERT_EQ(expected.size(), step < 4 ? kShopBatch : 4u);
       for (const uint32_t num_trainers : {1u, 3u}) {

@@ -27,7 +27,7 @@ TestGraph MakeTestGraph(const graph::SourceGraph& source, uint32_t num_partition
                         const partition::BuildOptions& build = {},
                         const std::shared_ptr<const sampler::RowInitializers>& initializers = nullptr);
 
-// All partitions of a random cut.
+// Returns all partitions of a random cut and sets `*book`.
 std::vector<graph::Partition> MakeTestPartitions(const graph::SourceGraph& source, uint32_t num_partitions,
                                                  uint64_t seed, graph::PartitionBook* book,
                                                  const partition::BuildOptions& build = {});
