@@ -141,7 +141,7 @@ std::string TemporaryFileIn(const std::string& folder) {
   return "";
 }
 
-// The answer of NFS when it has created the link but its first response was lost.
+// NFS may report EEXIST for a link that it has created itself, if its first response was lost (link(2)).
 TEST(FileStoreTest, ALinkThatIsThereAlreadyIsItsOwn) {
   const TemporaryFolder folder;
   const std::string target = folder.path() + "/manifest";
@@ -204,7 +204,7 @@ TEST(FileStoreTest, NamesPathAndBytesWhenTheDiskIsFull) {
   const Status full = (*writer)->Write(BytesOf(std::string(300, 'x')));
   EXPECT_EQ(full.code(), StatusCode::kResourceExhausted) << full.ToString();
   EXPECT_THAT(full.message(), HasSubstr(folder.path() + "/big"));
-  EXPECT_THAT(full.message(), HasSubstr("260 bytes"));  // still to be written
+  EXPECT_THAT(full.message(), HasSubstr("260 bytes"));  // the bytes that were not written
   EXPECT_THAT(full.message(), HasSubstr("after 100 bytes"));
   const Status small = store.PutIfAbsent("small", BytesOf(std::string(101, 'x')));
   EXPECT_EQ(small.code(), StatusCode::kResourceExhausted);

@@ -30,7 +30,7 @@ TEST(LocateFileTest, SplitsAUriIntoFolderAndFile) {
   }
 }
 
-// Tests of stores in memory, and programs that count what they read, open by functions of their own.
+// Callers may pass their own function to open stores, for example for stores in memory or to count reads.
 TEST(LocateFileTest, AsksTheOpenerForTheFolder) {
   const std::pair<const char*, const char*> uris[] = {{"s3a://bucket/a/b.pt", "s3://bucket/a"},
                                                       {"s3://bucket/b.pt", "s3://bucket"},

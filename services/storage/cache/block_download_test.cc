@@ -48,7 +48,7 @@ class BlockDownloadTest : public ::testing::TestWithParam<bool> {
     return download;
   }
 
-  // Into the entry "e" of a cache in folder_.
+  // Downloads into the entry "e" of a cache in folder_.
   Result<std::string> Fetch(ObjectStore& store, const BlockDownload& download) {
     ASSIGN_OR_RETURN(const LocalCache cache, LocalCache::Open({.folder = folder_.path()}));
     ASSIGN_OR_RETURN(const auto entry, cache.Pin("e", Soon()));
@@ -141,7 +141,7 @@ TEST_P(BlockDownloadTest, DoesNotTrustWhatABrokenDownloadLeft) {
   const auto path = Fetch(memory_, Download());
   ASSERT_TRUE(path.ok()) << path.status().ToString();
   EXPECT_EQ(Contents(*path), text_);
-  EXPECT_EQ(report_.kept_bytes, 4 * kBlockBytes);  // five but the damaged one
+  EXPECT_EQ(report_.kept_bytes, 4 * kBlockBytes);  // all but the damaged block
 }
 
 TEST_P(BlockDownloadTest, SaysThatTheObjectIsShort) {

@@ -35,7 +35,7 @@ Status Write(const PartialFile& partial, const std::string& text) {
   return Status();
 }
 
-// The file `name` with 100 times `letter`.
+// Returns a request for the file `name`, whose content is 100 times `letter`.
 CachedFileRequest Request(const std::string& name, char letter) {
   return {.name = name, .size_bytes = 100, .is_good = nullptr, .fill = [letter](const PartialFile& partial) {
             return Write(partial, std::string(100, letter));
@@ -47,7 +47,7 @@ class LocalCacheTest : public ::testing::Test {
   LocalCache Open(uint64_t max_bytes = 0) { return *LocalCache::Open({.folder = path(), .max_bytes = max_bytes}); }
   std::string path() const { return folder_.path() + "/cache"; }
 
-  // A file "f" in `entry`, which is not in use afterwards and was used `age` seconds ago.
+  // Makes a file "f" in `entry` and releases the entry, with a last use `age` seconds ago.
   void Leave(const LocalCache& cache, const std::string& entry, int age) {
     const auto pinned = cache.Pin(entry, Soon());
     ASSERT_TRUE(pinned.ok()) << pinned.status().ToString();
@@ -120,10 +120,10 @@ TEST_F(LocalCacheTest, EvictsTheLeastRecentlyUsedEntries) {
   Leave(cache, "new", 10);
   Leave(cache, "one-more", 0);
   EXPECT_FALSE(Has("a/older"));
-  EXPECT_FALSE(fs::exists(path() + "/a"));  // nor its folder
+  EXPECT_FALSE(fs::exists(path() + "/a"));  // an empty folder is removed, too
   EXPECT_TRUE(Has("old") && Has("new") && Has("one-more"));
 
-  EXPECT_TRUE(cache.Pin("old", Soon()).ok());  // a use
+  EXPECT_TRUE(cache.Pin("old", Soon()).ok());  // makes it the most recently used entry
   Leave(cache, "and-one", 0);
   EXPECT_TRUE(Has("old"));
   EXPECT_FALSE(Has("new"));
@@ -197,7 +197,7 @@ TEST_F(LocalCacheTest, LetsOneOfManyMakeAFileAndTheOthersWait) {
 
 class LookOncePerUseTest : public LocalCacheTest {
  protected:
-  // The file in an entry of the caller's own, as another process would ask for it.
+  // Requests the file "f" in a new CacheEntry, as another process would, and returns the entry.
   std::shared_ptr<CacheEntry> Use() {
     const auto entry = Open().Pin("e", Soon());
     EXPECT_TRUE(entry.ok()) << entry.status().ToString();
@@ -285,7 +285,7 @@ TEST_F(LocalCacheTest, AWaitForAnotherProcessEndsWhereAStopIsRequested) {
   EXPECT_THAT(stopped.message(), HasSubstr(".espalier-partial-f"));
 }
 
-// A look at 100 GB takes minutes, and says no when it is stopped.
+// The verification of 100 GB takes minutes. If it is stopped, is_good returns false although the file may be good.
 TEST_F(LocalCacheTest, AFileStaysWhoseLookWasStopped) {
   Leave(Open(), "e", 0);
   const auto entry = *Open().Pin("e", Soon());
@@ -303,7 +303,7 @@ TEST_F(LocalCacheTest, AFileStaysWhoseLookWasStopped) {
   }
 }
 
-// A process hangs while it checks a valid file, or while it creates one.
+// Another process hangs while it verifies a valid file, or while it makes a file.
 TEST_F(LocalCacheTest, AProcessThatHangsInItsLookIsWaitedForNoLongerThanALookTakes) {
   Leave(Open(), "e", 0);
   const auto entry = *Open().Pin("e", Soon());
@@ -323,7 +323,7 @@ TEST_F(LocalCacheTest, AProcessThatHangsInItsLookIsWaitedForNoLongerThanALookTak
   EXPECT_EQ(Contents(*found), std::string(100, 'x'));
   EXPECT_EQ(looks, 1);
 
-  good = false;  // only the holder of the lock creates it again
+  good = false;  // only the process that holds the lock may make the file again
   int requested = 0;
   request.stop_requested = [&] { return looks > 1 && ++requested > 2; };
   EXPECT_EQ(entry->GetOrMake(request, Soon()).status().code(), StatusCode::kCancelled);
@@ -360,7 +360,7 @@ TEST_F(LocalCacheTest, ServesManyWhileItEvicts) {
   EXPECT_LE(total, 300u);
 }
 
-// A process that dies with the lock of a file in the making does not block the others.
+// A process that dies while it makes a file, and so holds the file's lock, does not block others.
 TEST_F(LocalCacheTest, OutlivesAProcessThatDiesWhileItMakesAFile) {
   const LocalCache cache = Open();
   EXPECT_EXIT(

@@ -18,7 +18,7 @@ class VerifiedFileTest : public ::testing::Test {
   static void Write(const std::string& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
   static Deadline Soon() { return Deadline::After(std::chrono::seconds(30)); }
   std::string path() const { return folder_.path() + "/f"; }
-  // The mark, if another caller holds it.
+  // Returns HoldMarkIfHeld: the mark if another caller holds it.
   std::optional<HeldMark> HeldToo() const {
     Result<std::optional<HeldMark>> mark = HoldMarkIfHeld(path());
     EXPECT_TRUE(mark.ok()) << mark.status().ToString();
@@ -30,7 +30,7 @@ class VerifiedFileTest : public ::testing::Test {
 
 TEST_F(VerifiedFileTest, AFileThatWasNotVerifiedHasNoMark) {
   EXPECT_FALSE(HeldToo().has_value());
-  EXPECT_FALSE(HeldToo().has_value());  // a check holds no mark
+  EXPECT_FALSE(HeldToo().has_value());  // the first call holds no mark afterwards
 }
 
 TEST_F(VerifiedFileTest, TheMarkIsHeldUntilTheLastHolderReleasesIt) {

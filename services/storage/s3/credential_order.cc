@@ -4,8 +4,8 @@
 namespace espalier::storage {
 namespace {
 
-// ~/.aws/credentials and ~/.aws/config may not be intended for this process, so they are only used if they have the
-// profile's keys.
+// Returns whether the file has the keys of the profile. ~/.aws/credentials and ~/.aws/config are used only then,
+// because they may not be intended for this process.
 bool HasProfile(const std::string& path, const std::string& profile) {
   return !path.empty() && SharedFileCredentials(path, profile)->Fetch(Deadline::After(std::chrono::seconds(1))).ok();
 }

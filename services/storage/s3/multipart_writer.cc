@@ -183,10 +183,10 @@ class S3Writer final : public ObjectWriter {
 
   std::vector<std::byte> buffer_;       // the part being filled
   std::string upload_id_;               // "" before the first part; fixed while parts are in flight
-  bool keeps_object_checksum_ = false;  // of the service, for this upload
-  int num_parts_ = 0;                   // sent
-  uint64_t total_bytes_ = 0;            // in them
-  std::vector<UploadedPart> parts_;     // arrived, in order
+  bool keeps_object_checksum_ = false;  // the service stores a checksum of the whole object
+  int num_parts_ = 0;                   // parts whose upload has begun
+  uint64_t total_bytes_ = 0;            // size of these parts
+  std::vector<UploadedPart> parts_;     // the parts whose upload has finished, in order
   uint32_t crc32_ = 0;                  // of parts_
   Status failure_;                      // the first failure; never cleared
   bool is_committed_ = false;

@@ -14,7 +14,7 @@
 namespace espalier::storage {
 namespace {
 
-// Everything that a client is made of, in one string. Never printed.
+// Returns all settings of a client in one string, for comparisons. It contains secrets: never log it.
 std::string ComputeFingerprint(const S3Settings& settings) {
   const S3CredentialSettings& from = settings.credentials;
   std::string fingerprint;
@@ -58,7 +58,7 @@ Result<std::shared_ptr<S3Client>> MakeClient(const S3Settings& settings) {
                                                     .metrics = settings.metrics});
 }
 
-// The clients in use.
+// The clients in use, so that stores with equal settings share one.
 class ClientRegistry {
  public:
   Result<std::shared_ptr<S3Client>> ClientFor(const S3Settings& settings) {
@@ -74,7 +74,7 @@ class ClientRegistry {
   }
 
  private:
-  using Fingerprint = std::pair<std::string, const RequestMetrics*>;  // of settings
+  using Fingerprint = std::pair<std::string, const RequestMetrics*>;  // ComputeFingerprint and the metrics
 
   Mutex mutex_;
   std::vector<std::pair<Fingerprint, std::weak_ptr<S3Client>>> clients_ ABSL_GUARDED_BY(mutex_);

@@ -72,7 +72,7 @@ TEST(S3ResponseTest, SeesAFlippedBit) {
   EXPECT_TRUE(CheckCrc32(response).ok());
   response.body[3] ^= 1;
   EXPECT_EQ(CheckCrc32(response).code(), StatusCode::kDataLoss);
-  response.headers = {{"x-amz-checksum-crc32", "y/Q5Jg==-2"}};  // of parts: says nothing about the whole
+  response.headers = {{"x-amz-checksum-crc32", "y/Q5Jg==-2"}};  // not a checksum of the whole object: of two parts
   EXPECT_TRUE(CheckCrc32(response).ok());
   response.headers = {{"x-amz-checksum-crc32", "y/Q5Jg=="}, {"x-amz-checksum-type", "COMPOSITE"}};
   EXPECT_TRUE(CheckCrc32(response).ok());
@@ -100,7 +100,7 @@ TEST(S3ErrorTest, KnowsTheRemedy) {
   const auto remedy = [](int status, const std::string& code) { return RemedyFor(ParseError(Refusal(status, code))); };
   EXPECT_EQ(remedy(503, "SlowDown"), Remedy::kRetry);
   EXPECT_EQ(remedy(429, ""), Remedy::kRetry);
-  EXPECT_EQ(remedy(529, ""), Remedy::kRetry);  // a gateway's own
+  EXPECT_EQ(remedy(529, ""), Remedy::kRetry);  // a status of some gateways
   EXPECT_EQ(remedy(501, "NotImplemented"), Remedy::kNone);
   EXPECT_EQ(remedy(400, "RequestTimeout"), Remedy::kRetry);
   EXPECT_EQ(remedy(400, "BadDigest"), Remedy::kResend);
@@ -112,7 +112,7 @@ TEST(S3ErrorTest, KnowsTheRemedy) {
   EXPECT_EQ(remedy(403, "AccessDenied"), Remedy::kNone);
   EXPECT_EQ(remedy(403, "SignatureDoesNotMatch"), Remedy::kNone);
   EXPECT_EQ(remedy(404, "NoSuchKey"), Remedy::kNone);
-  EXPECT_EQ(RemedyFor(ParseError({403, {}, "", 0})), Remedy::kRenew);  // HEAD: perhaps the token has expired
+  EXPECT_EQ(RemedyFor(ParseError({403, {}, "", 0})), Remedy::kRenew);  // HEAD: the token may have expired
 }
 
 TEST(S3ErrorTest, ChoosesTheStatusByWhatTheCallerShouldDo) {
@@ -132,7 +132,7 @@ TEST(S3ErrorTest, ChoosesTheStatusByWhatTheCallerShouldDo) {
   EXPECT_EQ(code(400, "InvalidArgument"), StatusCode::kUnimplemented) << "of the service, not of the input";
 }
 
-// Of a web server on the endpoint's port.
+// The responses of a web server on the port of the endpoint.
 TEST(S3ErrorTest, KnowsAnAnswerThatIsNotS3s) {
   const Status not_found =
       ToStatus(ParseError({404, {}, "<html><title>Not here</title></html>", 0}), "reading s3://b/k");

@@ -57,9 +57,10 @@ class S3Client {
   // Sends the requests of a call and returns the response. Requests that fail with 5xx, 429, SlowDown and similar
   // errors, resets, timeouts or `check` are retried with growing, jittered delays. A body that arrives damaged is sent
   // three times in total. Once per call, the client renews rejected credentials, corrects its clock by the service's,
-  // follows the service to the bucket's region, and omits rejected x-amz-checksum-* headers. It remembers the last
-  // three for the service. Errors: NotFound, PermissionDenied and so on, or the last error when no retry succeeded,
-  // with the number of requests and the time for which the service has not responded.
+  // sends to the region that the service reports for the bucket, and omits rejected x-amz-checksum-* headers. Later
+  // calls use the corrected clock, the region and the headers that the service accepts. Errors: NotFound,
+  // PermissionDenied and so on, or the last error when no retry succeeded, with the number of requests and the time for
+  // which the service has not responded.
   Result<http::Response> Send(const S3Bucket& bucket, const S3Call& call);
 
   // Returns the number of requests sent so far, including retries.

@@ -1,5 +1,5 @@
-// What a client learns from the answers of a service: the region of a bucket, checksums that are refused, and what an
-// answer to HEAD leaves unsaid.
+// Tests what a client learns from the responses of a service: the region of a bucket, rejected checksums, and the error
+// behind a response to HEAD, which has no body.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -51,7 +51,7 @@ TEST_F(S3ClientTest, GoesNowhereWithoutAValidRegion) {
   service_->Answer(301);
   service_->Answer(307, "", {{"location", "http://elsewhere.test/"}});
   service_->Answer(301, "", {{"x-amz-bucket-region", "evil/../region\r\n"}});
-  service_->Answer(301, "", {{"x-amz-bucket-region", "us-east-1"}});  // where the request was sent already
+  service_->Answer(301, "", {{"x-amz-bucket-region", "us-east-1"}});  // the region of the request
   const auto client = Client();
   for (size_t i = 1; i <= 4; ++i) {
     const Status status = Refused(*client);
@@ -61,7 +61,7 @@ TEST_F(S3ClientTest, GoesNowhereWithoutAValidRegion) {
   }
 }
 
-// As Backblaze B2 refused them before July 2025.
+// Adds the response of Backblaze B2 before July 2025 to checksums.
 void RefuseChecksums(ScriptedTransport& service) {
   service.Answer(400,
                  "<Error><Code>InvalidArgument</Code><Message>Unsupported header 'x-amz-checksum-crc32' received for "
@@ -150,7 +150,7 @@ TEST_F(S3ClientTest, AsksWhyHeadFindsNothingOnce) {
   EXPECT_EQ(service_->sent()[4].method, "HEAD");
 }
 
-// S3 explains a refused GET in its body; a proxy that knows no such path may say nothing at all.
+// S3 explains the refusal of a GET in the body. The response of a proxy for an unknown path may be empty.
 TEST_F(S3ClientTest, AnEmptyAnswerToGetIsOfNoS3Service) {
   const S3Call head{.request = HeadObjectRequest("k"), .known_statuses = {404}};
   service_->Answer(404);
@@ -201,7 +201,8 @@ TEST_F(S3ClientTest, BelievesHeadWhereNothingExplainsIt) {
   EXPECT_EQ(Send(*Client(), {.request = HeadObjectRequest("k"), .known_statuses = {404}})->status, 404);
 }
 
-// Go's servers and nginx say so in words, which a body that is no S3 error can hold too.
+// Go's servers and nginx report a plain request to a TLS port as text or HTML, not as an S3 error. The message quotes
+// it.
 TEST_F(S3ClientTest, HandsOnTheWordsOfAPortThatExpectsTls) {
   service_->Answer(400, "Client sent an HTTP request to an HTTPS server.\n");
   service_->Answer(400, "<html><head><title>400 The plain HTTP request was sent to HTTPS port</title></head></html>");

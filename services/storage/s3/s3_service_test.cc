@@ -1,8 +1,9 @@
-// S3Store and the transport against services: real ones, with and without TLS, a mock of stores with quirks, and any
-// other, with AWS_ENDPOINT_URL_S3, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and
-// ESPALIER_S3_TEST_URI=s3://bucket/prefix:
-//   build/release/bin/espalier_s3_service_test --gtest_filter='*Endpoint*'
+// Tests S3Store and the transport against services: real ones, with and without TLS, and a mock of stores with quirks.
 // docs/object-storage.md describes the results.
+//
+// To test another service, set AWS_ENDPOINT_URL_S3, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and
+// ESPALIER_S3_TEST_URI=s3://bucket/prefix, and run
+//   build/release/bin/espalier_s3_service_test --gtest_filter='*Endpoint*'
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -23,8 +24,8 @@ namespace {
 
 using ServerMaker = std::function<Result<std::unique_ptr<S3Server>>()>;
 
-// A service under test. It starts at its first use and ends with the program, because starting takes longer than
-// testing.
+// A service under test. It starts at its first use and runs until the program ends, because its start takes longer than
+// a test.
 struct Service {
   std::string name;
   ServerMaker start;  // null: the service of the environment
@@ -222,7 +223,7 @@ TEST_P(S3ServiceTest, FailsAtOnceWithTheWrongScheme) {
   S3Settings settings = GetParam().settings();
   const bool is_secure = settings.endpoint.starts_with("https");
   settings.endpoint = is_secure ? "http" + settings.endpoint.substr(5) : "https" + settings.endpoint.substr(4);
-  settings.patience = std::chrono::seconds(1);  // of a test that fails
+  settings.patience = std::chrono::seconds(1);  // bounds the time of a test that fails
   const Status status = Attempt(settings);
   EXPECT_THAT(status.message(), ::testing::HasSubstr(is_secure ? "https://" : "use http://")) << status.ToString();
   EXPECT_THAT(status.message(), ::testing::Not(::testing::HasSubstr("gave up"))) << status.ToString();
@@ -230,7 +231,7 @@ TEST_P(S3ServiceTest, FailsAtOnceWithTheWrongScheme) {
 
 TEST_P(S3ServiceTest, TrustsOnlyTheCertificatesOfItsCaFile) {
   if (GetParam().start == nullptr) GTEST_SKIP() << "the certificates of a service of these tests";
-  // The other server's certificate is valid too, but is not in the file. Without TLS, a CA file has no effect.
+  // The CA file has a valid certificate, but not that of the server. Without TLS, a CA file has no effect.
   S3Settings settings = GetParam().settings();
   const bool is_secure = settings.endpoint.starts_with("https");
   const Result<TestCertificate> other = MakeTestCertificate(folder_.path());

@@ -25,7 +25,7 @@ using ::testing::IsEmpty;
 constexpr PartSizes kSmallParts{.first_bytes = 100};
 const WallTime kNow{seconds(1'800'000'000)};
 
-// Sends on, but may answer in the service's place or after it.
+// Forwards requests to `inner`. `before` may respond instead of `inner`; `after` may replace the response of `inner`.
 class Interceptor final : public http::Transport {
  public:
   explicit Interceptor(http::Transport& inner) : inner_(inner) {}
@@ -86,7 +86,7 @@ TEST_F(S3StoreTest, PutsALargeObjectInParts) {
   EXPECT_EQ(service_->num_open_uploads(), 0u);
 }
 
-// As MinIO before 2025: it keeps a checksum of the parts' checksums, and takes one in the completion for that.
+// MinIO before 2025 stores a checksum of the parts' checksums, and interprets the checksum in the completion as such.
 TEST_F(S3StoreTest, NamesNoChecksumOfTheObjectWhereTheServiceKeepsNone) {
   std::string completion_checksum = "none sent";
   network_->after = [&](const http::Request& request, Result<http::Response> response) {
@@ -111,7 +111,7 @@ TEST_F(S3StoreTest, NamesNoChecksumOfTheObjectWhereTheServiceKeepsNone) {
   EXPECT_EQ(completion_checksum, EncodedCrc32(ComputeCrc32(BytesOf(Digits(500)))));
 }
 
-// Some accept the header when an upload begins and refuse it with the parts.
+// Some services accept the header when an upload begins and reject it with the parts.
 TEST_F(S3StoreTest, WritesPartsToAServiceWithoutChecksums) {
   network_->before = [](const http::Request& request) -> std::optional<http::Response> {
     for (const auto& [name, value] : request.headers) {
@@ -202,7 +202,7 @@ TEST_F(S3StoreTest, BelievesNoSuccessWithAnErrorInside) {
   EXPECT_THAT(Keys(store), ElementsAre("k"));
 }
 
-// An API that answers 200 to everything, with JSON, with XML of its own, or with nothing.
+// An API that responds to every request with 200 and JSON, other XML, or an empty body.
 TEST_F(S3StoreTest, TakesNoOtherServiceForAStore) {
   const std::vector<http::Response> answers = {
       {200, {{"content-type", "application/json"}, {"etag", "W/\"b-x\""}, {"content-length", "11"}}, "{\"ok\":true}"},
@@ -423,7 +423,7 @@ TEST_F(S3StoreTest, PassesItsFailpoints) {
   EXPECT_EQ(service_->num_open_uploads(), 0u);
 }
 
-// 5 TiB in 10 000 parts, and little memory where little is written.
+// 10 000 parts hold 5 TiB, and small objects need little memory.
 TEST(PartSizesTest, HoldTheLargestObject) {
   const PartSizes sizes;
   uint64_t total = 0;
@@ -434,7 +434,7 @@ TEST(PartSizesTest, HoldTheLargestObject) {
   EXPECT_EQ(PartSizes::MaxInFlight(sizes.PartBytes(10000)), 1u);
 }
 
-// What a run does to a store, in small.
+// Makes the requests of a run, with small objects.
 Status Work(S3Store& store) {
   for (int i = 0; i < 20; ++i) {
     const std::string key = "step-" + std::to_string(i) + "/", large = Digits(950);
@@ -465,7 +465,7 @@ TEST_F(S3StoreTest, EndsRightWithThirtyPercentFaultsAndAtMostTwiceTheRequests) {
     EXPECT_TRUE(status.ok()) << "seed " << seed << ": " << status.ToString();
     EXPECT_LE(network->num_requests(), 2 * ideal) << "seed " << seed;
     EXPECT_GT(network->num_faults(), ideal / 5);
-    EXPECT_LE(service.num_open_uploads(), 20u);  // begun by requests whose answers were lost; lifecycle rules end them
+    EXPECT_LE(service.num_open_uploads(), 20u);  // the response to their start was lost; lifecycle rules end them
     total += network->num_requests();
   }
   EXPECT_LT(static_cast<double>(total) / 20, 1.7 * static_cast<double>(ideal));

@@ -9,12 +9,12 @@ using std::chrono::seconds;
 
 constexpr seconds kPatience{40}, kShortest{5}, kStall{15};
 
-// Seconds since the beginning.
+// Returns the time `second` seconds after the start of a test.
 SteadyTime At(int second) { return SteadyTime(std::chrono::hours(1000) + seconds(second)); }
 
 class ServiceSilenceTest : public ::testing::Test {
  protected:
-  // A request without an answer.
+  // Records a request without a response.
   void Fails(int sent, int ended) { silence_.Unanswered(At(sent), At(ended), kStall); }
   void ExpectBudget(int second, seconds budget) { EXPECT_EQ(silence_.BudgetAt(At(second)), budget) << second; }
 
@@ -50,14 +50,14 @@ TEST_F(ServiceSilenceTest, EndsWithAnyAnswer) {
 }
 
 TEST_F(ServiceSilenceTest, BeginsWithTheLastAnswerToAnybody) {
-  // Another thread was answered at 12 while this request waited.
+  // The request of another thread gets a response at 12, while this request waits.
   silence_.Answered(At(12));
   Fails(0, 15);
   ExpectBudget(15, seconds(37));
 }
 
 TEST_F(ServiceSilenceTest, DoesNotBeginWhileATransferMoves) {
-  // 100 seconds long, of which nothing moved in the last 15.
+  // A transfer of 100 seconds; no bytes were transferred in the last 15.
   Fails(0, 100);
   EXPECT_EQ(silence_.LengthAt(At(100)), kStall);
 }
@@ -74,7 +74,7 @@ TEST_F(ServiceSilenceTest, IsForgottenWhereNobodyAsksForLong) {
   ExpectBudget(70, kShortest);
   ExpectBudget(71, kPatience);
   EXPECT_EQ(silence_.LengthAt(At(71)), std::nullopt);
-  // And another one begins.
+  // A new silence begins.
   Fails(90, 105);
   ExpectBudget(105, seconds(25));
 }

@@ -1,4 +1,4 @@
-// AWS's published examples: the suite aws-sig-v4-test-suite, and the four of the S3 API reference
+// Compares with AWS's published examples: the suite aws-sig-v4-test-suite, and the four of the S3 API reference
 // (docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html).
 #include "services/storage/s3/sigv4.h"
 
@@ -136,11 +136,11 @@ TEST(SigV4Test, SignsTheExamplesOfTheS3Reference) {
             "34b48302e7b5fa45bde8084f4b7868a86f0a534bc59db6670ed5711ef69dc6f7");
 }
 
-// The shapes that curl 7.88's own signer gets wrong.
+// Queries that the signer of curl 7.88 encodes incorrectly.
 TEST(SigV4Test, SpellsQueriesInTheCanonicalWay) {
   EXPECT_EQ(CanonicalQuery({{"uploads", ""}}), "uploads=");
   EXPECT_EQ(CanonicalQuery({{"prefix", "a/b"}, {"list-type", "2"}}), "list-type=2&prefix=a%2Fb");
-  EXPECT_EQ(CanonicalQuery({{"x", "a.b"}, {"x", "a/b"}}), "x=a%2Fb&x=a.b");  // by the encoded bytes: '%' < '.'
+  EXPECT_EQ(CanonicalQuery({{"x", "a.b"}, {"x", "a/b"}}), "x=a%2Fb&x=a.b");  // sorted by encoded bytes: '%' < '.'
   EXPECT_EQ(CanonicalQuery({{"q", "a+b c=d&e"}}), "q=a%2Bb%20c%3Dd%26e");
   EXPECT_EQ(CanonicalQuery({}), "");
 }

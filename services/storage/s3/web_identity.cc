@@ -1,5 +1,5 @@
-// docs.aws.amazon.com/STS/latest/APIReference/API_AssumeRoleWithWebIdentity.html: a form with the token, no signature;
-// the answer is XML.
+// Credentials from AssumeRoleWithWebIdentity of STS: the request is an unsigned form with the token, the response is
+// XML (docs.aws.amazon.com/STS/latest/APIReference/API_AssumeRoleWithWebIdentity.html).
 #include <pugixml.hpp>
 
 #include "services/http/url.h"

@@ -1,24 +1,24 @@
 #!/usr/bin/env python3
-"""An S3 service in memory that behaves like a store with quirks. The refusals are those that real stores have sent.
+"""An S3 service in memory with the quirks of certain stores. Its error responses are copied from real stores.
 
 usage: mock_s3.py PORT QUIRK[,QUIRK...] [LOG]
 
-It listens on 127.0.0.1 and verifies no signatures. PORT 0 takes a free port; the port is printed. With LOG, each request
-is a line of that file: method, path, status and the headers that quirks are about.
+It listens on 127.0.0.1 and verifies no signatures. PORT 0 selects a free port; the program prints the port. With LOG,
+it appends a line for each request to that file: method, path, status, and the headers that quirks concern.
 
 quirks:
-  plain             none: checksums of whole objects, as AWS keeps them
+  plain             no quirk: stores checksums of whole objects, like AWS
   no-checksums      400 to uploads with x-amz-checksum-* headers (Backblaze B2 before July 2025)
-  no-checksum-mode  400 to downloads that ask for checksums
-  composite-only    checksums of multipart objects are of the parts' checksums (MinIO before 2025)
+  no-checksum-mode  400 to downloads that request checksums
+  composite-only    the checksum of a multipart object is that of its parts' checksums (MinIO before 2025)
   region=NAME       301 to requests that are signed for another region
-  silent-region=NAME  the same without naming the region in a header: 400, and HEAD has no body (Garage)
-  bucket=NAME       only that bucket exists
-  web-server        404 with a web page to every request: no S3 at all
-  empty-server      404 with nothing to every request
+  silent-region=NAME  400 to these requests, with the region in the body only, which HEAD does not have (Garage)
+  bucket=NAME       no other bucket exists
+  web-server        404 with a web page to every request (a web server)
+  empty-server      404 with an empty body to every request
   page-server       200 with a web page to every request (an application of one page)
   json-server       200 with JSON to every request (an API behind a wrong port); json-404-server: 404
-  blank-server      200 with nothing to every request
+  blank-server      200 with an empty body to every request
   no-delete         403 to every deletion (credentials without s3:DeleteObject)
 """
 
@@ -54,7 +54,7 @@ class Refusal(Exception):
 
 
 class OtherService(Refusal):
-    """An answer of a server that is no S3 service."""
+    """The response of a server that is not an S3 service."""
 
     def __init__(self, status, content_type="", body=""):
         super().__init__(status, "", "", [("Content-Type", content_type), ("ETag", 'W/"1"')] if body else [])
@@ -72,7 +72,7 @@ OTHER_SERVICES = {
 
 
 class Store:
-    """The objects and uploads of all buckets. One request at a time."""
+    """The objects and uploads of all buckets. Used by one request at a time."""
 
     def __init__(self, quirks):
         self.quirks = quirks
@@ -85,7 +85,7 @@ class Store:
         return next((q.partition("=")[2] for q in self.quirks if q.startswith(quirk + "=")), None)
 
     def check(self, request, bucket):
-        """Raises what the quirks refuse before the operation is looked at."""
+        """Raises the errors of the quirks, before the operation is performed."""
         for quirk in OTHER_SERVICES.keys() & set(self.quirks):
             raise OtherService(*OTHER_SERVICES[quirk])
         for quirk in ("region", "silent-region"):

@@ -261,7 +261,7 @@ TEST_P(ObjectStoreSuite, DeletesWhatExistsAndWhatDoesNot) {
   EXPECT_TRUE(store_->Delete("a/b").ok());
   EXPECT_TRUE(store_->Delete("a/b").ok());
   EXPECT_TRUE(store_->Delete("never/was").ok());
-  EXPECT_TRUE(store_->Delete("a").ok());  // a prefix is no object
+  EXPECT_TRUE(store_->Delete("a").ok());  // no object: only the prefix of one
   EXPECT_THAT(Keys(""), ::testing::ElementsAre("a/c"));
 }
 
