@@ -13,7 +13,7 @@ import subprocess
 import threading
 
 ROLES = ("server", "sampler", "trainer")
-# Every process reads its files each second: twice that, and all of them trust both authorities.
+# Every process reads its files once per second. After more than two seconds, all of them trust both authorities.
 BEFORE_FIRST_LEAF_SECONDS = 2.5
 RENAME_EXCHANGE = 2
 AT_FDCWD = -100
@@ -59,8 +59,9 @@ class Authority:
 
 
 class Renewal:
-    """A thread that first adds an authority to what the run's processes trust, then gives every role a new key and
-    certificate each `every_seconds`. It ends with the `with` block. `scratch`: a new folder on the run's file system."""
+    """A thread that first adds an authority to those that the run's processes trust. Then it gives every role a new key
+    and certificate every `every_seconds`. It ends with the `with` block. `scratch`: a new folder on the run's file
+    system."""
 
     def __init__(self, output, every_seconds, scratch):
         self.tls = pathlib.Path(output) / "run/tls"
@@ -89,7 +90,7 @@ class Renewal:
                 self.problem = f"certificates not renewed: {error} {getattr(error, 'stderr', '')}"
 
     def _is_taken_away(self):
-        """Returns whether the run is ending: it then removes its files one after the other."""
+        """Returns whether the run is ending, that is, whether it is removing its files."""
         files = [self.tls / "ca.crt", *(self.tls / role / name for role in ROLES for name in ("tls.crt", "tls.key"))]
         return not all(file.exists() for file in files)
 
@@ -99,7 +100,7 @@ class Renewal:
                 return
         authority = Authority(self.scratch)
         uris = {role: uri_of(self.tls / role / "tls.crt") for role in ROLES}
-        # Made beside the run's folder: it may be taken away at any moment.
+        # Created outside the run's folder, which the run may remove at any moment.
         both = self.scratch / "ca.both"
         both.write_text((self.tls / "ca.crt").read_text() + authority.certificate.read_text())
         both.rename(self.tls / "ca.crt")
@@ -109,6 +110,6 @@ class Renewal:
                 fresh = self.scratch / role
                 authority.issue(uri, fresh)
                 exchange(fresh, self.tls / role)
-                shutil.rmtree(fresh)  # the old one now
+                shutil.rmtree(fresh)  # now the folder with the old key and certificate
             self.rounds += 1
             pause = self.every_seconds

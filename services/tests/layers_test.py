@@ -1,7 +1,7 @@
 """A file includes headers of its own library and of libraries that its own is declared to depend on, and no other.
 
-Every folder is in reach of every #include, so that a header with all its code in it can be used without being named in
-a CMakeLists.txt: neither the compiler nor the linker says anything then."""
+Every #include finds every folder, so a header without a source file can be used without a dependency in CMakeLists.txt,
+and neither the compiler nor the linker reports it."""
 
 import os
 import re
@@ -13,8 +13,8 @@ CALL = re.compile(r"^\s*(espalier_\w+)\(\s*NAME\s+([\w-]+)([^()]*(?:\$<[^()]*>[^
 COMMENT = re.compile(r"#.*")
 KEYWORDS = {"LAYER", "TEST_LABEL", "SOURCES", "DEPS", "PRIVATE_DEPS", "TESTS", "TEST_DEPS", "PUBLIC_HEADERS",
             "PUBLIC_FOLDER"}
-GENERATED = {"espalier::proto"}  # its headers lie in the build folder
-WITHOUT_LIBRARIES = {"espalier-trainer"}  # has numbers of base/exit_code.h, and links nothing, to be there at once
+GENERATED = {"espalier::proto"}  # its headers are in the build folder
+WITHOUT_LIBRARIES = {"espalier-trainer"}  # includes base/exit_code.h but links no library, so that it starts at once
 INCLUDE = re.compile(r'^#include "((?:services|operator)/[^"]+)"', re.MULTILINE)
 PUBLIC_INCLUDE = re.compile(r'^#include "espalier/([^"]+(?<!\.pb)\.h)"', re.MULTILINE)  # as other projects include them
 

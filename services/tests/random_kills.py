@@ -65,7 +65,7 @@ class Outcome:
 
 
 def small_job(source, label_split, args):
-    """A job whose training takes some seconds and saves often, so that kills meet it in every state."""
+    """Returns a job that trains for some seconds and saves often, so that the kills hit every state."""
     inputs = {"features": ["node-feat"]}
     if args.learnable_rows:
         inputs["embedding"] = {"size": args.learnable_rows, "optimizer": {"type": "Adagrad", "learningRate": 0.05}}
@@ -87,7 +87,7 @@ def small_job(source, label_split, args):
             "trainers": {"replicas": args.trainers, "threads": 1},
             "checkpoint": {"every": {"steps": args.checkpoint_steps}, "keep": 2},
             "output": {"save": ["Model"]},
-            # Kills come closer together here than they do to people.
+            # Failures are more frequent here than in real runs.
             "runPolicy": {"backoffLimit": 100},
         },
     }
@@ -150,7 +150,7 @@ def draw_kills(rng, args, num_steps):
 
 
 def draw_crash(rng, args):
-    """Returns (environment, description) of a failpoint crash, or empty ones."""
+    """Returns (environment, description) of a failpoint crash; both are empty if there is none."""
     if rng.random() < 0.5:
         return {}, ""
     role = rng.choice(["trainer", "server"] + ["sampler"] * (args.samplers > 0))
@@ -192,8 +192,8 @@ def disturb(process, output, kills, deadline):
             pass
 
 
-# What a process logs that could not or would not talk to a peer because of a certificate. A killed peer's connection
-# ends in the middle of its handshake too, but says nothing of certificates.
+# Log lines of a process whose connection to a peer failed because of a certificate. If a peer is killed, its connection
+# may also end during the handshake, but the error does not mention certificates.
 REFUSALS = re.compile(r"was refused|certificate verify failed|alert|No certificate|not the key of|UNAUTHENTICATED")
 
 

@@ -1,6 +1,6 @@
-"""The same draws on every processor. Compiles the kernels of services/sampler/draws and the program same_draws.cc with and
-without AVX2, and for arm64 where a cross compiler and QEMU are installed, and compares what they print with
-same_draws.txt: docs/sampling.md promises that a seed keeps its draws."""
+"""Tests that draws are the same on every processor, as docs/sampling.md promises. Compiles same_draws.cc and the
+kernels of services/sampler/draws with and without AVX2, and for arm64 if a cross compiler and QEMU are installed.
+Compares the output with same_draws.txt."""
 
 import os
 import pathlib

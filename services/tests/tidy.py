@@ -1,10 +1,10 @@
 """Runs clang-tidy on units, each of which is all sources of one target that are compiled with the same command.
 
-Most of clang-tidy's time goes into headers: it parses them, and its checks look at what they declare, once for each unit.
-The sanitizers' build compiles up to twelve files of a target at a time; here it is all of them. A unit is left out where it
-passed before with the same key (e2e/tools/passed_before.py): a digest of its command, its files, .clang-tidy, and the
-machine. Its files are its sources and what they include, found by the text of #include lines, whatever #if says; headers of
-packages are the machine's.
+clang-tidy spends most of its time on headers: it parses and checks them once for each unit. The sanitizers' build
+compiles up to twelve files of a target at a time; a unit here has all of them. A unit is skipped if it passed before
+with the same key (e2e/tools/passed_before.py), a digest of its command, its files, .clang-tidy and the machine. The
+files of a unit are its sources and the files that they include, found by the text of #include lines regardless of #if.
+Headers of packages are covered by the machine's part of the key.
 """
 
 import functools
@@ -30,12 +30,12 @@ FINDING = re.compile(r"^\S.*: (?:fatal )?(?:error|warning): .*$", re.MULTILINE)
 class Unit:
     def __init__(self, name, file, arguments, sources):
         self.name = name
-        self.file = file  # includes the sources, where there are several
+        self.file = file  # includes the sources if there are several
         self.arguments = arguments  # compiles `file`; the paths in it are absolute
         self.sources = sources
 
     def files(self, roots):
-        """Paths of the sources, and of everything below `roots` that they include."""
+        """Returns the paths of the sources and of all files below `roots` that they include."""
         folders = tuple(Path(word[2:]) for word in self.arguments if word.startswith("-I"))
         folders += tuple(Path(value) for option, value in zip(self.arguments, self.arguments[1:]) if option == "-isystem")
         folders = tuple(folder for folder in folders if any(folder.is_relative_to(root) for root in roots))
@@ -50,7 +50,7 @@ class Unit:
 
 @functools.cache
 def includes(file, folders):
-    """The files that `file` includes and that lie beside it or below one of `folders`."""
+    """Returns the files that `file` includes, as far as they are beside it or below one of `folders`."""
     found = []
     for name in INCLUDE.findall(file.read_text()):
         candidates = (folder / name for folder in (file.parent, *folders))
@@ -59,7 +59,8 @@ def includes(file, folders):
 
 
 def without_precompiled_header(arguments):
-    """clang-tidy of another vendor does not read what the compiler precompiled; it includes the header itself."""
+    """Returns the arguments without the precompiled header: clang-tidy of another vendor cannot read it and includes
+    the header itself."""
     kept = list(arguments)
     while "-include-pch" in kept:
         at = kept.index("-include-pch")  # -Xclang -include-pch -Xclang FILE
@@ -68,7 +69,8 @@ def without_precompiled_header(arguments):
 
 
 def units_of(build, targets):
-    """Units of the targets, by the build's compile_commands.json; writes their files and commands below BUILD/tidy."""
+    """Returns the units of the targets according to the build's compile_commands.json. Writes their files and commands
+    below BUILD/tidy."""
     folder = build / "tidy"
     folder.mkdir(exist_ok=True)
     compiled = {}
@@ -80,7 +82,8 @@ def units_of(build, targets):
             continue
         together = file.parent.name == "Unity"
         sources = [Path(name) for name in INCLUDE.findall(file.read_text())] if together else [file]
-        key = target[1] if together else f"{target[1]}-{file.stem}"  # that file is compiled alone for a reason
+        # A file that the build compiles alone is a unit of its own.
+        key = target[1] if together else f"{target[1]}-{file.stem}"
         compiled.setdefault(key, (arguments, str(file), output, []))[3].extend(sources)
 
     units = []
@@ -99,7 +102,7 @@ def units_of(build, targets):
 
 @functools.cache
 def resource_folder(compiler):
-    """Where the compiler's own headers are, which the clang-tidy of PyPI lacks."""
+    """Returns the folder of the compiler's own headers, which the clang-tidy of PyPI lacks."""
     return subprocess.run([compiler, "-print-resource-dir"], capture_output=True, text=True, check=True,
                           timeout=60).stdout.strip()
 
@@ -112,7 +115,7 @@ class Tidy:
                                        timeout=60).stdout
 
     def key(self, unit):
-        """None where it cannot be known."""
+        """Returns the key of the unit; None if it cannot be computed."""
         if self._environment is None:
             return None
         command = " ".join(unit.arguments).replace(str(self.build), "BUILD").replace(str(SOURCE), "SOURCE")
@@ -123,7 +126,7 @@ class Tidy:
         return [self.program, "--quiet", f"--config-file={CONFIG}", "-p", str(self.build / "tidy"), str(file)]
 
     def findings(self, unit):
-        """What clang-tidy says: a line for each finding, with file, line and check; remembers the key where that is nothing."""
+        """Returns clang-tidy's findings, one line each with file, line and check. Stores the key if there are none."""
         key = self.key(unit)
         process = subprocess.run(self.command(unit.file), capture_output=True, text=True, timeout=1800)
         found = FINDING.findall(process.stdout)
@@ -134,12 +137,13 @@ class Tidy:
         return found
 
     def changed(self, units):
-        """Those that did not pass before with the same key; the largest come first, so that none is left alone at the end."""
+        """Returns the units that did not pass before with the same key, the largest first, so that no long unit runs
+        alone at the end."""
         keys = {unit: self.key(unit) for unit in units}
         changed = [unit for unit in units if keys[unit] is None or passed_before.passed(f"tidy/{unit.name}", keys[unit]) is None]
         return sorted(changed, key=lambda unit: -len(unit.files((self.build, SOURCE))))
 
     def findings_of(self, units):
-        """{unit: findings}, of those that have some."""
+        """Returns {unit: findings} for the units that have findings."""
         with ThreadPoolExecutor(os.cpu_count()) as threads:
             return {unit: found for unit, found in zip(units, threads.map(self.findings, units)) if found}

@@ -33,14 +33,15 @@ class TidyTest(unittest.TestCase):
         changed = runner.changed(units)
         print(f"{len(units)} units, {len(units) - len(changed)} of which passed before with the same files", file=sys.stderr)
         found = runner.findings_of(changed)
-        lines = dict.fromkeys(line for lines in found.values() for line in lines)  # a header's come once for each unit
+        # Findings in a header are repeated for each unit.
+        lines = dict.fromkeys(line for lines in found.values() for line in lines)
         by_hand = [shlex.join(runner.command(unit.file)) for unit in found]
         if found:
             self.fail("\n".join([f"{len(lines)} findings of clang-tidy; by hand:", *by_hand, *lines]))
 
 
 class UnitsTest(unittest.TestCase):
-    """On a build of two sources, with a cache of its own."""
+    """Tests units with a build of two sources and a separate cache."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="espalier-tidy-")
@@ -66,7 +67,7 @@ class UnitsTest(unittest.TestCase):
         path.write_text(text)
 
     def changed(self):
-        """As another process sees it."""
+        """Returns a runner without cached file contents, as in a new process, and its changed units."""
         tidy.includes.cache_clear()
         tidy.passed_before._content.cache_clear()
         runner = tidy.Tidy(PROGRAM, self.build)

@@ -1,4 +1,5 @@
-"""Bad input gives an error with what, where and what was expected, the right exit code, and no incomplete output."""
+"""Bad input gives an error with the value, its place and the expected value, the right exit code, and no incomplete
+output."""
 
 import gzip
 import json
@@ -152,7 +153,7 @@ edges:
         first = run(right)
         self.assertEqual(first.returncode, 0, first.stderr)
         self.assertIn("partitioned into 2 in ", first.stderr)
-        refuse()  # also where partitions are there that serve others
+        refuse()  # also if partitions exist that are good for other jobs
         second = run(right)
         self.assertEqual(second.returncode, 0, second.stderr)
         self.assertIn("reused the partitioning into 2 that was there: ", second.stderr)

@@ -11,8 +11,8 @@ FAULTS = ["unavailable", "too many", "internal", "reset before", "reset after", 
 
 
 class BadNetwork:
-    """Listens on a free port of the loopback; what happens to the n-th try of a request depends on the seed, the
-    request and n. At most five tries of one request fail in a row."""
+    """Listens on a free port of the loopback. The outcome of the n-th try of a request depends on the seed, the request
+    and n. At most five tries of one request fail in a row."""
 
     def __init__(self, endpoint, percent, seed):
         self.service = urllib.parse.urlsplit(endpoint).netloc
@@ -74,7 +74,7 @@ class BadNetwork:
             inner.request(request.command, request.path, body=body, headers=dict(request.headers))
             answer = inner.getresponse()
             content = answer.read()
-        except OSError:  # the service is away
+        except OSError:  # the service cannot be reached
             request.close_connection = True
             return
         finally:

@@ -1,4 +1,5 @@
-"""Graph, partitions, checkpoints and outputs in a bucket: processes and the run are killed, and the results are right."""
+"""Runs with graph, partitions, checkpoints and outputs in a bucket have the right results after processes or the run
+were killed."""
 
 import json
 import os
@@ -58,7 +59,7 @@ class BucketRecovery(RecoveryScenario):
         process.kill()
         process.communicate(timeout=30)
 
-        # On "another machine": the folder was created after the trainers, all else is in the bucket.
+        # As on another machine: the output folder is new, and everything else is in the bucket.
         done = self.under_fire("other", [("trainer-1", 70), ("server-0", 90)], environment=self.keys,
                                document=document, args=["--restart"])
         self.assertEqual(done["parametersDigest"], wanted)
@@ -120,7 +121,7 @@ class BucketRecovery(RecoveryScenario):
             self.assertIsNone(process.poll(), "training needs no store")
             self.assertLess(time.monotonic(), deadline, f"{steps} of {watch.num_steps} steps")
             time.sleep(0.05)
-            steps = watch.steps_done() or steps  # an answer that comes too late says nothing
+            steps = watch.steps_done() or steps  # a missing answer leaves the number unchanged
         trained = time.monotonic()
         output, _ = process.communicate(timeout=120)
         seconds = time.monotonic() - trained
@@ -139,7 +140,7 @@ class BucketRecovery(RecoveryScenario):
         print(f"{seconds:.1f} s from the last step to the end of a run without its store")
 
     def hang_in_mid_run(self, patience):
-        """Starts a run whose store does not respond any more, with this timeout in seconds."""
+        """Starts a run, then stops its store from responding. `patience` is the timeout in seconds."""
         document = self.in_bucket()
         environment = {**os.environ, **self.keys, "ESPALIER_S3_PATIENCE_SECONDS": str(patience)}
         process = self.start(document, "run", "--access", "rpc", env=environment)
@@ -176,7 +177,7 @@ class BucketRecovery(RecoveryScenario):
         self.assertEqual(process.returncode, 74, output)
         self.assertRegex(output, rf"s3://bucket/jobs/one.*127\.0\.0\.1:{self.port}.*, no response for \d+ s")
         self.assertIn("the store is still unreachable, so no process is restarted", output)
-        self.assertEqual(output.count("restarting trainers"), 1, output)  # announced, and not done
+        self.assertEqual(output.count("restarting trainers"), 1, output)  # the restart was announced but did not happen
         self.assertEqual(json.loads((self.dir / "run/run/state.json").read_text())["incarnation"], 1)
 
         self.gateway.send_signal(signal.SIGCONT)
@@ -189,12 +190,12 @@ class BucketRecovery(RecoveryScenario):
         document = self.in_bucket(runPolicy={"backoffLimit": 0})
 
         def with_disk_of(size):
-            # The disk is there for this process and its children only, and goes with them.
+            # The disk exists only for this process and its children, and disappears with them.
             return ["unshare", "--mount", "sh", "-c", f'mount -t tmpfs -o size={size} none "$0" && exec "$@"', str(cache)]
 
         if os.geteuid() != 0 or subprocess.run([*with_disk_of("1m"), "true"], capture_output=True).returncode != 0:
             self.skipTest("making a small disk takes root and mount namespaces")
-        # Room for the graph, but not for its partitions; then for all.
+        # First a disk with room for the graph but not for its partitions, then one with room for both.
         command = [str(BIN / "espalier"), "run", "-f", str(self.write_job(document)), "--output", str(self.dir / "run"),
                    "--access", "rpc"]
         environment = {**os.environ, **self.keys, "ESPALIER_DATA_DIR": str(cache)}

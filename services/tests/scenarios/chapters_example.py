@@ -1,5 +1,5 @@
-"""The example of DGL's chapter on distributed training, as docs/coming-from-dgl.md has it: as a document, on a small
-graph in the place of ogbn-products, and as a program with a model of its own, on Cora."""
+"""Runs the example of DGL's chapter on distributed training in both forms of docs/coming-from-dgl.md: as a document, on
+a small graph instead of ogbn-products, and as a program with its own model, on Cora."""
 
 import json
 
@@ -15,7 +15,7 @@ NODES, EDGES, CLASSES = 2000, 12000, 4
 
 class ChaptersExample(Scenario):
     def write_products(self):
-        """OGB's folder of raw CSV: products that are bought together are of a category, mostly."""
+        """Writes OGB's folder of raw CSV. Products that are bought together mostly have the same category."""
         rng = np.random.default_rng(6)
         labels = rng.integers(0, CLASSES, NODES)
         features = np.eye(CLASSES)[labels] + 0.5 * rng.normal(size=(NODES, CLASSES))

@@ -1,4 +1,4 @@
-"""generate, import, partition, inspect and verify, called as a user does."""
+"""Tests generate, import, partition, inspect and verify as a user calls them."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from harness import BIN, CORA, Scenario, espalier, job, on_a_terminal
 
 
 def waits_for_a_stop(pid):
-    """Whether the signals that ask a process to stop no longer end it by themselves: its main thread blocks them."""
+    """Returns whether the process handles stops itself: its main thread blocks SIGINT and SIGTERM."""
     status = pathlib.Path(f"/proc/{pid}/status").read_text()
     blocked = int(next(line for line in status.splitlines() if line.startswith("SigBlk:")).split()[1], 16)
     return all(blocked >> (number - 1) & 1 for number in (signal.SIGINT, signal.SIGTERM))
@@ -127,7 +127,7 @@ class CommandLine(Scenario):
         process = espalier("import", CORA, "--format", "ogb", "--add-reverse-edges", "--drop-duplicate-edges",
                            "--output", imported)
         self.assertEqual(process.returncode, 0, process.stderr)
-        # Each citation is there in both directions.
+        # The source contains each citation in both directions.
         self.assertIn("edges changed: 10556 reverse edges added, 10556 duplicates dropped\n", process.stdout)
         partition = ["partition", imported, "--format", "NPY", "--count", 3, "--output", self.dir / "parts", "--json"]
         first = espalier(*partition)

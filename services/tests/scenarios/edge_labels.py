@@ -1,5 +1,5 @@
-"""Edge classification and regression: whole runs that learn labels which both ends decide, between nodes of one type or
-of two, whatever the partitions, samplers and transports."""
+"""Tests whole runs of edge classification and regression. Labels depend on both ends of an edge, whose nodes have one
+type or two. The numbers are the same for any partitions, samplers and transports."""
 
 import json
 
@@ -15,7 +15,7 @@ SAME = ("samplesDigest", "parametersDigest", "lossPerStep", "testAccuracy")
 
 
 class LabeledEdges(Scenario):
-    """A graph of graph_folders.write_labeled_edges."""
+    """Tests with a graph of graph_folders.write_labeled_edges."""
 
     inputs = [{"features": ["node-feat"]}]
 
@@ -67,7 +67,7 @@ class EdgeLabels(LabeledEdges):
         self.assertEqual(manifest["format"], "espalier.edge-results")
         self.assertEqual((manifest["edge_type"], manifest["split"]), ("user:rates:user", "rated"))
 
-        # The model that was written says the same of the same edges.
+        # The saved model predicts the same for the same edges.
         again = self.train("again", training__epochs=0, training__model=MODEL | {
             "uri": str(self.dir / "run/model/best.safetensors")})
         self.assertEqual(again["testAccuracy"], result["testAccuracy"])
@@ -159,7 +159,7 @@ class LabelsOfParallelEdges(LabeledEdges):
                               graph__partitions={"count": 4, "algorithm": "METIS"})
             self.assert_same(four, one)
 
-        # An import keeps the numbers.
+        # An imported graph gives the same results.
         imported = self.dir / "imported"
         process = espalier("import", self.graph, "--format", "NPY", "--output", imported)
         self.assertEqual(process.returncode, 0, process.stdout + process.stderr)

@@ -13,7 +13,7 @@ CITATIONS = np.array([[0, 1, 2, 3], [1, 2, 3, 4]])
 
 
 class EmptyTypes(Scenario):
-    """Papers cite papers; there are no authors."""
+    """A graph in which papers cite papers, with a node type `author` that has no nodes."""
 
     def folder(self, name):
         folder = self.dir / name

@@ -1,4 +1,4 @@
-"""The example job of services/examples/fb15k-237.yaml on folders of triples."""
+"""Runs the example job of services/examples/fb15k-237.yaml on folders of triples."""
 
 import json
 import os
@@ -9,7 +9,7 @@ from harness import SOURCE, Scenario, espalier
 
 EXAMPLE = SOURCE / "services/examples/fb15k-237.yaml"
 DATA = pathlib.Path(os.environ["ESPALIER_TEST_DATA"]) / "kg"
-# What is set for graphs of a hundred entities.
+# Settings for graphs of about a hundred entities.
 SMALL = {"spec.training.model.hiddenSize": 64, "spec.training.inputs[0].embedding.size": 64,
          "spec.training.task.negatives.count": 64, "spec.training.batchSize": 256, "spec.training.epochs": 60,
          "spec.training.evaluation.everyEpochs": 20, "spec.training.model.dropout": 0.3}

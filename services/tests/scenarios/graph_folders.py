@@ -25,7 +25,8 @@ def mean_of_neighbors(edges, values):
 
 
 def write_npz_graph(folder, edges, columns, edge_columns=None, seed=0):
-    """One node type in graph.npz with a graph.yaml; split `random`: 60 % train, 20 % validation, 20 % test."""
+    """Writes a graph with one node type: graph.npz and a graph.yaml. Split `random`: 60 % train, 20 % validation, 20 %
+    test."""
     folder.mkdir()
     nodes = len(next(iter(columns.values())))
     order = np.random.default_rng(seed).permutation(nodes)
@@ -59,8 +60,8 @@ def write_csv_gz(path, rows):
 
 
 def write_ogb_heterogeneous(folder, counts, relations, features, labels, split):
-    """OGB's raw CSV layout of a typed graph: relations {(head, relation, tail): edges [2, m]}, features {type: matrix},
-    labels {type: vector}, split {type: (train, valid, test)}."""
+    """Writes a typed graph in OGB's raw CSV layout: relations {(head, relation, tail): edges [2, m]}, features {type:
+    matrix}, labels {type: vector}, split {type: (train, valid, test)}."""
     raw, time = folder / "raw", folder / "split/time"
     write_csv_gz(raw / "num-node-dict.csv.gz", [counts.keys(), counts.values()])
     write_csv_gz(raw / "triplet-type-list.csv.gz", relations.keys())
@@ -81,8 +82,9 @@ def write_ogb_heterogeneous(folder, counts, relations, features, labels, split):
 
 
 def write_labeled_edges(folder, edge_type, kinds, edges, labels):
-    """One relation with labels, whose edges are dealt to the parts of split `rated` by their numbers. kinds: {node type:
-    of each node which of four, as its features tell with noise}; edges [2, m]; labels: {name: column}. Returns the parts."""
+    """Writes one relation with labels. Split `rated` has random parts of its edges, by number. kinds: {node type: kind
+    of each node, 0 to 3}, which the features contain with noise; edges [2, m]; labels: {name: column}. Returns the
+    parts."""
     rng = np.random.default_rng(7)
     bounds = [int(0.7 * edges.shape[1]), int(0.85 * edges.shape[1])]
     parts = dict(zip(("train", "validation", "test"), np.split(rng.permutation(edges.shape[1]), bounds)))
@@ -102,7 +104,8 @@ def write_labeled_edges(folder, edge_type, kinds, edges, labels):
 
 
 def ratings(users=160, items=200):
-    """Arguments of write_labeled_edges: users rate items with one of three classes, which both decide."""
+    """Arguments of write_labeled_edges: users rate items with one of three classes, which depends on the kinds of
+    both."""
     rng = np.random.default_rng(8)
     kinds = {"item": rng.integers(0, 4, items), "user": rng.integers(0, 4, users)}
     edges = np.unique(np.stack([rng.integers(0, users, 6000), rng.integers(0, items, 6000)]), axis=1)
@@ -110,8 +113,8 @@ def ratings(users=160, items=200):
 
 
 def write_timed_graph(folder):
-    """Nodes have joined, and edges come from, a moment in [0, 1000): columns `joined` and `when`. `may-be-drawn` of nodes: a
-    mask."""
+    """Writes a graph with times in [0, 1000): column `joined` of nodes and `when` of edges. The node column
+    `may-be-drawn` is a mask."""
     rng = np.random.default_rng(8)
     features = rng.normal(size=(1500, 6)).astype(np.float32)
     edges = random_edges(rng, 1500, 1500, 20000)

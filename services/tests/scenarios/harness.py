@@ -17,7 +17,7 @@ CORA = SOURCE / "services/examples/cora"
 
 
 def espalier(*args, timeout=120, **kwargs):
-    """Runs `espalier ARGS` to its end; fails by TimeoutExpired rather than hang."""
+    """Runs `espalier ARGS` to its end; raises TimeoutExpired after `timeout` seconds."""
     return subprocess.run([str(BIN / "espalier"), *map(str, args)], capture_output=True, text=True, timeout=timeout,
                           stdin=subprocess.DEVNULL, **kwargs)
 
@@ -37,7 +37,8 @@ def on_a_terminal(*args):
 
 
 def job(source, source_format="NPY", **changes):
-    """A small node classification job. Changes name paths below spec with '__': training__epochs=3."""
+    """Returns a small node classification job. `changes` are paths below spec, with '__' as separator:
+    training__epochs=3."""
     document = {
         "apiVersion": "espalier.io/v1alpha1",
         "kind": "DistTraining",
@@ -76,7 +77,7 @@ class Scenario(unittest.TestCase):
 
     def _clean(self):
         result = getattr(self._outcome, "result", None)  # none in TestCase.debug
-        # A part is noted as a test of its own, which knows whose part it is.
+        # A failed subTest is listed as a test of its own, whose attribute `test_case` is the test.
         failed = result is not None and any(
             getattr(test, "test_case", test) is self for test, _ in result.failures + result.errors)
         if failed:

@@ -1,4 +1,5 @@
-"""A project of a user's, on an installed Espalier: built and run where neither this source tree nor its build can be read."""
+"""Builds and runs a user's project with an installed Espalier, while neither this source tree nor its build can be
+read."""
 
 import json
 import os
@@ -21,10 +22,10 @@ module = ctypes.CDLL(sys.argv[1])
 module.SumRows.restype = ctypes.c_float
 print(module.GraphSize(), module.SumRows((ctypes.c_float * 3)(1, 2, 3), 3))
 """
-# $1: where torch is shown, for it may lie in the build; then the command.
+# $1: the mount point for torch, which may be in the hidden build folder; the other arguments are the command.
 WITHOUT_SOURCE = f'mkdir -p "$1" && mount --bind "{TORCH}" "$1" && mount -t tmpfs none "{SOURCE}" && shift && exec "$@"'
 NAMESPACE = ["unshare", *([] if os.geteuid() == 0 else ["--map-root-user"]), "--mount"]
-# No public header is about how servers are called.
+# No public header may include headers of gRPC or protobuf.
 NOT_PUBLIC = re.compile(r'#include [<"](grpc|google/|.*\.pb\.h)')
 
 
@@ -44,7 +45,7 @@ def checked(*command, **kwargs):
 class InstalledLibrary(Scenario):
     @classmethod
     def setUpClass(cls):
-        """Installs once for all tests, none of which writes there."""
+        """Installs once for all tests. No test writes to the installation."""
         folder = pathlib.Path(tempfile.mkdtemp(prefix="espalier-installed-"))
         cls.addClassCleanup(shutil.rmtree, folder)
         installed = folder / "installed"

@@ -1,7 +1,7 @@
-"""Checkpoints that earlier versions wrote, in kept_checkpoints/: today's trainers resume from them.
+"""Trainers resume from the checkpoints in kept_checkpoints/, which earlier versions wrote.
 
-libtorch-1.13: of the last trainer on Debian's libtorch and its BLAS, after two epochs over the graph and the document
-below, with dropout 0.5.
+libtorch-1.13: written by the last version on Debian's libtorch and its BLAS, after two epochs with the graph and the
+document below and dropout 0.5.
 """
 
 import json
@@ -31,7 +31,7 @@ class KeptCheckpoints(Scenario):
         result = self.run_job(document)
         manifest = json.loads((KEPT / "libtorch-1.13/000001-000000000020/manifest.json").read_text())
         self.assertEqual(result["lossPerEpoch"][:2],
-                         [epoch["loss"] for epoch in manifest["loop"]["epochs"]])  # they were not trained again
+                         [epoch["loss"] for epoch in manifest["loop"]["epochs"]])  # from the checkpoint
         self.assertEqual(len(result["lossPerEpoch"]), 3)
         log = (self.dir / "run/logs/trainer-0.log").read_text()
         self.assertRegex(log, r"torch was 1\.13\.0 and is 2\.\d+\.\d+: the run resumes from the same step; its results are "

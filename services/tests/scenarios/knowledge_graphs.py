@@ -11,7 +11,8 @@ RELATIONS = {"next": lambda i: i + 1, "double": lambda i: 2 * i, "across": lambd
 
 
 def write_numbers(folder):
-    """Triples with a rule for each relation; of ten triples one validates and one tests."""
+    """Writes triples that follow a rule for each relation. Of ten triples, one is for validation and one for
+    testing."""
     folder.mkdir()
     parts = {"train": [], "valid": [], "test": []}
     for number, (relation, rule) in enumerate(RELATIONS.items()):
@@ -30,7 +31,7 @@ class KnowledgeGraphs(Scenario):
         self.counter = 0
 
     def train(self, *args, partitions=4, trainers=1, **training):
-        """The example on small triples, with some of its fields set; result.json."""
+        """Runs the example on few triples, with some fields changed; returns result.json."""
         self.counter += 1
         output = self.dir / f"run-{self.counter}"
         fields = {"spec.graph.source.uri": self.graph, "spec.graph.partitions.count": partitions,

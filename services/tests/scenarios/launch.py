@@ -1,4 +1,5 @@
-"""A job on two machines over a real ssh: the same numbers as on one, and no process remains, whichever one is killed."""
+"""Tests a job on two machines over a real ssh: it has the numbers of one machine, and no process remains, whichever one
+is killed."""
 
 import json
 import os
@@ -145,8 +146,8 @@ class Launch(LaunchScenario):
                                  stdin=subprocess.DEVNULL, check=False)
         self.assertEqual(process.returncode, 74, process.stderr)
         self.assertRegex(process.stderr, r"on 10\.77\.0\.11: port 30050, where server-1 is to listen, is taken by "
-                         rf"process {holder.pid} \(\S*python3 -c")  # whatever path python3 has given itself
-        self.assertNotIn("did not end after SIGTERM", process.stderr)  # server-1 never was
+                         rf"process {holder.pid} \(\S*python3 -c")  # with any path of python3
+        self.assertNotIn("did not end after SIGTERM", process.stderr)  # server-1 was never started
 
     def test_a_document_that_is_wrong_calls_nobody(self):
         process = self.launch("wrong", "--set", "training.epochs=many", hosts=[KNOWN_UNREACHABLE])
@@ -155,7 +156,7 @@ class Launch(LaunchScenario):
 
 
 class WithoutSharedStorage(LaunchScenario):
-    """The second host has a folder of its own where the others share one."""
+    """Tests launches whose second host sees an empty folder in place of the shared one."""
 
     hidden = {1: "shared"}
 
@@ -169,14 +170,14 @@ class WithoutSharedStorage(LaunchScenario):
         self.assertEqual(process.returncode, 64, process.stderr)
         self.assertIn("10.77.0.11 cannot access the partitions", process.stderr)
 
-        # Machines do not share /tmp, by which processes find out that they are on one.
+        # Processes detect by /tmp whether they are on the same machine, and machines do not share it.
         apart = ("--copy", "--workspace", self.shared / "work", "--env", f"TMPDIR={self.shared}")
         process = self.launch("apart", *apart)
         self.assertEqual(process.returncode, 0, process.stderr)
         self.assertIn("copied partitions to 2 hosts", process.stderr)
         self.assertEqual(self.result("apart")["parametersDigest"], self.digest())
         parts = {path.parent.name for path in (self.shared / "work").rglob("*.safetensors")}
-        self.assertEqual(parts, {"part-00000"})  # what this machine and the first host see
+        self.assertEqual(parts, {"part-00000"})  # this machine sees the first host's copy only
 
         process = self.launch("apart", *apart)
         self.assertEqual(process.returncode, 0, process.stderr)
@@ -195,7 +196,7 @@ class WithoutSharedStorage(LaunchScenario):
         self.assertEqual((copied / "large.bin").read_bytes(), (folder / "large.bin").read_bytes())
         self.assertTrue(os.access(copied / "deep/tool.sh", os.X_OK))
 
-        # As if interrupted: two of three blocks have arrived, one of them with a flipped bit.
+        # As after an interrupted copy: two of three blocks have arrived, one of them with a flipped bit.
         broken = bytearray((folder / "large.bin").read_bytes()[:8 << 20])
         broken[5 << 20] ^= 1
         (copied / "large.bin").unlink()
@@ -209,7 +210,8 @@ class WithoutSharedStorage(LaunchScenario):
 
 
 class OfAUsers(LaunchScenario):
-    """A folder of a user's is copied to each host's workspace, which is a folder of its own on the second host."""
+    """Tests user programs in a folder that is copied to each host's workspace. The workspace of the second host is not
+    shared."""
 
     hidden = {1: "shared"}
 
@@ -219,7 +221,7 @@ class OfAUsers(LaunchScenario):
                                    "--seed", 3)
 
     def document(self, **changes):
-        """A job without spec.training."""
+        """Returns a job without spec.training."""
         return {"apiVersion": "espalier.io/v1alpha1", "kind": "DistTraining", "metadata": {"name": "own"},
                 "spec": {"graph": {"source": {"uri": str(self.graph), "format": "NPY"},
                                    "partitions": {"count": 2, "algorithm": "METIS"}},
@@ -233,7 +235,7 @@ class OfAUsers(LaunchScenario):
         return json.loads((self.dir / "alone/result.json").read_text())
 
     def launch_own(self, document, files, *program):
-        """The same on two hosts, of a copy of these files of ours; its result."""
+        """Launches the program on two hosts with copies of these files of the build, and returns its result."""
         folder = self.dir / "own"
         folder.mkdir()
         for name in files:
@@ -274,7 +276,7 @@ class OfAUsers(LaunchScenario):
 
 
 class ThreeHosts(LaunchScenario):
-    """The second and the third have folders of their own where the first and the launcher share one."""
+    """Tests launches on three hosts. The launcher shares its folder with the first host only."""
 
     count = 3
     hidden = {1: "shared", 2: "shared"}
@@ -289,7 +291,7 @@ class ThreeHosts(LaunchScenario):
         three = ("--set", "graph.partitions.count=3")
         self.launch_apart("swapped", *three)
         digest = self.result("swapped")["parametersDigest"]
-        # Each has a manifest at the path of the original, and a partition that is another host's now.
+        # Each host has a manifest at the path of the original, and a partition that another host serves now.
         self.launch_apart("swapped", *three, hosts=["10.77.0.10", "10.77.0.12", "10.77.0.11"])
         self.assertEqual(self.result("swapped")["parametersDigest"], digest)
 
@@ -298,9 +300,9 @@ class ThreeHosts(LaunchScenario):
         self.assertIn("copied partitions to 2 hosts", process.stderr)
 
 
-if os.environ.get("ESPALIER_VERSITYGW"):  # CMakeLists.txt says so where it is missing
+if os.environ.get("ESPALIER_VERSITYGW"):  # CMakeLists.txt reports if it is not set
     class PartitionersOfABucket(LaunchScenario):
-        ADDRESS = "10.77.0.1:7070"  # in the launcher's own network, which no other process uses
+        ADDRESS = "10.77.0.1:7070"  # in the network namespace of the launcher, which no other process uses
         SECRET = "not-to-be-seen"
 
         def setUp(self):

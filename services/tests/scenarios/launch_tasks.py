@@ -1,4 +1,5 @@
-"""Edges, links and the ways to draw on two machines over ssh, by samplers: the numbers of one machine without them."""
+"""Tests edge tasks, link prediction and sampling methods on two machines over ssh, with samplers: the numbers are those
+of one machine without samplers."""
 
 import subprocess
 import sys
@@ -12,7 +13,8 @@ MODEL = {"type": "GraphSAGE", "aggregator": "Mean", "hiddenSize": 16, "dropout":
 
 class LaunchedTasks(LaunchScenario):
     def assert_launched_as_alone(self, document, *numbers):
-        """Runs the document with two trainers alone and on two machines: sums of two values have only one order."""
+        """Runs the document with two trainers on one machine and on two, and compares the numbers. With two trainers,
+        sums do not depend on the order of the values."""
         document["spec"]["trainers"] = {"replicas": 2, "threads": 1}
         alone = self.run_job(document, "alone")
         process = self.launch("two", "--set", "samplers.replicas=2", document=document)
@@ -32,7 +34,7 @@ class LaunchedTasks(LaunchScenario):
             training__inputs=[{"nodeType": node_type, "features": ["node-feat"]} for node_type in ("item", "user")],
             training__sampling={"layers": [{"fanout": 5}], "method": "Labor"}, training__model=MODEL,
             training__evaluation={"everyEpochs": 15}, output={"save": ["Model", "Predictions"]}), "testAccuracy")
-        self.assertGreater(result["testAccuracy"], 0.7)  # the commonest class: some 0.4
+        self.assertGreater(result["testAccuracy"], 0.7)  # the most frequent class: about 0.4
         self.assertTrue((self.shared / "two/predictions/test/values.npy").exists())
 
     def test_links(self):

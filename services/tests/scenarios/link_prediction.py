@@ -1,5 +1,5 @@
-"""Link prediction on Cora: the example job, the same bits over any partitions and transports, and what is
-held out is in no direction of the graph."""
+"""Link prediction on Cora: the example job gives the same bits for any partitions and transports, and the graph
+contains no held-out edge in either direction."""
 
 import json
 import subprocess
@@ -21,7 +21,7 @@ class LinkPrediction(Scenario):
         self.counter = 0
 
     def train(self, *args, partitions=2, trainers=1, **training):
-        """The example with some of its fields set; result.json."""
+        """Runs the example with some fields changed; returns result.json."""
         self.counter += 1
         output = self.dir / f"run-{self.counter}"
         fields = {"spec.graph.source.uri": self.graph, "spec.graph.partitions.count": partitions,
@@ -34,14 +34,14 @@ class LinkPrediction(Scenario):
 
     def test_the_example_finds_citations(self):
         result = self.train()
-        # 2708 candidates: chance is 0.003.
+        # With 2708 candidates, random scores give 0.003.
         self.assertGreater(result["testMrr"], 0.05)
         self.assertEqual(result["edges"], 2 * (5278 - 264 - 528))  # held-out edges are in neither direction
 
     def test_training_edges_that_are_left_out_are_said_once(self):
         edges = np.load(self.graph / "edges.npy")
         parts = {part: edges[:, np.load(self.graph / f"{part}.npy")] for part in ("train", "validation", "test")}
-        leaks = parts["test"][::-1, :3]  # the same citations, the other way round
+        leaks = parts["test"][::-1, :3]  # the same citations in the opposite direction
         parts["train"] = np.concatenate([parts["train"], leaks], axis=1)
         for part, pairs in parts.items():
             np.save(self.graph / f"{part}.npy", np.ascontiguousarray(pairs))

@@ -22,8 +22,8 @@ splits:
 
 
 def write_shop(folder):
-    """Users buy items of their taste, an item is similar to the next one of its taste; of ten edges one validates and
-    one tests."""
+    """Writes a graph in which users buy items of their taste, and an item is similar to the next one of its taste. Of
+    ten edges, one is for validation and one for testing."""
     folder.mkdir()
     random = np.random.default_rng(0)
     users = np.repeat(np.arange(USERS), SALES)
@@ -69,7 +69,8 @@ class LinksBetweenTypes(Scenario):
             four = self.train("--audit", "--access", access)
             for number in ("samplesDigest", "parametersDigest", "lossPerStep", "testMrr"):
                 self.assertEqual(four[number], one[number], number)
-        # Held-out sales and their reverses are in no partition; similar items, which are not asked for, all are.
+        # Partitions contain no held-out sales and no reverses of them. They contain all edges between similar items,
+        # which are not predicted.
         measured = 2 * (self.num_edges["buys"] // 10)
         self.assertEqual(one["edges"], 2 * (sum(self.num_edges.values()) - measured))
         for node_type, count in (("user", USERS), ("item", ITEMS)):

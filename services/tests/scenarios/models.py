@@ -1,4 +1,4 @@
-"""GCN and attention on Cora through the real processes, and the error for a file that is not a module."""
+"""Trains GCN and attention on Cora with the real processes, and tests the error for a file that is not a module."""
 
 from harness import CORA, Scenario, espalier, job
 

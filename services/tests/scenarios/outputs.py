@@ -1,4 +1,4 @@
-"""The outputs of a run, read as a user does: with numpy, safetensors and TensorBoard's own reader."""
+"""Reads the outputs of a run as a user does: with numpy, safetensors and TensorBoard's own reader."""
 
 import json
 
@@ -20,7 +20,7 @@ def cora(**changes):
 
 
 def by_id(folder, count=2708):
-    """An array of a node type's values in the order of original ids."""
+    """Returns the values of a node type in the order of original ids."""
     ids, values = np.load(folder / "ids.npy"), np.load(folder / "values.npy")
     assert sorted(ids.tolist()) == list(range(count))
     ordered = np.empty_like(values)
@@ -77,8 +77,9 @@ class Outputs(Scenario):
         self.assertIn("predictions/node/values.npy", verified.stderr)
 
     def seconds_add_up(self, history, events):
-        """The seconds of each stage of an epoch are equal in all outputs, and their sum is at most the epoch's time."""
-        in_turn = ("wait", "compute", "communicate", "evaluate")  # of one thread; the others' time is beside it
+        """Expects that all outputs have equal seconds for each stage of an epoch, and that their sum is at most the
+        epoch's time."""
+        in_turn = ("wait", "compute", "communicate", "evaluate")  # stages of one thread, one after another
         lines = (self.dir / "run/logs/trainer-0.log").read_text().splitlines()
         logged = [line for line in (json.loads(text) for text in lines if text.startswith("{"))
                   if line.get("message") == "epoch"]
@@ -121,7 +122,7 @@ class Outputs(Scenario):
 
 
 class Inference(Scenario):
-    """Jobs without training: epochs 0 and a model's URI."""
+    """Tests jobs without training, which have epochs 0 and the URI of a model."""
 
     def infer(self, uri, name="inferred", **changes):
         model = dict(cora()["spec"]["training"]["model"], uri=str(uri), **changes.pop("model", {}))

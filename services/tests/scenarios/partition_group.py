@@ -1,4 +1,5 @@
-"""Several espalier-partitioner processes make one partitioning: each with little memory, killed, or missing."""
+"""Tests one partitioning by several espalier-partitioner processes, with little memory each, or with processes that are
+killed or missing."""
 
 import gzip
 import json
@@ -14,13 +15,14 @@ from harness import BIN, CORA, SOURCE, Scenario, espalier, job
 
 TRIPLES_JOB = SOURCE / "services/examples/fb15k-237.yaml"
 EDGES, NODES, FEATURES = 8_000_000, 300_000, 128
-# Of the admin port's thread: counted whole as soon as it runs, and hardly used.
+# Stack of the admin port's thread: the limit counts all of it, although the thread uses little.
 STACK = 8 << 20
 
 
 class PartitionGroup(Scenario):
     def partitioner(self, document, output, *flags, rank=None, size=4, group="try-1", memory=None, environment=None):
-        """Starts a process, of a group where it has a rank. `memory`: the most bytes it may allocate."""
+        """Starts a process, as a member of a group if `rank` is given. `memory`: limit of the bytes that it
+        allocates."""
         if rank is not None:
             flags = [*flags, "--rank", rank, "--world-size", size, "--group", group]
         limit = None
@@ -31,7 +33,7 @@ class PartitionGroup(Scenario):
             [str(BIN / "espalier-partitioner"), "--job", str(document), "--output", str(self.dir / output), "--threads",
              "1", "--data-dir", str(self.dir / "cache"), "--json", *map(str, flags)],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=limit,
-            # Freed memory goes back, so that what is counted is what is used.
+            # Freed memory returns to the system, so that the limit counts only memory in use.
             env={"PATH": "/usr/bin:/bin", "HOME": str(self.dir), "MALLOC_ARENA_MAX": "1", **(environment or {})})
         self.addCleanup(process.stderr.close)
         self.addCleanup(process.stdout.close)
@@ -40,7 +42,7 @@ class PartitionGroup(Scenario):
         return process
 
     def ended(self, process, timeout=400):
-        """Exit code, report and log."""
+        """Waits for the end of the process. Returns its exit code, report and log."""
         out, log = process.communicate(timeout=timeout)
         return process.returncode, out, log
 
@@ -78,7 +80,7 @@ class PartitionGroup(Scenario):
         self.assertEqual(verified.returncode, 0, verified.stdout + verified.stderr)
 
     def write_text_graph(self, nodes, width, edges):
-        """OGB's raw CSV, plain, of features that are digits."""
+        """Writes OGB's raw CSV, uncompressed, with digits as features."""
         folder = self.dir / "text"
         (folder / "raw").mkdir(parents=True)
         rng = np.random.default_rng(1)
@@ -95,7 +97,7 @@ class PartitionGroup(Scenario):
     def test_three_processes_with_a_third_of_the_graphs_memory_each_read_its_text(self):
         nodes, width, edges = 200_000, 256, 600_000
         graph = self.write_text_graph(nodes, width, edges)
-        third = (nodes * width * 4 + edges * 8) // 3 + STACK  # of its arrays
+        third = (nodes * width * 4 + edges * 8) // 3 + STACK  # a third of the arrays
         document = job(graph, "OGB", graph__partitions={"count": 32, "algorithm": "Streaming"},
                        graph__preprocess={"normalizeFeatures": "Row"})
         del document["spec"]["training"]  # the graph has neither labels nor splits
@@ -111,7 +113,7 @@ class PartitionGroup(Scenario):
         self.assert_same_files(reports[0]["uri"], alone["uri"])
 
     def test_triples_in_gzip_files_are_cut_by_three_as_by_one(self):
-        """With the reverses that the job adds, and without the triples that it holds out."""
+        """The job adds reverse edges and holds out triples."""
         rng = np.random.default_rng(2)
         folder = self.dir / "triples"
         folder.mkdir()
@@ -129,7 +131,7 @@ class PartitionGroup(Scenario):
         self.assertEqual(list((self.dir / "cache").rglob(".espalier-scratch-*")), [])
 
     def test_a_run_of_gzip_text_with_three_partitioners_trains_as_with_one(self):
-        """Cora's features are normalized on the way."""
+        """The partitioners normalize Cora's features."""
         reports = [self.run_job(job(CORA, "OGB", graph__partitions={"count": 2, "algorithm": "Streaming"},
                                     graph__preprocess={"normalizeFeatures": "Row", "addReverseEdges": True},
                                     training__task__split="public", partitioner__replicas=replicas), name)
@@ -171,7 +173,7 @@ class PartitionGroup(Scenario):
             self.assertEqual(list((self.dir / output).rglob("manifest.json")), [])
 
     def small_job(self, replicas):
-        """Of a graph whose edges are changed on the way."""
+        """Returns a job whose preprocessing changes the edges of the graph."""
         graph = self.dir / "graph"
         if not graph.exists():
             self.generate("--nodes", 2000, "--edges", 20000, "--classes", 4, "--features", 16)

@@ -1,4 +1,4 @@
-"""A trainer as process 1 of a container: the kernel drops a signal to it for which it has no handler."""
+"""Tests a trainer as process 1 of a container. The kernel drops signals to process 1 for which it has no handler."""
 
 import os
 import pathlib
@@ -15,7 +15,8 @@ SECONDS = 60
 AS_ROOT = [] if os.geteuid() == 0 else ["--map-root-user"]
 ALONE = ["unshare", *AS_ROOT, "--pid", "--fork", "--kill-child"]
 
-# In the place of espalier-trainer-process: its libraries are loaded once the test says so. Then it tells what it finds.
+# Replaces espalier-trainer-process. Its libraries count as loaded when the test creates the file `loaded`; it then
+# prints what it finds.
 SLOWLY_LOADED = f"""#!{sys.executable}
 import os, pathlib, signal, sys, time
 folder = pathlib.Path(sys.argv[1])
@@ -43,12 +44,12 @@ class Process1(Scenario):
         return process
 
     def signal_process_1(self, process):
-        """SIGTERM to the process that `unshare` has started."""
+        """Sends SIGTERM to the process that `unshare` has started."""
         children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
         os.kill(int(children[0]), signal.SIGTERM)
 
     def begin_slowly(self, *before):
-        """Starts the trainer's first stage, and returns while the second is being loaded."""
+        """Starts the trainer's first stage, and returns while the second stage is being loaded."""
         shutil.copy(BIN / "espalier-trainer", self.dir / "trainer")
         second = self.dir / "trainer-process"
         second.write_text(SLOWLY_LOADED)
@@ -81,7 +82,7 @@ class Process1(Scenario):
             process = self.spawn(*ALONE, BIN / "espalier-trainer", "--job", document, "--servers",
                                  "127.0.0.1:%d" % silent.getsockname()[1], "--connect-seconds", 3600)
             connection, _ = silent.accept()
-            with connection:  # it is loaded, has begun to ask, and gets no answer
+            with connection:  # the trainer is loaded, has sent its first request, and gets no response
                 self.signal_process_1(process)
                 _, log = process.communicate(timeout=SECONDS)
                 self.assertEqual(process.returncode, 75, log)

@@ -1,4 +1,4 @@
-"""Single processes: ports in use, bytes that are not RPCs, signals while they wait, full disks."""
+"""Tests single processes: ports in use, bytes that are not RPCs, signals during a wait, full disks."""
 
 import http.client
 import json
@@ -43,7 +43,7 @@ class Processes(Scenario):
         self.job = self.write_job(job(self.graph, graph__partitions__count=1))
 
     def spawn(self, role, *args, ready=None, environment=None):
-        """Starts one process; with `ready` waits until it serves and returns (process, its ready file's contents)."""
+        """Starts a process. With `ready`, waits until it serves and returns (process, content of its ready file)."""
         command = [str(BIN / ("espalier-" + role)), "--log-format", "json", *map(str, args)]
         if ready is not None:
             command += ["--ready-file", str(self.dir / ready)]
@@ -63,14 +63,14 @@ class Processes(Scenario):
                           **kwargs)
 
     def partitioner(self, *args, ready="partitioner.json", **kwargs):
-        """Starts the first of two trainers; it waits for the second, which is not started."""
+        """Starts the first of two partitioners. It waits for the second, which is not started."""
         document = self.write_job(job(self.graph, graph__partitions={"count": 2, "algorithm": "Random"}), "two.json")
         return self.spawn("partitioner", "--job", document, "--output", self.dir / "two", "--rank", 0,
                           "--world-size", 2, "--group", "try-1", *args, ready=ready, **kwargs)
 
     @staticmethod
     def ask(ready, path):
-        """Returns status and text of a response of an admin port."""
+        """Returns the status and the text of a response of an admin port."""
         admin = http.client.HTTPConnection(ready["adminAddress"], timeout=30)
         try:
             admin.request("GET", path)
@@ -122,7 +122,7 @@ class Processes(Scenario):
                 with self.subTest(role=role):
                     process = self.spawn(role, "--job", self.job, "--servers", address, "--connect-seconds", 3600)
                     connection, _ = silent.accept()
-                    with connection:  # it has begun to ask, and gets no answer
+                    with connection:  # the process has sent its first request, and gets no response
                         started = time.monotonic()
                         self.expect_stop(process)
                         self.assertLess(time.monotonic() - started, 30)
@@ -132,7 +132,7 @@ class Processes(Scenario):
         ask = ["--job", self.job, "--servers", serving["address"]]
         sampler, sampling = self.spawn("sampler", *ask, ready="sampler.json")
         trainer, meeting = self.spawn("trainer", *ask, "--world-size", 2, "--rank", 0, "--rendezvous", "127.0.0.1:0",
-                                      "--collective", "ring", ready="trainer.json")  # the other one never comes
+                                      "--collective", "ring", ready="trainer.json")  # the other rank is never started
         dice = random.Random(7)
         preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
         settings = b"\0\0\0\4\0\0\0\0\0"
@@ -151,23 +151,24 @@ class Processes(Scenario):
                 connection = socket.create_connection((host, int(port)), timeout=30)
                 try:
                     connection.sendall(sent)
-                except OSError:  # hung up on already, and rightly
+                except OSError:  # the process has closed the connection, which is correct
                     pass
                 if number % 10 == 0:
-                    idle.append(connection)  # half open to the end
+                    idle.append(connection)  # stays open until the end of the test
                 else:
                     connection.close()
         for process, ready in ((server, serving), (sampler, sampling), (trainer, meeting)):
             self.assertIsNone(process.poll())
             self.assertEqual(self.ask(ready, "/livez")[0], 200)
-        another, _ = self.spawn("sampler", *ask, ready="another.json")  # the server answers it
+        another, _ = self.spawn("sampler", *ask, ready="another.json")  # the server still serves new clients
         for connection in idle:
             connection.close()
         for process in (another, sampler, server):
             self.expect_stop(process)
 
     def named(self, name, seed):
-        """A document of that name, with learnable rows and evaluations over full neighborhoods."""
+        """Writes a document with this name, with learnable rows and evaluations over full neighborhoods; returns its
+        path."""
         document = job(self.graph, graph__partitions__count=1, training__seed=seed,
                        training__inputs=[{"features": ["node-feat"], "embedding": {"size": 4}}])
         document["metadata"]["name"] = name
@@ -209,9 +210,9 @@ class Processes(Scenario):
             self.assertEqual(self.ask(ready, path)[0], 200, path)
         status = json.loads(self.ask(ready, "/status")[1])
         self.assertEqual((status["rank"], status["partitioners"]), (0, 2))
-        self.assertNotIn("phasePercent", status)  # how far this phase is is not known
+        self.assertNotIn("phasePercent", status)  # the progress of this phase is unknown
         self.assertLessEqual({"digesting", "reading", "validating"}, set(status["seconds"]))
-        self.assertGreater(status["writtenBytes"], 0)  # its sign of life
+        self.assertGreater(status["writtenBytes"], 0)  # its heartbeat
         metrics = self.ask(ready, "/metrics")[1]
         for series in ('espalier_partitioner_phase_done_ratio{phase="reading"} 1\n',
                        'espalier_partitioner_phase_done_ratio{phase="validating"} 0\n',
@@ -265,7 +266,7 @@ class Processes(Scenario):
                 resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
             return limit
 
-        # Too little for the features; then enough for partitions but not for the embeddings.
+        # First too small for the features, then large enough for the partitions but not for the embeddings.
         for size, expected in ((64 << 10, "partition"), (400 << 10, "embeddings")):
             with self.subTest(size=size):
                 process = self.start(job(self.graph, training__epochs=1, training__model__hiddenSize=256,

@@ -1,4 +1,4 @@
-"""A user's program in place of trainers, and alone: the same numbers, whichever process is killed."""
+"""Runs a user's program in place of trainers, and alone. The numbers are the same, whichever process is killed."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from harness import BIN, SOURCE, Scenario, espalier, job
 
 PROGRAM = BIN / "espalier_example_training_loop"
 EPOCHS = 100  # of twelve steps: training is still in progress when a process is killed at the first epoch
-CLOSE = 9  # decimal places: sums over ranks are taken in another order than a single rank's
+CLOSE = 9  # decimal places: sums over several ranks have another order than those of one rank
 WITH_ROWS = BIN / "espalier_example_link_embeddings"
 EPOCHS_WITH_ROWS = 16  # of seventy steps
 
@@ -65,7 +65,7 @@ class Programs(ProgramScenario):
                                    0.5, "--seed", 3)
 
     def digest(self):
-        """Returns the result of two undisturbed ranks, computed once."""
+        """Returns the digest of the weights of an undisturbed run with two ranks, computed once."""
         if Programs.undisturbed is None:
             Programs.undisturbed = self.finished("undisturbed")["weightsDigest"]
         return Programs.undisturbed
@@ -121,7 +121,7 @@ class Programs(ProgramScenario):
         self.assertEqual(there["samplers"], 2)
         self.assertEqual(there["weightsDigest"], here["weightsDigest"])
         self.assertEqual(there["lastLoss"], here["lastLoss"])
-        # The samplers draw the batches, and refuse batches that are not of their job.
+        # The samplers sample the batches, and reject batches that do not match their job.
         process = self.run_program("refused", PROGRAM, 1, document=document(samplers=2, batch_size=128))
         self.assertEqual(process.returncode, 65, process.stderr)
         self.assertIn("a stream with batch size 256, this sampler's job has 128", process.stderr)
@@ -179,7 +179,7 @@ class Programs(ProgramScenario):
         self.assertEqual(self.result("tls")["weightsDigest"], self.digest())
 
     def test_exit_codes(self):
-        # (what the program does, the limit of failures, the run's code, what it says)
+        # (shell command of the program, backoffLimit, exit code of the run, text in its error)
         cases = [("exit 65", 5, 65, "ended with exit code 65"), ("exit 3", 0, 70, "ended with exit code 3"),
                  ("kill -9 $$", 0, 74, "signal 9"), ("kill -SEGV $$", 0, 70, "signal 11")]
         for number, (script, backoff, code, words) in enumerate(cases):
@@ -198,7 +198,7 @@ class Programs(ProgramScenario):
 
 
 class ProgramsWithRows(ProgramScenario):
-    """A program whose learnable rows, and a tensor that all ranks add to, lie on the graph servers."""
+    """Tests a program with learnable rows, and with a tensor to which all ranks add, on the graph servers."""
 
     def setUp(self):
         super().setUp()
@@ -228,7 +228,7 @@ class ProgramsWithRows(ProgramScenario):
         self.assertEqual(result["endsCounted"], undisturbed["endsCounted"])
         self.assertEqual(result["restarts"], {"trainers": 1, "services": 1})
         self.assertEqual(result["incarnation"], undisturbed["incarnation"] + 1)
-        # Every save has files of its own: had all begun anew, this would be another one.
+        # Every save writes new files. The first save is unchanged, so the program has resumed from it.
         self.assertEqual((self.dir / "server" / saved).read_text(), first_save)
         logs = "".join(file.read_text() for file in (self.dir / "server/logs").glob("trainer-*"))
         self.assertRegex(logs, "lost the rows of an embedding|rows of a tensor are lost")

@@ -1,4 +1,4 @@
-"""quickstart.sh in a tree that is built: it trains, prints the accuracy, and writes the outputs that it names."""
+"""Runs quickstart.sh in a tree that is built: it trains, prints the accuracy, and writes the outputs that it names."""
 
 import os
 import re
@@ -7,7 +7,7 @@ import unittest
 
 from harness import BIN, SOURCE, Scenario
 
-# In place of cmake, which would configure the tree that this test is of anew.
+# Replaces cmake, which would configure the build tree of this test again.
 NOTES_ITS_ARGUMENTS = '#!/bin/sh\necho "$@" >>"$(dirname "$0")/asked"\n'
 
 

@@ -1,4 +1,4 @@
-"""Whichever process dies, the run continues and ends with the parameters of an undisturbed run."""
+"""If any process dies, the run continues and ends with the parameters of an undisturbed run."""
 
 import argparse
 import json
@@ -29,7 +29,7 @@ def cora(**changes):
     return job(CORA, "OGB", **{**settings, **changes})
 
 
-# Read as BF16; the F32 rows that updates are made in come back too.
+# The rows are read as BF16; recovery restores also the F32 rows that are updated.
 ROWS = dict(training__inputs=[{"features": ["node-feat"], "embedding": {
     "size": 8, "dtype": "BF16", "optimizer": {"type": "Adam", "learningRate": 0.01}}}])
 
@@ -74,7 +74,8 @@ class RecoveryScenario(Scenario):
         return process, self.wait_for_steps(process, name, steps)
 
     def wait_for_checkpoint(self, name, step):
-        """Waits until a checkpoint of that step or a later one is complete; trainers do not wait for it."""
+        """Waits until a checkpoint of that step or a later one is complete, because trainers continue while a
+        checkpoint is written."""
         deadline = time.monotonic() + 120
         while not any(int(manifest.parent.name.split("-")[1]) >= step
                       for manifest in (self.dir / name / "checkpoints").glob("*/manifest.json")):
@@ -211,7 +212,7 @@ class Recovery(RecoveryScenario):
             self.assertLess(time.monotonic(), deadline, "processes survived the run")
             time.sleep(0.02)
         process, watch = self.start_and_wait("killed", 1, endless, "--resume")
-        self.assertGreaterEqual(watch.steps_done(), 30)  # not from the beginning
+        self.assertGreaterEqual(watch.steps_done(), 30)  # it did not start from the beginning
         process.send_signal(signal.SIGTERM)
         output, _ = process.communicate(timeout=60)
         self.assertEqual(process.returncode, 75, output)

@@ -1,5 +1,5 @@
-"""versitygw, an S3 service over a folder, and curl as its client. `within`: a command in front of both, which runs what
-follows it elsewhere, in another network."""
+"""Runs versitygw, an S3 service over a folder, with curl as its client. `within` is a command prefix that runs both in
+another network namespace."""
 
 import hashlib
 import os
@@ -16,7 +16,8 @@ def keys(secret):
 
 
 def start(scenario, folder, address, secret, within=()):
-    """Returns the process when it responds; each folder in `folder` is a bucket. It ends with the test."""
+    """Starts the service and returns its process when it responds. Each folder in `folder` is a bucket. The process
+    ends with the test."""
     gateway = subprocess.Popen(
         [*within, os.environ["ESPALIER_VERSITYGW"], "--port", address, "--region", REGION, "posix", str(folder)],
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,

@@ -1,4 +1,4 @@
-"""One seed gives one result, however the work is spread over partitions, samplers, trainers and transports."""
+"""A seed gives the same result for any number of partitions, samplers and trainers, and for any transport."""
 
 from graph_folders import write_timed_graph
 from harness import Scenario, job
@@ -23,7 +23,7 @@ class SameNumbers(Scenario):
 
     def test_one_trainer_ends_with_the_same_bits_whatever_the_partitions_samplers_and_access(self):
         expected = self.train(graph__partitions={"count": 1, "algorithm": "METIS"})
-        # Every pair of (partitions, algorithm, samplers, access) stands in some row.
+        # Every pair of values of two of (partitions, algorithm, samplers, access) is in some row.
         spread = [self.spread(*row) for row in (
             (1, "METIS", 1, "mapped"), (1, "Random", 3, "rpc"),
             (2, "METIS", 0, "mapped"), (2, "Random", 1, "rpc"), (2, "METIS", 3, "rpc"), (2, "Streaming", 0, "rpc"),

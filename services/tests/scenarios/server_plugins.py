@@ -1,4 +1,5 @@
-"""What a user adds to graph servers: a plugin named in the job, a program that calls it, rows that begin as it says."""
+"""Tests plugins of graph servers: a plugin that the job names, a program that calls it, and rows that it
+initializes."""
 
 import collections
 import json
@@ -49,7 +50,7 @@ class ServerPlugins(Scenario):
     def test_what_cannot_be_loaded_is_named_before_anything_is_served(self):
         text = self.dir / "text.so"
         text.write_text("no library")
-        # (file, the run's code, what it says)
+        # (file, exit code of the run, text in its error)
         cases = [(self.dir / "none.so", 64, "none.so"), (text, 65, "it cannot be loaded"),
                  (BIN / "espalier_test_no_plugin.so", 65, "exports none of espalier_plugin_v3, espalier_plugin_v2"),
                  (BIN / "espalier_test_plugin_of_version_99.so", 65, "built for version 99")]
@@ -89,7 +90,7 @@ class RowsOfAPlugin(Scenario):
             self.assertNotEqual(other[digest], one[digest])
 
     def test_what_is_wrong_with_an_initializer_ends_the_job(self):
-        # (what the document says, the run's code, what it says)
+        # (initializer in the document, exit code of the run, text in its error)
         cases = [(dict(plugin="rows/none"), 64, "no initializer 'rows/none'; there are 'rows/sinusoids'"),
                  (dict(arguments="many"), 65, "expected a number above 1, found 'many'"),
                  (dict(plugin="none/sinusoids"), 64, "plugin of spec.servers.plugins, found 'none/sinusoids'")]

@@ -1,5 +1,5 @@
 """Machines to reach over ssh: network namespaces on a bridge, each with a real sshd of its own configuration, keys and
-port. The launcher has a namespace too. Takes root."""
+port. The launcher has a namespace too. Requires root."""
 
 import os
 import pathlib
@@ -18,7 +18,8 @@ def sh(*command, **kwargs):
 
 
 def sweep():
-    """Ends what tests have left that were killed: namespaces carry the process id of their test."""
+    """Removes namespaces of tests that were killed, with their processes. The name of a namespace contains the process
+    id of its test."""
     for line in sh("ip", "netns", "list").stdout.splitlines():
         name = line.split()[0]
         made_by = re.match(r"esp-(\d+)-", name)
@@ -34,7 +35,7 @@ def remove_namespace(name):
 
 
 def reason_against(folder):
-    """Why no SshHosts can be had on this machine; None where they can."""
+    """Returns why SshHosts cannot run on this machine; None if they can."""
     if os.geteuid() != 0:
         return "network namespaces take root"
     hosts = SshHosts(folder, count=1)
@@ -53,7 +54,7 @@ def reason_against(folder):
 
 
 class SshHosts:
-    """`count` hosts; `hidden`: {host: folder} that the host sees as an empty one of its own."""
+    """`count` hosts. `hidden` is {host: folder}: the host sees an empty folder of its own in place of the folder."""
 
     def __init__(self, folder, count=2, hidden=None):
         self.folder = pathlib.Path(folder)
@@ -101,11 +102,11 @@ class SshHosts:
         return f"{self.name}-{host}"
 
     def inside(self, host, *command):
-        """The command line that runs `command` on a host; "l": where the launcher is."""
+        """Returns the command line that runs `command` on a host; host "l" is the launcher's."""
         return ["ip", "netns", "exec", self.namespace(host), *map(str, command)]
 
     def processes(self, host):
-        """Command lines of what runs on a host, sshd apart."""
+        """Returns the command lines of a host's processes, except sshd, by process id."""
         pids = sh("ip", "netns", "pids", self.namespace(host)).stdout.split()
         found = {}
         for pid in pids:
@@ -118,13 +119,13 @@ class SshHosts:
         return found
 
     def sessions(self, host):
-        """Process ids of the sshd processes that serve connections: "sshd", or "sshd-session" since OpenSSH 9.8."""
+        """Returns the ids of the processes that serve ssh connections: "sshd", or "sshd-session" since OpenSSH 9.8."""
         pids = map(int, sh("ip", "netns", "pids", self.namespace(host)).stdout.split())
         return [pid for pid in pids if pathlib.Path(f"/proc/{pid}/comm").read_text().startswith("sshd")
                 and pid != self.daemons[host].pid]
 
     def await_quiet(self, seconds=90):
-        """Until nothing but sshd runs on any host; what still does after that."""
+        """Waits until only sshd runs on the hosts. Returns the processes that still run after `seconds`, by host."""
         deadline = time.monotonic() + seconds
         while True:
             left = {host: self.processes(host) for host in range(len(self.addresses))}
@@ -142,7 +143,7 @@ class SshHosts:
                 f"UserKnownHostsFile={self.folder / 'known_hosts'}", "--ssh-option", "StrictHostKeyChecking=yes"]
 
     def ssh_options(self):
-        """The same for ssh itself."""
+        """Returns the same settings as flags of ssh."""
         return ["-p", str(PORT), "-i", str(self.folder / "user"), "-o", "BatchMode=yes", "-o",
                 f"UserKnownHostsFile={self.folder / 'known_hosts'}", "-o", "StrictHostKeyChecking=yes"]
 

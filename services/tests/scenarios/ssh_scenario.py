@@ -25,8 +25,10 @@ def cora(**changes):
 
 
 def setUpModule():
-    """For every module of such scenarios, which imports it: leaves them out where there can be no such hosts."""
-    # ssh takes no variables along: what chooses the math library's kernels here would not choose those of the hosts.
+    """Skips the tests of a module if such hosts cannot run here. Every module of such scenarios imports this
+    function."""
+    # ssh does not pass environment variables on, so variables that choose the math library's kernels would have an
+    # effect only on this machine.
     for name in [name for name in os.environ if name.startswith("MKL_")]:
         del os.environ[name]
     with tempfile.TemporaryDirectory(prefix="espalier-ssh-") as folder:
@@ -50,7 +52,7 @@ class LaunchScenario(Scenario):
         self.hosts.start()
 
     def digest(self):
-        """Of `espalier run`, made once."""
+        """Returns the digest of the parameters of the same job under `espalier run`, computed once."""
         if LaunchScenario.undisturbed is None:
             LaunchScenario.undisturbed = self.run_job(cora(), "alone", "--access", "rpc")["parametersDigest"]
         return LaunchScenario.undisturbed
@@ -61,7 +63,7 @@ class LaunchScenario(Scenario):
                                  "--output", self.shared / name, *self.hosts.flags(key), *args)
 
     def launch(self, name, *args, timeout=300, **kwargs):
-        """To its end; afterwards nothing runs on any host."""
+        """Launches a job, waits for its end, and expects that nothing runs on any host afterwards."""
         process = subprocess.run(self.command(name, *args, **kwargs), capture_output=True, text=True, timeout=timeout,
                                  stdin=subprocess.DEVNULL, check=False)
         self.assertEqual(self.hosts.await_quiet(), {}, process.stderr)
@@ -71,7 +73,7 @@ class LaunchScenario(Scenario):
         return json.loads((self.shared / name / "result.json").read_text())
 
     def begin(self, name, steps, *args, **kwargs):
-        """Starts one whose trainers take their time, and waits until it has done so many steps."""
+        """Starts a launch with slow trainers, and waits until it has a checkpoint of step `steps` or a later one."""
         log = open(self.dir / f"{name}.log", "w+", encoding="utf-8")
         self.addCleanup(log.close)
         process = subprocess.Popen(self.command(name, *args, **kwargs), stdout=log, stderr=log,
@@ -91,7 +93,7 @@ class LaunchScenario(Scenario):
         return max(numbers, default=-1) >= steps
 
     def pid_of(self, name, child):
-        """Once the host has told it."""
+        """Waits until the host has reported the child's process id, and returns it."""
         deadline = time.monotonic() + 60
         while True:
             processes = json.loads((self.shared / name / "run/state.json").read_text())["processes"]

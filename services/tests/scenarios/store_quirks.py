@@ -1,4 +1,4 @@
-"""Commands against stores with quirks: services/storage/testing/mock_s3.py."""
+"""Tests commands with the unusual stores of services/storage/testing/mock_s3.py."""
 
 import os
 import socket
@@ -14,7 +14,8 @@ MOCK = SOURCE / "services/storage/testing/mock_s3.py"
 
 class StoreQuirks(Scenario):
     def start_store(self, quirks):
-        """The environment of its clients. The store ends with the test; its requests are in self.requests()."""
+        """Starts a store and sets self.environment, the environment of its clients. The store ends with the test.
+        self.requests() returns its requests."""
         self.log = self.dir / "requests.log"
         store = subprocess.Popen([sys.executable, str(MOCK), "0", quirks, str(self.log)], stdout=subprocess.PIPE, text=True)
         self.addCleanup(store.wait)
@@ -60,7 +61,7 @@ class StoreQuirks(Scenario):
         self.assertEqual(done.returncode, 65, done.stdout + done.stderr)
 
     def commands_at(self, uri):
-        """Each command with a URI of its own kind of input."""
+        """Returns each command with the URI as its input."""
         graph = self.generate("--nodes", 50, "--edges", 100)
         parts = self.dir / "parts"
         self.assertEqual(espalier("partition", graph, "--format", "NPY", "--output", parts).returncode, 0)
@@ -88,7 +89,7 @@ class StoreQuirks(Scenario):
 
     def test_a_store_that_does_not_answer_is_not_available(self):
         commands = self.commands_at("s3://nowhere/graph")
-        with socket.socket() as closed:  # bound, and nothing listens
+        with socket.socket() as closed:  # bound, but not listening
             closed.bind(("127.0.0.1", 0))
             environment = {**os.environ, "AWS_ENDPOINT_URL_S3": f"http://127.0.0.1:{closed.getsockname()[1]}",
                            "AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "secret",
@@ -153,7 +154,7 @@ class StoreQuirks(Scenario):
         done = self.partition()
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         refused = [line for line in self.requests() if line.split()[2] in ("301", "400")]
-        # The region once, checksums once for uploads; a few requests may be on their way by then.
+        # One request for the region, one for checksums of uploads, and a few that were sent at the same time.
         self.assertEqual({line.split()[2] for line in refused}, {"301", "400"}, refused)
         self.assertLess(len(refused), 6, refused)
         self.assertEqual(self.partition().returncode, 0, "the partitions are found")

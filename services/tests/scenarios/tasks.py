@@ -1,4 +1,5 @@
-"""Whole runs of what is not single-label classification on a homogeneous graph: each beats a baseline by far."""
+"""Tests whole runs of tasks other than single-label classification on a homogeneous graph. Each beats a baseline by
+far."""
 
 import json
 

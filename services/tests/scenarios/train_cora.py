@@ -1,4 +1,4 @@
-"""Cora through the real processes: accuracy, and what a Python user finds afterwards."""
+"""Trains on Cora with the real processes, and tests the accuracy and the outputs as a Python user reads them."""
 
 import json
 import pathlib
@@ -10,7 +10,7 @@ from harness import CORA, Scenario, job
 
 
 def whole_cora(**changes):
-    """The public split; two partitions, two trainers."""
+    """Returns a job on the public split with two partitions and two trainers."""
     return job(
         CORA, "OGB", graph__preprocess={"normalizeFeatures": "Row"},
         training__task={"type": "NodeClassification", "label": "node-label", "split": "public"},
@@ -30,7 +30,7 @@ class TrainCora(Scenario):
         self.assertEqual(len(result["lossPerEpoch"]), len(result["secondsPerEpoch"]))
         self.assertLess(result["lossPerEpoch"][-1], result["lossPerEpoch"][0])
         self.assertIn("oneMKL", result["blas"])
-        # The path that trainers choose, or AUTO on processors that are not Intel's.
+        # The code path that trainers choose on Intel processors; AUTO on others.
         flags = pathlib.Path("/proc/cpuinfo").read_text()
         self.assertIn(result["blasKernel"], ("AVX512,STRICT" if " avx512vl " in flags else "AVX2,STRICT", "AUTO"))
         self.assertEqual(result["threads"], 1)
@@ -54,7 +54,7 @@ class TrainCora(Scenario):
         self.assertEqual(dtypes["node-feat"], "BF16")
 
     def rows_by_id(self, folder):
-        """An output of the node type `node` in the order of original ids."""
+        """Returns an output of the node type `node` in the order of original ids."""
         manifest = json.loads((folder / "manifest.json").read_text())
         self.assertTrue(manifest)
         ids = np.load(folder / "node/ids.npy")

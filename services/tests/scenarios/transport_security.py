@@ -1,4 +1,5 @@
-"""Runs whose connections are all under mutual TLS: the same numbers as ever, and certificates that change under way."""
+"""Tests runs with mutual TLS on all connections: they have the numbers of plaintext runs, also if certificates are
+replaced."""
 
 import json
 import pathlib
@@ -35,7 +36,7 @@ class TransportSecurity(Scenario):
         print(f"seconds: {plain['seconds']:.2f} training in plaintext, {first['seconds']:.2f} with TLS")
 
     def test_replaces_certificates_and_authority_every_second_without_a_failed_call(self):
-        # More than enough of training; it is not waited for.
+        # More epochs than the test needs; it does not wait for the end.
         run = self.start(self.cora(training__epochs=100000), "run", "--access", "rpc", "--tls")
         self.addCleanup(run.kill)
         with Renewal(self.dir / "run", every_seconds=1, scratch=self.dir / "authority") as renewal:

@@ -1,4 +1,4 @@
-"""Typed graphs: labels that only a model which knows relations can learn, and types of which there is nothing."""
+"""Tests typed graphs: labels that only a model with relations can learn, and types without nodes or edges."""
 
 import numpy as np
 
