@@ -89,7 +89,8 @@ TEST(EndsOfRunsTest, AStoppedRunSaysThatItsCheckpointIsKept) {
   EXPECT_THAT(said, ElementsAre("stopped", "saved"));
 }
 
-// OnSaved must be called although the last checkpoint fails: the mini-batch in flight is not needed then either.
+// OnSaved must be called even if the last checkpoint fails, because the mini-batch in flight is not needed in this case
+// either.
 TEST(EndsOfRunsTest, AndWhereItCannotBeThatNothingMoreIsNeeded) {
   storage::MemoryStore disk;
   std::vector<std::string> said;

@@ -50,7 +50,7 @@ TEST_P(EveryModelTest, GivesTheSameBitsForAnyPartitioningAndTheSameStepsWithTwoT
   }
 }
 
-// The path of GPUs, on the CPU: the same masks and mini-batches, sums that are rounded differently.
+// Runs the operations for GPUs on the CPU: masks and mini-batches are the same, sums are rounded differently.
 TEST_P(EveryModelTest, TakesTheSameStepsInOperationsOfTorch) {
   job::DistTraining job = JobOfModel(GetParam(), /*row_size=*/6);
   if (GetParam() != job::ModelType::kTorchScript) {

@@ -363,7 +363,7 @@ TEST(LearnableRowsTest, SayWhyAPluginDoesNotMakeThem) {
   EXPECT_THAT(wrong.message(), HasSubstr("expected a number, found nothing"));
 }
 
-// With a hidden layer, whose ReLU must not turn NaN into zero.
+// The model has a hidden layer, whose ReLU must not turn NaN into zero.
 TEST(LearnableRowsTest, ThatAreNoNumbersEndTheRun) {
   job::DistTraining job = JobOfAPlugin("");
   job.training.sampling.layers = {{3, {}}, {3, {}}};

@@ -98,7 +98,7 @@ TEST(LinkTrainingTest, LearnsWhichNodesAreNear) {
   EXPECT_LT(outcome.loop.epochs.back().loss, outcome.loop.epochs.front().loss);
 }
 
-// The path of GPUs, on the CPU, for each scorer, with all nodes as candidates and with drawn candidates.
+// Runs the operations for GPUs on the CPU, for three scorers, with all nodes as candidates and with drawn candidates.
 TEST(LinkTrainingTest, OperationsOfTorchTakeTheSameSteps) {
   for (const job::Scorer scorer : {job::Scorer::kDot, job::Scorer::kDistMult, job::Scorer::kRotatE}) {
     for (const int64_t candidates : {0, 5}) {

@@ -1,4 +1,5 @@
-// Runs whose gradients are summed where they are, with the fake NCCL. CPU tensors take the path of GPUs.
+// Runs whose gradients are summed on the device, with the fake NCCL. CPU tensors take the path of GPUs
+// (TorchPathScope).
 #include <gtest/gtest.h>
 
 #include "services/collective/nccl/testing/fake_nccl.h"

@@ -73,7 +73,7 @@ Result<std::unique_ptr<Outputs>> Outputs::Open(storage::StoreLocation to, RunFac
   return outputs;
 }
 
-// If this same incarnation has committed, an earlier run had the same number: its manifest and result are removed.
+// Removes the files of an earlier run with the same incarnation number, and its manifest and result.
 Status Outputs::MakeRoom() {
   ASSIGN_OR_RETURN(const std::optional<format::OutputsManifest> committed,
                    format::ReadReplaceableOutputs(*to_.store, to_.prefix, facts_.incarnation));

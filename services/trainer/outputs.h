@@ -77,8 +77,8 @@ class Outputs {
   // Adds files that the caller has written below folder() to the manifest.
   void AddFiles(const std::vector<format::OutputFile>& files);
   void RecordNotWritten(const std::string& what, const std::string& why) { not_written_[what] = why; }
-  // Flushes, writes the manifest in place of an older incarnation's, then result.json. Finally removes the files of
-  // older incarnations; a failure of the removal is only logged.
+  // Flushes, writes the manifest, which replaces that of an older incarnation, then writes result.json. Finally removes
+  // the files of older incarnations; a failure of the removal is only logged.
   Status Commit(const TrainOutcome& outcome);
 
   storage::ObjectStore& store() { return *to_.store; }

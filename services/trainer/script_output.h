@@ -16,7 +16,8 @@ bool SavesTorchScript(const job::DistTraining& job);
 Status WriteTorchScript(const job::DistTraining& job, const graph::GraphSchema& schema, const Parts& parts,
                         Outputs& outputs);
 
-// Records in `outputs` which file replaces model/best.pt, if earlier versions would have written it without a request.
+// If model/best.pt is not requested but earlier versions of Espalier would have written it, records in `outputs` which
+// file replaces it.
 void NoteScriptNotSaved(const job::DistTraining& job, const graph::GraphSchema& schema, const Parts& parts,
                         Outputs& outputs);
 

@@ -312,8 +312,8 @@ class TrainerRun {
       is_training_ = true;
       auto ended = RunTrainingLoop(*parts_.model, parts_.data, prefetcher, *evaluator_, collective_, loop);
       is_training_ = false;
-      // Before the prefetcher's destructor, which may wait for a mini-batch's rows; the other ranks must not wait for
-      // it.
+      // Abandons the group before the prefetcher's destructor runs: the destructor may wait for a mini-batch's rows,
+      // and the other ranks must not wait for it.
       if (!ended.ok()) collective_.Abandon();
       const bool needs_no_batch = !ended.ok() || ended->end == LoopEnd::kStopRequested;
       if (needs_no_batch) observer_.OnSaved();
@@ -454,7 +454,7 @@ Result<TrainOutcome> TrainJob(const job::DistTraining& job, GraphAccess graph, s
   }
   TrainerRun run(job, graph, collective, options, *std::move(parts));
   Result<TrainOutcome> outcome = run.Run(batches);
-  // Before the destructor of `run`, which may wait for an upload.
+  // Abandons the group before the destructor of `run`, which may wait for an upload.
   if (!outcome.ok()) collective.Abandon();
   return outcome;
 }

@@ -230,7 +230,8 @@ class Loop {
 
   // Takes and saves the last snapshot before the run stops.
   Status SaveLast() {
-    // Before TakeSnapshot, which with learnable rows waits until no older snapshot is being saved.
+    // Expedite comes before TakeSnapshot, because with learnable rows TakeSnapshot waits until no older snapshot is
+    // being saved.
     snapshots_.Expedite();
     ASSIGN_OR_RETURN(const bool is_wanted, IsWanted(snapshots_.saves()));
     Result<LoopSnapshot> snapshot = is_wanted ? TakeSnapshot() : LoopSnapshot();
@@ -354,7 +355,8 @@ class Loop {
     return Status();
   }
 
-  // Undoes a step before its Update. Only buffers (running statistics) must be restored: parameters change in Update.
+  // Undoes a step whose Update has not run. Only buffers (running statistics) must be restored, because parameters
+  // change in Update.
   Status RollBackStep() {
     NamedTensors state = GetParameters(model_);
     state.insert(state.end(), buffers_before_.begin(), buffers_before_.end());

@@ -39,9 +39,10 @@ struct LoopOptions {
   Timeouts timeouts;
   const std::atomic<bool>* stop_requested = nullptr;  // outlives the loop; null: the loop is never stopped
   const LoopSnapshot* start = nullptr;                // where to resume; outlives the loop; null: start at step 0
-  SnapshotSink* snapshots = nullptr;     // outlives the loop; never null; NoSnapshots on ranks that save none
-  LearnableRows* learnable = nullptr;    // outlives the loop; null: the model reads only features
-  TrainingObserver* observer = nullptr;  // outlives the loop; never null; OnEpoch is not called, on_epoch is
+  SnapshotSink* snapshots = nullptr;   // outlives the loop; never null; NoSnapshots on ranks that save none
+  LearnableRows* learnable = nullptr;  // outlives the loop; null: the model reads only features
+  // Outlives the loop; never null. The loop calls on_epoch instead of the observer's OnEpoch.
+  TrainingObserver* observer = nullptr;
   std::function<void(const EpochReport&)> on_epoch;  // may be empty; not called for epochs that `start` contains
   PhaseTracker phases = {};
   // May be empty. Called on every rank after the first epoch trained here, if no mini-batch of any rank had an edge.
@@ -56,7 +57,7 @@ struct LoopResult {
   std::vector<double> first_epoch_losses;  // of epoch 0, by step
   uint32_t best_epoch = 0;                 // with the best validation metric; without metrics, the last epoch
   std::optional<double> best_validation;
-  uint32_t model_epoch = 0;  // epoch of best_state: best_epoch, or the last epoch with learnable rows
+  uint32_t model_epoch = 0;  // epoch of best_state: best_epoch; with learnable rows, the last epoch
   NamedTensors best_state;   // copies of the model's parameters and buffers after model_epoch
 };
 

@@ -51,9 +51,9 @@ class DistEmbedding {
   // Ends a step: sends the gradients of the rows read since the last step, dense or sparse, possibly none, and forgets
   // these reads. `learning_rate` must be the same on every rank.
   Status Step(double learning_rate);
-  // Discards the reads since the last step: their gradients are not sent. Call it when a batch is abandoned. (A read
-  // without a gradient that neither the program nor an autograd graph refers to is also discarded by the next read. A
-  // loop that only reads rows, but without NoGradGuard, therefore keeps only the last one.)
+  // Discards the reads since the last step: their gradients are not sent. Call it when a batch is abandoned. (The next
+  // read also discards each earlier read that has no gradient and whose tensor neither the program nor an autograd
+  // graph refers to. A loop that only reads rows, without NoGradGuard, therefore keeps only the last read.)
   void Forget() { reads_.clear(); }
   // Returns the number of reads in which the next Step looks for gradients.
   size_t num_awaited() const { return reads_.size(); }

@@ -25,14 +25,14 @@ Result<std::unique_ptr<DistEmbedding>> LearnAuthors(
     const std::function<Status(DistEmbedding& authors, size_t epoch)>& run_epoch) {
   const adapters::DistEmbeddingOptions options{.rows = RowSpace::Nodes(author), .size = 16, .name = "author"};
   ASSIGN_OR_RETURN(const std::vector<std::string> saved, ListSavedTensors(folder));
-  std::unique_ptr<SavedEmbedding> kept;  // none: they begin with first values
+  std::unique_ptr<SavedEmbedding> kept;  // null: rows get their initial values
   if (!saved.empty()) {
     ASSIGN_OR_RETURN(kept, SavedEmbedding::Open(graph, folder + "/" + saved.back(), {options.rows, options.name}));
   }
   ASSIGN_OR_RETURN(auto authors, DistEmbedding::Create(graph.embeddings(), group, options, kept.get()));
   for (size_t epoch = saved.size(); epoch < epochs; ++epoch) {
     RETURN_IF_ERROR(run_epoch(*authors, epoch));
-    if (group.rank() != Rank(0)) continue;  // is at most a step ahead of the rows that are saved
+    if (group.rank() != Rank(0)) continue;  // this rank is at most one step ahead of the rows that are saved
     const std::string name = "epochs-" + std::to_string(1001 + epoch);
     RETURN_IF_ERROR(SaveTensors(graph, {}, folder + "/" + name, {.embeddings = {authors->Now()}}));
   }

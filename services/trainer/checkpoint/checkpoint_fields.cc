@@ -83,7 +83,7 @@ std::string ToText(const job::Embedding& embedding) {
   for (const double number : {initializer.low, initializer.high, initializer.mean, initializer.deviation}) {
     text += " " + ToText(number);
   }
-  // Only with a plugin, so that older checkpoints without one still match.
+  // Appended only if there is a plugin, so that older checkpoints of jobs without one still match.
   if (!initializer.plugin.empty()) text += " " + initializer.plugin + " of '" + initializer.arguments + "'";
   text += "; " + ToText(ToString(optimizer.type)) + " " + ToText(optimizer.learning_rate) + " decay " +
           ToText(optimizer.weight_decay) + " " + ToString(optimizer.duplicates) + " from " +
@@ -106,7 +106,8 @@ std::map<std::string, std::string> OptionTexts(const sampler::DrawSpec& draw) {
 }
 
 // Adds the options that differ from their defaults, so that checkpoints written before an option existed still match.
-// The oldest options are always included, and layerDependency is whenever a method is set.
+// The oldest options, replace and weight, are always included. layerDependency is included if the method is not
+// Neighbor.
 void AddDrawFields(const sampler::DrawSpec& draw, std::map<std::string, std::string>* fields) {
   const std::map<std::string, std::string> unset = OptionTexts({});
   for (const auto& [name, text] : OptionTexts(draw)) {
@@ -190,7 +191,7 @@ EdgeTypeSpellings ListEdgeTypeSpellings(const graph::GraphSchema& schema) {
 
 std::string ToCanonicalText(const std::string& path, const std::string& value, const EdgeTypeSpellings& names) {
   if (path == kEdgeTypeField) return ToCanonicalList(value, names);
-  // "" stays: the reverse is then what addReverseEdges has made.
+  // "" is unchanged: it means the reverse edge type that addReverseEdges has created.
   if (path == kReverseEdgeTypeField) return ToCanonicalName(value, names);
   if (path == kLayersField) return ToCanonicalLayers(value, names);
   return value;

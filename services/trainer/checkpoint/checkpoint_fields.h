@@ -15,8 +15,9 @@ namespace espalier::trainer {
 // checkpoints lack it.
 inline constexpr char kCanonicalEdgeTypes[] = "training.task.edgeTypes";
 
-// The names by which a document may refer to edge types, each with its canonical name "source:relation:destination":
-// the canonical names, relations that are unique, and "" for all edge types, whose canonical names are joined by ",".
+// Maps each name by which a document may refer to edge types to the canonical name "source:relation:destination". The
+// keys are the canonical names, the relations that only one edge type has, and "". The value of "", which stands for
+// all edge types, is the list of their canonical names, joined by ",".
 using EdgeTypeSpellings = std::map<std::string, std::string>;
 EdgeTypeSpellings ListEdgeTypeSpellings(const graph::GraphSchema& schema);
 

@@ -20,7 +20,7 @@ class CheckpointIntake {
   // piece.
   explicit CheckpointIntake(size_t most_bytes) : most_bytes_(most_bytes) {}
 
-  // Appends a piece. Returns false if there is no room until the deadline, or the error passed to Fail.
+  // Appends a piece. Returns false if the deadline passes before there is room, or the error passed to Fail.
   Result<bool> Give(const format::Safetensors& piece, Deadline deadline);
   // Ends the checkpoint; the last call of the training thread. nullopt abandons the checkpoint.
   void End(std::optional<LoopSnapshot> snapshot);

@@ -1,4 +1,4 @@
-// When a checkpoint is due, and what is reported if a run resumes under other conditions.
+// Tests when a checkpoint is due, and the differences that are reported if a run resumes under other conditions.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

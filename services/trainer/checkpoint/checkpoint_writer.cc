@@ -67,7 +67,7 @@ bool CheckpointWriter::WaitForSnapshotSlot(Deadline deadline) {
 }
 
 Status CheckpointWriter::Begin(uint32_t epoch, uint32_t next_step) {
-  Wait();  // returns at once, except after a stop request: other callers have waited for a slot
+  Wait();  // blocks only after a stop request: in other cases the caller has waited for a slot
   const format::CheckpointId id{options_.facts.incarnation,
                                 uint64_t{epoch} * options_.facts.steps_per_epoch + next_step};
   const auto intake = std::make_shared<CheckpointIntake>(options_.most_bytes_of_rows);

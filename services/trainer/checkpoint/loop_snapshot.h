@@ -33,7 +33,7 @@ struct LoopSnapshot {
   NamedTensors model;      // parameters and buffers
   NamedTensors best;       // parameters and buffers of best_epoch; empty before the first evaluation
   NamedTensors optimizer;  // from Optimizer::State
-  double seconds = 0;      // that copying took, including learnable rows, which the sink has received before
+  double seconds = 0;      // duration of the copy, including the learnable rows that TakeRows has received
 };
 
 // The position of a loop when it asks whether to save.
@@ -52,11 +52,11 @@ class SnapshotSink {
   // Returns true if the state after this step should be saved. Called at every step, before the all-reduce that also
   // transmits the answer to the other ranks.
   virtual bool WantsAfter(const StepsDone& done) = 0;
-  // Waits until no earlier snapshot is being saved, at most until the deadline, and returns whether that is the case.
-  // Rows of two snapshots are never held at the same time.
+  // Waits until no earlier snapshot is being saved, at most until the deadline. Returns false if one still is. Rows of
+  // two snapshots are never held at the same time.
   virtual bool WaitForSnapshotSlot(Deadline deadline) = 0;
   // Takes one piece of the learnable rows of the state at `epoch` and `next_step`, to be saved in the background.
-  // Returns false if there is no room for it until the deadline. After the last piece the caller calls Save or
+  // Returns false if the deadline passes before there is room for it. After the last piece the caller calls Save or
   // SaveLast; after an error, CannotSave.
   virtual Result<bool> TakeRows(uint32_t epoch, uint32_t next_step, const format::Safetensors& piece,
                                 Deadline deadline) = 0;

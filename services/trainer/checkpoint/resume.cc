@@ -62,7 +62,8 @@ Status CheckNoneOfThisIncarnation(const ResumeOptions& options) {
   return Status();
 }
 
-// Loads the checkpoint that the document or the user names: itself, or the newest one of a folder that loads.
+// Loads the checkpoint at `at`, which the document or a flag names. If `at` is a folder of checkpoints, loads the
+// newest one that can be loaded.
 Result<LoadedCheckpoint> LoadNamed(const storage::StoreLocation& at) {
   ASSIGN_OR_RETURN(const format::CheckpointPlace place, format::FindCheckpoints(*at.store, at.prefix));
   if (place.is_one) return format::LoadCheckpoint(*at.store, place.prefix);
@@ -91,7 +92,7 @@ Result<std::optional<Choice>> Choose(const ResumeOptions& options) {
   return std::optional(Choice{DescribePlace(at, named->folder), at.store, *std::move(named), false});
 }
 
-// Does the same and checks that the checkpoint fits the run.
+// Chooses a checkpoint as Choose does, and checks that it fits the run.
 Result<std::optional<Choice>> ChooseFitting(const ResumeOptions& options) {
   ASSIGN_OR_RETURN(std::optional<Choice> choice, Choose(options));
   if (!choice.has_value()) return choice;
@@ -158,7 +159,8 @@ NextPiece OpenPieces(std::shared_ptr<storage::ObjectStore> store, std::string fo
     if (format::IsLearnablePiece(entry.key)) pieces.push_back(entry);
   }
   std::sort(pieces.begin(), pieces.end(), [](const auto& a, const auto& b) {
-    return std::pair(a.key.size(), a.key) < std::pair(b.key.size(), b.key);  // numbers may exceed the padding
+    // Compares lengths first, because a number may have more digits than the padding.
+    return std::pair(a.key.size(), a.key) < std::pair(b.key.size(), b.key);
   });
   return [store = std::move(store), folder = std::move(folder), pieces = std::move(pieces),
           next = size_t{0}]() mutable -> Result<std::optional<format::Safetensors>> {

@@ -1,8 +1,8 @@
 // The thread repeats: sample ahead, gather the rows of the oldest sampled mini-batch, queue it. Without a cache it
-// samples one mini-batch at a time. With a cache it samples two for each whose rows it gathers, except for the first,
-// until the window has options.cache.steps: the first mini-batch thus does not wait for others. An error of sampling
-// comes after the mini-batches that were sampled before it. How far the window has grown depends only on the number of
-// steps, so that the counts of a cache can be repeated.
+// samples one mini-batch at a time. With a cache, it samples one mini-batch first, so that the first step does not wait
+// for the sampling of others. It then samples two for each mini-batch whose rows it gathers, until options.cache.steps
+// mini-batches wait. Next returns an error of sampling after the mini-batches that were sampled before it. The growth
+// of the window depends only on the number of steps, so that the counts of a cache are reproducible.
 #include "services/trainer/data/batch_prefetcher.h"
 
 #include <algorithm>
@@ -91,7 +91,7 @@ Result<std::optional<BatchTensors>> BatchPrefetcher::Fetch(const std::stop_token
 
 Result<std::optional<BatchTensors>> BatchPrefetcher::FetchNext(const std::stop_token& stop) {
   SampleAhead(stop);
-  if (stop.stop_requested()) return std::optional<BatchTensors>();  // of mini-batches that wait, no rows are needed
+  if (stop.stop_requested()) return std::optional<BatchTensors>();  // the rows of waiting mini-batches are not needed
   if (waiting_.empty()) {
     RETURN_IF_ERROR(*sampled_);
     return std::optional<BatchTensors>();
@@ -124,7 +124,7 @@ void BatchPrefetcher::SampleAhead(const std::stop_token& stop) {
 
 bool BatchPrefetcher::HasRoomForSample() const {
   if (waiting_.empty()) return true;
-  // The next one is taken to be as large as the last one.
+  // The next mini-batch is assumed to be as large as the last one.
   return waiting_.size() < most_waiting_ &&
          waiting_bytes_ + waiting_.back().bytes <= options_.cache.most_waiting_bytes &&
          options_.cache.rows->HasRoomForStep();

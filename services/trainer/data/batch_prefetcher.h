@@ -20,9 +20,9 @@ namespace espalier::trainer {
 // Makes the prefetcher sample mini-batches ahead of their rows, and read rows from a cache that knows these steps.
 struct FeatureCacheOptions {
   sampler::ScheduledRowCache* rows = nullptr;  // outlives the prefetcher, which alone uses it; null: no cache
-  uint32_t steps = 0;                          // sampled beyond the one whose rows are gathered
-  // The sampled mini-batches that wait for their rows take at most this many bytes, if each is at most as large as the
-  // one before it; one may wait in any case.
+  uint32_t steps = 0;                          // mini-batches sampled beyond the one whose rows are gathered
+  // Limit for the memory of the sampled mini-batches that wait for their rows. One may always wait. The next mini-batch
+  // is assumed to be as large as the one before it, so a larger one may exceed the limit.
   uint64_t most_waiting_bytes = 0;
   FeatureCacheMetrics metrics;
 };
@@ -32,10 +32,12 @@ struct PrefetchOptions {
   uint32_t first_step = 0;  // of first_epoch; steps_per_epoch: that epoch has no steps left
   uint32_t num_epochs = 0;
   uint32_t steps_per_epoch = 0;
-  size_t batches_ahead = 2;                // queued, besides the one being fetched; each holds its features
-  size_t large_batch_bytes = 32 << 20;     // a batch with more bytes of features stops fetching until none is queued
-  std::chrono::seconds data_timeout{600};  // for one mini-batch with its rows; with a cache, for each
-  sampler::AuditWriter* audit = nullptr;   // outlives the prefetcher; null: no audit record
+  size_t batches_ahead = 2;  // queued, besides the one being fetched; each holds its features
+  // After a batch with more bytes of features, fetching pauses until none is queued.
+  size_t large_batch_bytes = 32 << 20;
+  // Time to sample a mini-batch and gather its rows; with a cache, time for each of the two.
+  std::chrono::seconds data_timeout{600};
+  sampler::AuditWriter* audit = nullptr;  // outlives the prefetcher; null: no audit record
   FeatureCacheOptions cache;
 };
 
@@ -80,10 +82,11 @@ class BatchPrefetcher {
   bool has_started_ = false;       // whether the source has started epoch_
   std::deque<Sampled> waiting_;    // sampled, in step order; rows are not gathered yet
   uint64_t waiting_bytes_ = 0;     // of waiting_
-  size_t most_waiting_ = 0;        // with a cache, grows to its window; without one, one waits at a time
+  size_t most_waiting_ = 0;        // with a cache: limit for waiting_, which grows to the window; 0 without a cache
   std::optional<Status> sampled_;  // set when no further mini-batch follows waiting_: OK, or the error of sampling
   FeatureCacheMetrics cache_metrics_;
-  Status end_;   // of the last mini-batch's successor; written by the thread before the prefetcher's queue closes
+  // What Next returns after the last mini-batch. The thread writes it before the prefetcher's queue closes.
+  Status end_;
   Mutex mutex_;  // orders StartEpoch and Cancel, because StartEpoch would undo an earlier Cancel
   sampler::Prefetcher<BatchTensors> prefetcher_;  // last: uses the other members
 };

@@ -159,7 +159,8 @@ class LinksSource final : public sampler::MiniBatchSource {
   uint32_t epoch_ = 0, step_ = 0;
 };
 
-// Otherwise a trainer whose group has failed would wait until the timeout of a server that has failed too.
+// If the prefetcher waited, a trainer whose group has failed would wait until the timeout of a server that has failed
+// too.
 TEST_F(BatchPrefetcherTest, DoesNotWaitForABatchThatNobodyNeeds) {
   EndlessSource source;
   {
@@ -211,7 +212,8 @@ class PrefetcherWithCacheTest : public BatchPrefetcherTest {
   }
 };
 
-// From a step in the middle of an epoch, over the ends of epochs, with more and less memory than the rows need.
+// Reads from a step in the middle of an epoch, over the ends of epochs, with more memory than the rows need and with
+// less.
 TEST_F(PrefetcherWithCacheTest, ReadsTheSameRows) {
   const PrefetchOptions options = {.first_epoch = 1, .first_step = 1, .num_epochs = 3, .steps_per_epoch = 2};
   for (const uint64_t memory_bytes : {uint64_t{1}, uint64_t{60'000}, kPlenty}) {
@@ -285,7 +287,7 @@ TEST_F(PrefetcherWithCacheTest, SampledBatchesStayWithinTheirMemory) {
   }
 }
 
-// Its graph servers may have failed too.
+// If it read them, the prefetcher's destructor could wait for graph servers that have failed.
 TEST_F(PrefetcherWithCacheTest, DoesNotReadTheRowsOfASampledBatchThatIsNotNeeded) {
   StallingSource source(source_, 2);
   sampler::ScheduledRowCache cache = MakeCache(kPlenty);

@@ -44,7 +44,7 @@ BatchTensors EmptyBatch(const std::vector<std::vector<EdgeTypeId>>& relations, c
     empty.features.push_back(torch::empty({0, width}, torch::kFloat));
     empty.original_ids.push_back(torch::empty({0}, torch::kInt64));
   }
-  if (!data.has_labels()) {  // a task on edges, of which this share has none
+  if (!data.has_labels()) {  // a task on edges: this share has no edges
     empty.batch.links.emplace();
     empty.batch.edges.emplace();
     return empty;

@@ -12,7 +12,8 @@ namespace espalier::trainer {
 
 // Non-owning; the referenced objects outlive every copy.
 struct GraphAccess {
-  // Every interface is that of `graph`. Implicit: functions that take a GraphAccess are called with an open graph.
+  // All interfaces are those of `graph`. The conversion is implicit, so that an open graph can be passed to functions
+  // that take a GraphAccess.
   GraphAccess(sampler::PartitionedGraph& graph)  // NOLINT(google-explicit-constructor)
       : neighbors(graph), rows(graph), seeds(graph), tensors(graph), embeddings(&graph.embeddings()) {}
   // Interfaces of different objects, some of which replace those of a graph.

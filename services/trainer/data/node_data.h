@@ -32,8 +32,8 @@ class NodeData {
   // Resolves the input columns alone, for a task on edges: the caller calls SetEmbeddings next. Errors as Make.
   static Result<NodeData> MakeInputs(const job::Training& training, const graph::GraphSchema& schema,
                                      sampler::RowSource& rows);
-  // Makes the seeds the endpoints of edges of these types, at least one, and the outputs embeddings of this width. Not
-  // thread-safe: call it before the object is shared.
+  // Declares a task on edges: the seeds are the endpoints of edges of `types`, of which there is at least one, and the
+  // outputs are embeddings of `width` values. Not thread-safe: call it before the object is shared.
   void SetEmbeddings(std::span<const EdgeTypeId> types, const graph::GraphSchema& schema, int64_t width);
 
   // Returns the node type of the seed nodes; for tasks on edges, the destination type of the first edge type.
@@ -68,8 +68,8 @@ class NodeData {
   // Makes Degrees read from this source, for models that need degrees (Model::needs_degrees). Not thread-safe, as
   // CountOutputs.
   void FetchDegrees(DegreeSource degrees) { degrees_ = std::move(degrees); }
-  // Returns the degrees of a mini-batch's nodes (by NodeTypeId), of which the first layer writes the first
-  // num_written[type]. Empty if FetchDegrees was not called.
+  // Returns the degrees of a mini-batch's nodes, which are given by NodeTypeId. The first layer writes the rows of the
+  // first num_written[type] nodes of each type. Empty if FetchDegrees was not called.
   Result<GraphDegrees> Degrees(const std::vector<std::vector<GlobalNodeId>>& nodes,
                                std::span<const uint32_t> num_written, Deadline deadline) const;
 

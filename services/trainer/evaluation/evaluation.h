@@ -41,7 +41,7 @@ struct PassWork {
 // drops them. After an error they are dropped too; if that fails, the pass returns the first error.
 class Evaluator {
  public:
-  // The first three arguments outlive this. `task` is not null; its neighborhood is that of `options`.
+  // The first three arguments outlive this. `task` is not null and has the neighborhood of `options`.
   static Result<std::unique_ptr<Evaluator>> Make(GraphAccess graph, const NodeData& data,
                                                  collective::Collective& collective, EvaluationOptions options,
                                                  std::shared_ptr<TaskEvaluation> task);

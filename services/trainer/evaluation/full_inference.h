@@ -4,8 +4,8 @@
 //
 // Nodes are processed in original-id order in chunks of fixed size; of T trainers, rank c mod T computes chunk c,
 // whichever partition owns the nodes. Results are bitwise the same for any partitioning and any number of trainers: the
-// result of a matrix product may depend on the number of rows, which is fixed by the chunk. Every rank must call the
-// same functions; an error of one rank ends the pass on all ranks.
+// bits of a matrix product may depend on its number of rows, and the chunk determines that number. Every rank must call
+// the same functions; an error of one rank ends the pass on all ranks.
 //
 // Stored activations do not survive a restart of their server. Tensors are written only after every rank has created
 // them, so that rows lost in a restart are missing and never mistaken for zeros. The pass then ends on every rank with

@@ -1,8 +1,9 @@
 // Embeddings are stored once per pass. With drawn candidates, AddDrawn gathers the embeddings of a chunk's edges and
-// candidates and scores them together. Without, RanksAmongAll reads the embeddings of all nodes block by block for a
-// chunk of edges and only keeps counts of higher and equal scores (Standing). For the filtered setting, known_ holds
-// the destinations of each (source, relation) of the validation and test parts, which every rank reads once; excluded
-// candidates are scored with the others and then removed from the counts, which keeps the matrix products dense.
+// candidates and scores them together. Without drawn candidates, RanksAmongAll reads the embeddings of all nodes block
+// by block for a chunk of edges and only keeps counts of higher and equal scores (Standing). For the filtered setting,
+// known_ holds the destinations of each (source, relation) of the validation and test parts, which every rank reads
+// once; excluded candidates are scored with the others and then removed from the counts, which keeps the matrix
+// products dense.
 #include "services/trainer/evaluation/link_evaluation.h"
 
 #include <algorithm>
@@ -22,9 +23,9 @@ using graph::SplitPartName;
 
 constexpr SplitPartName kParts[] = {SplitPartName::kTrain, SplitPartName::kValidation, SplitPartName::kTest};
 constexpr uint64_t kEdgesPerRead = uint64_t{1} << 16;
-// Edges that are ranked among all nodes in one pass over the embeddings of all nodes (which reads each one twice) ...
+// Number of edges in a chunk that is ranked among all nodes. Each chunk reads the embeddings of all nodes twice.
 constexpr uint64_t kEdgesPerPass = 2048;
-// ... and edges whose scores are computed in one matrix product.
+// Number of edges whose scores are computed in one matrix product.
 constexpr int64_t kEdgesPerProduct = 256;
 // Limit for the number of scores of a chunk with drawn candidates, 4 bytes each.
 constexpr uint64_t kScoresPerChunk = uint64_t{1} << 18;
@@ -84,7 +85,7 @@ LinkEvaluation::LinkEvaluation(GraphAccess graph, const NodeData& data, collecti
 
 Result<MetricValue> LinkEvaluation::ComputeMetric(Model& model, FullInference& inference, SplitPartName part,
                                                   TensorNames& names) {
-  // Before anything that may fail, so that names do not depend on errors.
+  // The name is taken before any operation that may fail, so that names do not depend on errors.
   const std::string tensor = names.Next() + "-embeddings";
   if (options_.filtered && !knows_edges_) {
     RETURN_IF_ERROR(collective::AgreeOn(LearnKnownEdges(), collective_, options_.timeouts.collective));
@@ -293,9 +294,10 @@ Result<std::vector<double>> LinkEvaluation::RanksAmongAll(const Chunk& edges) {
   return ranks;
 }
 
-// Two passes over the blocks of all nodes. The first finds the score of each edge's own destination, the second
-// compares it to all candidates. Both take scores from the same matrix products: a score computed in another way would
-// be rounded differently. Edges are sorted by destination, so that in the first pass a block needs few products.
+// Reads the blocks of all nodes in two passes. The first pass finds the score of each edge's own destination; the
+// second pass compares it to all candidates. Both take scores from the same matrix products: a score computed in
+// another way would be rounded differently. Edges are sorted by destination, so that in the first pass a block needs
+// few products.
 Status LinkEvaluation::RankAmongAll(const Chunk& edges, std::vector<uint32_t> order, std::vector<double>& ranks) {
   const NodeTypeId type = destination_types_[edges.relations[order.front()]];
   const auto num_edges = static_cast<int64_t>(order.size());

@@ -15,10 +15,10 @@ namespace espalier::trainer {
 // been created, so that a restarted server must have lost it.
 Status NotFoundToDataLoss(Status status);
 
-// Creates a tensor f32 [nodes, width] for each of the types, all under one name. Every rank must call it, and returns
-// only after all ranks have the tensor: creating it again after rows were written would hide that a restart has lost
-// them. Rank 0 creates the tensors first and the other ranks then find them, which is faster than concurrent creation,
-// where servers defer all requests but one.
+// Creates a tensor f32 [nodes, width] for each of the types, all under one name. Every rank must call it. It returns
+// after all ranks have the tensors, so that no rank creates a tensor after another rank has written rows: if a server
+// had lost the rows in a restart, that would hide the loss. Rank 0 creates the tensors first, and the other ranks then
+// find them. This is faster than concurrent requests, of which servers defer all but one.
 Status CreateOnAllRanks(const GraphAccess& graph, std::span<const NodeTypeId> types, const std::string& name,
                         int64_t width, collective::Collective& collective, const Timeouts& timeouts);
 

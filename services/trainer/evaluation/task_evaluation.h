@@ -13,8 +13,8 @@
 
 namespace espalier::trainer {
 
-// Makes the names of the tensors that passes over the graph store: "<prefix>-pass0", "<prefix>-pass1", ... The names
-// are the same on every rank, because every rank asks for them in the same order. Owned by one thread.
+// Generates names for the tensors that are stored during passes over the graph: "<prefix>-pass0", "<prefix>-pass1", ...
+// The names are the same on every rank, because every rank calls Next in the same order. Owned by one thread.
 class TensorNames {
  public:
   // `prefix` must differ between runs that share graph servers.

@@ -16,7 +16,7 @@ namespace espalier::trainer {
 
 Timeouts MakeTimeouts(const TrainerFlags& flags);
 
-// Returns the name by which graph servers know the job.
+// Returns the job's name at graph servers: --job-name, or the document's name.
 const std::string& EffectiveJobName(const TrainerFlags& flags, const job::DistTraining& job);
 
 // Connects to the graph servers given by the flags, or opens the partitions in this process. Blocks for at most

@@ -35,7 +35,7 @@ class StopWatcher {
     ++progress_;
     is_in_pieces_ = false;  // last; WatchForStall reads it first, so that a piece never gets the limit of a step
   }
-  // Called when a piece of longer work, an evaluation or a copy of rows, is done or begins.
+  // Called when a piece of longer work, such as an evaluation or a copy of rows, begins or ends.
   void OnProgress() {
     is_in_pieces_ = true;
     ++progress_;
@@ -45,7 +45,7 @@ class StopWatcher {
   void OnComputing() { is_computing_ = true; }
   void OnComputed() {
     ++progress_;
-    is_computing_ = false;  // last, so that WatchForStall sees the progress too if it sees this
+    is_computing_ = false;  // last: if WatchForStall reads false here, it also reads the progress
   }
 
   // Scope in which the training thread communicates with the other trainers: waiting for them is not a stall.
@@ -65,8 +65,8 @@ class StopWatcher {
 
   // Called when all trainers have stopped and the state to save is in memory; saving has its own deadlines.
   void OnLastStep() { stepping_ = false; }
-  // Called when the state is saved or cannot be saved. A prefetched mini-batch, which is not needed any more, may still
-  // be in flight: it has the limit of a step until the next progress.
+  // Called when the state is saved or cannot be saved. A prefetched mini-batch, which is no longer needed, may still be
+  // in flight: if there is no progress within the limit of a step, the calls to servers are canceled.
   void OnSaved() {
     progress_when_saved_ = progress_.load();
     saved_ = true;

@@ -1,4 +1,4 @@
-// When the stop watcher cancels calls to servers after a stop request, and when it does not.
+// Tests when the stop watcher cancels calls to servers after a stop request, and when it does not.
 #include "services/trainer/main/stop_watcher.h"
 
 #include <gtest/gtest.h>

@@ -22,7 +22,7 @@ struct TrainerFlags {
   uint32_t rank = 0;
   uint32_t world_size = 1;
   std::string rendezvous = "127.0.0.1:0";
-  std::string local_address;        // empty: the address that faces the rendezvous
+  std::string local_address;        // empty: the local address of a connection to the rendezvous
   std::string collective = "auto";  // or "ring" or "nccl"; see TrainerGroup::Connect
   std::string ring_listen;          // empty: local_address, and for rank 0 the port of the rendezvous
   bool insecure_listen_any = false;

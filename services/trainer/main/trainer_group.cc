@@ -35,7 +35,7 @@ Status TrainerGroup::ListenForOthers(std::shared_ptr<const rpc::TransportSecurit
   }
   ASSIGN_OR_RETURN(ring_, client::RingEndpoint::Listen(options));
   if (flags_.rank > 0) return Status();
-  // The host is that of --rendezvous, under which the other ranks know rank 0, whatever address it listens on.
+  // The host is that of --rendezvous, which the other ranks connect to, and not the address that rank 0 listens on.
   ASSIGN_OR_RETURN(const rpc::HostPort bound, rpc::ParseHostPort(ring_->address()));
   rendezvous_ = rpc::ToString(rpc::HostPort{meeting.host, bound.port});
   return Status();
@@ -50,7 +50,7 @@ Result<std::unique_ptr<collective::Collective>> TrainerGroup::Connect(const Trai
   ASSIGN_OR_RETURN(std::unique_ptr<collective::Collective> ring,
                    client::ConnectRing(std::move(ring_), flags_.rendezvous, deadline));
   if (flags_.collective == "ring" || gpu.wanted == job::Device::kCpu) return ring;
-  // With Auto a trainer may be on the CPU while others are not, so all ask.
+  // With Auto, this trainer may be on the CPU and others on GPUs, so every trainer calls ConnectNccl.
   collective::NcclOptions options;
   options.paths = gpu.nccl;
   options.device = gpu.number;

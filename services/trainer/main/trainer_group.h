@@ -36,7 +36,8 @@ class TrainerGroup {
   // used on all of them and they are on one host; with nccl, on any hosts. InvalidArgument: --collective is nccl, and
   // the document's device is CPU. With --collective nccl, an error if NCCL cannot be used.
   Result<std::unique_ptr<collective::Collective>> Connect(const TrainerGpu& gpu, Deadline deadline);
-  // Returns why trainers on GPUs sum over the ring, after Connect, as a sentence. Empty: they do not, or they should.
+  // Returns, after Connect, a sentence that says why this trainer sums gradients of its GPU over the ring. Empty if it
+  // uses NCCL, if it computes on the CPU, or if --collective is "ring".
   const std::string& warning() const { return warning_; }
 
  private:

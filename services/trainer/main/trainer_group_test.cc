@@ -28,13 +28,14 @@ TEST(TrainerGroupTest, RankZeroHostsTheRendezvousBeforeItsNameIsKnown) {
   EXPECT_THAT((*group)->rendezvous(), StartsWith("cora-trainer-1-0.cora.invalid:"));
 }
 
-// What a trainer of two has after Connect.
+// The result of Connect for one of two trainers.
 struct Connected {
   std::string backend;  // or the error
   std::string warning;
 };
 
-// Connects two trainers and returns what both have. Their GPUs have the numbers 0 and 1, unless `change` changes that.
+// Connects two trainers and returns the result of the first one; expects that both have the same backend. Their GPUs
+// have the numbers 0 and 1 unless `change` sets others.
 template <class Change>
 Connected ConnectTwo(const std::string& collective, job::Device wanted, const Change& change) {
   std::vector<TrainerFlags> flags(2);

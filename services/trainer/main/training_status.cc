@@ -108,7 +108,7 @@ void TrainingStatus::OnPhase(RunPhase phase, std::optional<double> fraction) {
   } else if (has_stepped_ && !since_step_.has_value()) {
     since_step_ = Timer();
   }
-  // The writing phase begins after the end of the loop, which early stopping may bring before the last planned step.
+  // The writing phase begins after the loop has ended. With early stopping, the loop ends before the last planned step.
   if (phase == RunPhase::kWriting) has_no_more_steps_ = true;
   phase_ = phase;
   phase_fraction_ = fraction;

@@ -52,7 +52,7 @@ class TrainingStatus {
   mutable Mutex mutex_;
   bool has_stepped_ ABSL_GUARDED_BY(mutex_) = false;
   Timer timer_ ABSL_GUARDED_BY(mutex_);            // since the end of the first step of this incarnation
-  double timed_from_ ABSL_GUARDED_BY(mutex_) = 0;  // share of all steps that were taken then
+  double timed_from_ ABSL_GUARDED_BY(mutex_) = 0;  // share of all steps that were done at that time
   // Since the last step, or since the training phase began again; unset in other phases and before the first step.
   std::optional<Timer> since_step_ ABSL_GUARDED_BY(mutex_);
   double timed_seconds_ ABSL_GUARDED_BY(mutex_) = 0;

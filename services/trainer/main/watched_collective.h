@@ -1,4 +1,5 @@
-// A collective that tells the stop watcher when this rank waits for the others, which is not a stall of its own.
+// Forwards to a collective and marks the time of each operation for the stop watcher: a wait for other ranks is not a
+// stall of this rank.
 #pragma once
 
 #include <functional>

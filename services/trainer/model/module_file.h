@@ -22,8 +22,8 @@ struct ModuleFile {
 Result<ModuleFile> ReadModuleFile(const storage::StoreLocation& file);
 
 // Returns the job's module; null for built-in models. Every rank must call it: each reads the file, then waits up to
-// `timeout` in each of two collectives. If reading fails on a rank, all ranks return an error; if ranks read different
-// bytes, all return InvalidArgument.
+// `timeout` in each of two collective operations. If reading fails on a rank, all ranks return an error; if ranks read
+// different bytes, all return InvalidArgument.
 Result<std::shared_ptr<const ModuleFile>> ModuleToRun(const job::Training& training, const storage::StoreLocation& file,
                                                       collective::Collective& collective,
                                                       std::chrono::nanoseconds timeout);

@@ -1,6 +1,6 @@
-// The driver's library is asked first: it is present exactly on machines (and in containers) with an NVIDIA driver, and
-// opening it costs nothing elsewhere. libtorch_cuda.so registers its kernels when it is opened; its libraries (cuBLAS
-// and others) lie beside torch in the nvidia-* wheels, where its own search path finds them.
+// The driver's library is opened first: it is present exactly on machines and in containers with an NVIDIA driver, and
+// the attempt to open it costs nothing elsewhere. libtorch_cuda.so registers its kernels when it is opened; its
+// libraries (cuBLAS and others) lie beside torch in the nvidia-* wheels, where its own search path finds them.
 #include "services/trainer/ops/cuda_device.h"
 
 #include <dlfcn.h>
@@ -36,7 +36,7 @@ std::string CudaVersion(int version) {
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
 }
 
-// Fills in what the driver says. Its functions return 0 on success.
+// Sets the facts that the driver reports. Its functions return 0 on success.
 void AskDriver(void* driver, CudaFacts* facts) {
   auto* const initialize = FindFunction<int(unsigned)>(driver, "cuInit");
   auto* const get_version = FindFunction<int(int*)>(driver, "cuDriverGetVersion");
@@ -58,7 +58,7 @@ void OpenTorchCuda(CudaFacts* facts) {
   if (get_runtime == nullptr || get_runtime(&facts->runtime_version) != 0) facts->runtime_version = 0;
 }
 
-// Opens the libraries. torch's is opened only where the driver shows a device.
+// Opens the libraries. Opens that of torch only if the driver shows a device.
 CudaFacts OpenCuda(void** driver) {
   CudaFacts facts;
   *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);

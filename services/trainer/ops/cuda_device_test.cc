@@ -1,4 +1,4 @@
-// What a trainer says where CUDA is missing, and that it then stays on the CPU only if the document allows it.
+// Tests the messages about a missing CUDA, and that a trainer then uses the CPU only if the document allows it.
 #include "services/trainer/ops/cuda_device.h"
 
 #include <gmock/gmock.h>
@@ -61,7 +61,8 @@ TEST(CudaDeviceTest, NcclSumsInAFixedOrderUnlessTheEnvironmentDiffers) {
   unsetenv("NCCL_PROTO");
 }
 
-// On a machine with a GPU and torch's CUDA, both find it; on others Auto falls back and CUDA is refused.
+// On a machine with a GPU and torch's CUDA, both settings open it. On others, Auto falls back to the CPU, and CUDA is
+// refused.
 TEST(CudaDeviceTest, AutoFallsBackExactlyWhereCudaIsRefused) {
   const Result<TrainerDevice> wanted = OpenDevice(job::Device::kCuda, 0), any = OpenDevice(job::Device::kAuto, 0);
   ASSERT_TRUE(any.ok());

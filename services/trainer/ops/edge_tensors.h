@@ -25,8 +25,8 @@ struct EdgeTensors {
 // Copies the edges to a device, with their transpose if `wants_gradient`.
 EdgeTensors ToEdgeTensors(const kernels::Segments& segments, int64_t num_sources, torch::Device device,
                           bool wants_gradient);
-// The same with the transpose `by_source` that the caller has computed, and the positions of its edges in `segments`.
-// Without a transpose if both are empty.
+// Does the same with a transpose that the caller has computed: `by_source`, and the positions of its edges in
+// `segments`. If both are empty, the result has no transpose.
 EdgeTensors ToEdgeTensors(const kernels::Segments& segments, const kernels::Segments& by_source,
                           std::span<const uint32_t> positions, torch::Device device);
 

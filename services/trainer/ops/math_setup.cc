@@ -40,8 +40,8 @@ const char* FastestCodePath() {
   return has_avx512 ? "AVX512,STRICT" : "AVX2,STRICT";
 }
 
-// Returns the code path that oneMKL has chosen, as a value of MKL_CBWR. Without a message, oneMKL replaces a value that
-// it does not know or that the processor does not support by AUTO, and any value on processors of other vendors.
+// Returns the code path that oneMKL has chosen, as a value of MKL_CBWR. oneMKL silently replaces the value by AUTO if
+// it does not know the value, if the processor does not support it, or if the processor is of another vendor.
 std::string CodePathInEffect() {
   constexpr int kEverything = ~0, kStrict = 0x10000;  // MKL_CBWR_ALL, MKL_CBWR_STRICT of mkl_types.h
   if (mkl_serv_cbwr_get == nullptr) return "unknown";

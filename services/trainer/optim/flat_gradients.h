@@ -29,8 +29,8 @@ class FlatGradients {
 
   // Whether the gradients are in the memory of another device.
   bool is_on_device() const { return on_device_.defined(); }
-  // Copies the extras to the device and returns the buffer there, f32 [gradients + extras]: the caller may change it in
-  // place, and CopyExtrasToHost then makes its extras those of extra_values(). Call it only if is_on_device().
+  // Copies the extras to the device and returns the buffer there, f32 [gradients + extras]. The caller may change the
+  // buffer in place; CopyExtrasToHost then copies its extras to extra_values(). Call it only if is_on_device().
   torch::Tensor CopyExtrasToDevice();
   void CopyExtrasToHost();
 

@@ -28,7 +28,8 @@ struct NodeResultsRequest {
 
 // Returns the request that spec.output.save makes of a task on nodes, for all nodes.
 NodeResultsRequest RequestNodeResults(const job::DistTraining& job);
-// Returns the request that it makes of a task on edges: embeddings alone, because nodes have no predictions.
+// Returns the request that spec.output.save makes of a task on edges: embeddings alone, because nodes have no
+// predictions.
 NodeResultsRequest RequestOutputsAsEmbeddings(const job::DistTraining& job);
 
 struct NodeResultsContext {

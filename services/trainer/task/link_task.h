@@ -1,4 +1,4 @@
-// Link prediction: a scorer tells edges from pairs of nodes without one by the embeddings of their endpoints.
+// Link prediction: a scorer computes from the embeddings of two nodes how likely an edge between them is.
 #pragma once
 
 #include <map>

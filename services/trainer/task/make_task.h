@@ -1,4 +1,4 @@
-// Besides LossFor (ops/losses.h), the only place that distinguishes tasks by the document's task type.
+// MakeTask and LossFor (ops/losses.h) are the only functions that distinguish tasks by the document's task type.
 #pragma once
 
 #include <memory>

@@ -54,8 +54,9 @@ struct ResultsPlan {
   bool is_empty() const { return !nodes.embeddings && !nodes.predictions && !edge_predictions; }
 };
 
-// Made by MakeTask (make_task.h). Functions are called in the order in which they are declared: AddHead once the model
-// is made, and the functions after it only then. Owned by one thread. Every rank has one and calls the same functions.
+// Made by MakeTask (make_task.h). Functions are called in the order in which they are declared: AddHead after the model
+// is made, and the functions below it after AddHead. Owned by one thread. Every rank has one and calls the same
+// functions.
 class Task {
  public:
   virtual ~Task() = default;
@@ -75,8 +76,9 @@ class Task {
   // after AddHead.
   virtual std::string WhyUnmeasurable(const NodeData& data) const = 0;
 
-  // Resolves the target and adds what reads the model's outputs as a submodule of `model`, so that it is trained, saved
-  // and loaded with it. Returns warnings about labels, the same on every rank. Collective. The default does nothing.
+  // Resolves the target. Adds the head, which reads the model's outputs, as a submodule of `model`, so that the head is
+  // trained, saved and loaded with the model. Returns warnings about labels, the same on every rank. Collective. The
+  // default does nothing.
   virtual Result<std::vector<std::string>> AddHead(const HeadContext& /*context*/, Model& /*model*/) {
     return std::vector<std::string>();
   }

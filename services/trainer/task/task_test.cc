@@ -1,4 +1,4 @@
-// What the tasks say about themselves, without a graph. How they train is tested with whole runs: train_job_test,
+// Tests the functions of tasks that need no graph. Their training is tested with whole runs: train_job_test,
 // edge_training_test, link_training_test.
 #include "services/trainer/task/task.h"
 

@@ -9,7 +9,7 @@
 
 namespace espalier::trainer {
 
-// Returns the CPU, and a GPU if CUDA can be used: not in a process that has asked torch for CUDA before.
+// Returns the CPU, and a GPU if CUDA can be used. CUDA cannot be used if the process has asked torch for CUDA before.
 inline const std::vector<torch::Device>& TestDevices() {
   static const std::vector<torch::Device> devices = [] {
     std::vector<torch::Device> found = {torch::Device(torch::kCPU)};
