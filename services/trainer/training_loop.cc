@@ -330,22 +330,11 @@ class Loop {
   }
 
   Status SumGradients() {
-    const Deadline deadline = options_.timeouts.ForCollective();
     try {
-      if (collective_.SumsOnDevice() && gradients_.is_on_device()) {
-        const torch::Tensor values = gradients_.CopyExtrasToDevice();
-        RETURN_IF_ERROR(collective_.AllReduceSumOnDevice(
-            {values.data_ptr<float>(), static_cast<size_t>(values.numel())}, deadline));
-        gradients_.CopyExtrasToHost();
-        return Status();
-      }
-      const std::span<float> values = gradients_.CopyToHost();
-      RETURN_IF_ERROR(collective_.AllReduceSum(values, deadline));
-      gradients_.CopyToDevice();
+      return gradients_.SumOver(collective_, options_.timeouts.ForCollective());
     } catch (const std::exception& error) {  // of torch, where the model is on a GPU
       return StatusOfTorch(error).While("summing gradients");
     }
-    return Status();
   }
 
   // Copies the model's buffers before the step, for RollBackStep.

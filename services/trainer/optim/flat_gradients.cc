@@ -27,6 +27,19 @@ void FlatGradients::Clear() {
   if (on_device_.defined()) on_device_.zero_();
 }
 
+Status FlatGradients::SumOver(collective::Collective& collective, Deadline deadline) {
+  if (is_on_device() && collective.SumsOnDevice()) {
+    const torch::Tensor values = CopyExtrasToDevice();
+    RETURN_IF_ERROR(collective.AllReduceSumOnDevice({values.data_ptr<float>(), static_cast<size_t>(values.numel())},
+                                                    std::move(deadline)));
+    CopyExtrasToHost();
+    return Status();
+  }
+  RETURN_IF_ERROR(collective.AllReduceSum(CopyToHost(), std::move(deadline)));
+  CopyToDevice();
+  return Status();
+}
+
 std::span<float> FlatGradients::CopyToHost() {
   if (on_device_.defined()) GradientsIn(flat_).copy_(GradientsIn(on_device_));
   return {flat_.data_ptr<float>(), static_cast<size_t>(flat_.numel())};

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "services/collective/collective.h"
 #include "services/trainer/optim/optimizers.h"
 
 namespace espalier::trainer {
@@ -21,6 +22,10 @@ class FlatGradients {
 
   // Sets gradients and extras to zero.
   void Clear();
+  // Replaces gradients and extras with their sums over all ranks: on the device if the gradients lie there and the
+  // collective sums there, otherwise on the host. Throws torch's errors of copies. After an error the values are
+  // undefined.
+  Status SumOver(collective::Collective& collective, Deadline deadline);
   // Returns the gradients in the order of the parameters, then the extras, in the host's memory. The caller may change
   // them; CopyToDevice then makes them the parameters' gradients.
   std::span<float> CopyToHost();
