@@ -24,6 +24,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "tests/scenarios")]
@@ -139,9 +140,22 @@ def cut_by_dgl(options, folder, graph):
     """Returns the file that describes DGL's partitions of the graph, and cuts the graph if there is none."""
     described = folder / "dgl-partitions/graph.json"
     if not described.exists():
-        subprocess.run([options.dgl, DGL_PROGRAM, "partition", graph, described.parent], check=True, capture_output=True,
-                       timeout=DGL_SECONDS)
+        done = subprocess.run([options.dgl, DGL_PROGRAM, "partition", graph, described.parent], check=False,
+                              capture_output=True, text=True, timeout=DGL_SECONDS)
+        if done.returncode != 0:
+            sys.exit(f"DGL's partitioning of {graph} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
     return described
+
+
+def all_succeed(processes):
+    """Waits until all processes have ended, or one has failed, or DGL_SECONDS have passed; returns whether all succeeded."""
+    end = time.monotonic() + DGL_SECONDS
+    while time.monotonic() < end:
+        codes = [process.poll() for process in processes]
+        if None not in codes or any(codes):
+            return not any(codes)
+        time.sleep(0.1)
+    return False
 
 
 def train_by_dgl(options, folder, described, rate, fanouts):
@@ -164,8 +178,8 @@ def train_by_dgl(options, folder, described, rate, fanouts):
                 command = ["unshare", "--mount", "sh", "-c", SERVER_AND_TRAINER, options.dgl, DGL_PROGRAM, *training]
                 processes.append(subprocess.Popen(hosts.inside(host, *command), env=environment, stderr=subprocess.STDOUT,
                                                   stdout=ended.enter_context(log.open("w"))))
-            if max(abs(process.wait(DGL_SECONDS)) for process in processes) != 0:
-                sys.exit("DGL's processes failed:\n" + "\n".join(log.read_text() for log in logs))
+            if not all_succeed(processes):
+                sys.exit("DGL's processes failed, or did not end in time:\n" + "\n".join(log.read_text() for log in logs))
         printed, = (line for line in logs[0].read_text().splitlines() if line.startswith("{"))
     return statistics.median(json.loads(printed)["secondsPerEpoch"][1:])
 
