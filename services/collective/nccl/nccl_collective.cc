@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "services/collective/agreement.h"
+#include "services/collective/forwarding_collective.h"
 #include "services/collective/nccl/nccl_communicator.h"
 
 namespace espalier::collective {
@@ -41,43 +42,25 @@ std::string IdentifyHost() {
   return boot + " " + name;
 }
 
-class NcclCollective final : public Collective {
+class NcclCollective final : public ForwardingCollective {
  public:
   NcclCollective(std::unique_ptr<Collective> group, std::unique_ptr<NcclLibrary> library,
                  std::unique_ptr<NcclCommunicator> communicator)
-      : library_(std::move(library)), communicator_(std::move(communicator)), group_(std::move(group)) {}
+      : ForwardingCollective(std::move(group)), library_(std::move(library)), communicator_(std::move(communicator)) {}
+  // Ends the waits of other ranks first.
+  ~NcclCollective() override { DestroyGroup(); }
 
-  Rank rank() const override { return group_->rank(); }
-  uint32_t size() const override { return group_->size(); }
   const char* backend() const override { return backend_.c_str(); }
-  Status AllReduceSum(std::span<float> values, Deadline deadline) override {
-    return group_->AllReduceSum(values, deadline);
-  }
-  Status AllReduceSum(std::span<double> values, Deadline deadline) override {
-    return group_->AllReduceSum(values, deadline);
-  }
-  Status Broadcast(std::span<std::byte> bytes, Rank root, Deadline deadline) override {
-    return group_->Broadcast(bytes, root, deadline);
-  }
-  Result<std::vector<std::byte>> AllGather(std::span<const std::byte> bytes, Deadline deadline) override {
-    return group_->AllGather(bytes, deadline);
-  }
-  Status Barrier(Deadline deadline) override { return group_->Barrier(deadline); }
-  Status PollUntilAllDone(const std::function<Result<bool>()>& is_done, Deadline deadline) override {
-    return group_->PollUntilAllDone(is_done, deadline);
-  }
-  // A pending AllReduceSumOnDevice then gets the group's error and aborts the communicator in its own thread.
-  void Abandon() override { group_->Abandon(); }
-
   bool SumsOnDevice() const override { return true; }
+  // After Abandon, a pending call gets the group's error and aborts the communicator in its own thread.
   Status AllReduceSumOnDevice(DeviceFloats values, Deadline deadline) override {
-    if (values.count == 0) return group_->Barrier(deadline);
+    if (values.count == 0) return Barrier(deadline);
     bool has_begun = false;
     const auto poll = [&]() -> Result<bool> {
       if (!std::exchange(has_begun, true)) RETURN_IF_ERROR(communicator_->BeginSum(values));
       return communicator_->PollSum();
     };
-    const Status status = group_->PollUntilAllDone(poll, deadline);
+    const Status status = PollUntilAllDone(poll, deadline);
     if (!status.ok()) communicator_->Abort();
     return status;
   }
@@ -86,7 +69,6 @@ class NcclCollective final : public Collective {
   const std::unique_ptr<NcclLibrary> library_;
   const std::string backend_ = "NCCL " + library_->version;  // the order of summation may depend on the version
   const std::unique_ptr<NcclCommunicator> communicator_;
-  const std::unique_ptr<Collective> group_;  // destroyed first, which ends the waits of other ranks
 };
 
 // Connects one rank. Connect returns only errors of the group itself. If one rank cannot use NCCL, unusable() is an

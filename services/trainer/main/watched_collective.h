@@ -7,53 +7,47 @@
 #include <utility>
 #include <vector>
 
-#include "services/collective/collective.h"
+#include "services/collective/forwarding_collective.h"
 #include "services/trainer/main/stop_watcher.h"
 
 namespace espalier::trainer {
 
 // Owned by one thread, except for Abandon. The watcher must outlive this.
-class WatchedCollective final : public collective::Collective {
+class WatchedCollective final : public collective::ForwardingCollective {
  public:
   WatchedCollective(std::unique_ptr<collective::Collective> group, StopWatcher& watcher)
-      : group_(std::move(group)), watcher_(watcher) {}
+      : ForwardingCollective(std::move(group)), watcher_(watcher) {}
 
-  Rank rank() const override { return group_->rank(); }
-  uint32_t size() const override { return group_->size(); }
-  const char* backend() const override { return group_->backend(); }
   Status AllReduceSum(std::span<float> values, Deadline deadline) override {
     const StopWatcher::CommunicationScope scope(watcher_);
-    return group_->AllReduceSum(values, deadline);
+    return ForwardingCollective::AllReduceSum(values, deadline);
   }
   Status AllReduceSum(std::span<double> values, Deadline deadline) override {
     const StopWatcher::CommunicationScope scope(watcher_);
-    return group_->AllReduceSum(values, deadline);
+    return ForwardingCollective::AllReduceSum(values, deadline);
   }
   Status Broadcast(std::span<std::byte> bytes, Rank root, Deadline deadline) override {
     const StopWatcher::CommunicationScope scope(watcher_);
-    return group_->Broadcast(bytes, root, deadline);
+    return ForwardingCollective::Broadcast(bytes, root, deadline);
   }
   Result<std::vector<std::byte>> AllGather(std::span<const std::byte> bytes, Deadline deadline) override {
     const StopWatcher::CommunicationScope scope(watcher_);
-    return group_->AllGather(bytes, deadline);
+    return ForwardingCollective::AllGather(bytes, deadline);
   }
   Status Barrier(Deadline deadline) override {
     const StopWatcher::CommunicationScope scope(watcher_);
-    return group_->Barrier(deadline);
+    return ForwardingCollective::Barrier(deadline);
   }
   Status PollUntilAllDone(const std::function<Result<bool>()>& is_done, Deadline deadline) override {
     const StopWatcher::CommunicationScope scope(watcher_);
-    return group_->PollUntilAllDone(is_done, deadline);
+    return ForwardingCollective::PollUntilAllDone(is_done, deadline);
   }
-  bool SumsOnDevice() const override { return group_->SumsOnDevice(); }
   Status AllReduceSumOnDevice(collective::DeviceFloats values, Deadline deadline) override {
     const StopWatcher::CommunicationScope scope(watcher_);
-    return group_->AllReduceSumOnDevice(values, deadline);
+    return ForwardingCollective::AllReduceSumOnDevice(values, deadline);
   }
-  void Abandon() override { group_->Abandon(); }
 
  private:
-  const std::unique_ptr<collective::Collective> group_;
   StopWatcher& watcher_;
 };
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "services/collective/forwarding_collective.h"
 #include "services/collective/self_collective.h"
 #include "services/graph/generators.h"
 #include "services/shard/testing/test_graph.h"
@@ -38,34 +39,17 @@ class CountedRows final : public sampler::RowSource {
 };
 
 // A group of one rank that resets the count of reads at each synchronization (Broadcast).
-class ReadCountingCollective final : public collective::Collective {
+class ReadCountingCollective final : public collective::ForwardingCollective {
  public:
-  explicit ReadCountingCollective(ReadCounts* reads) : reads_(reads) {}
+  explicit ReadCountingCollective(ReadCounts* reads)
+      : ForwardingCollective(std::make_unique<collective::SelfCollective>()), reads_(reads) {}
 
-  Rank rank() const override { return self_.rank(); }
-  uint32_t size() const override { return self_.size(); }
-  const char* backend() const override { return self_.backend(); }
-  Status AllReduceSum(std::span<float> values, Deadline deadline) override {
-    return self_.AllReduceSum(values, deadline);
-  }
-  Status AllReduceSum(std::span<double> values, Deadline deadline) override {
-    return self_.AllReduceSum(values, deadline);
-  }
   Status Broadcast(std::span<std::byte> bytes, Rank root, Deadline deadline) override {
     reads_->since = 0;
-    return self_.Broadcast(bytes, root, deadline);
+    return ForwardingCollective::Broadcast(bytes, root, deadline);
   }
-  Result<std::vector<std::byte>> AllGather(std::span<const std::byte> bytes, Deadline deadline) override {
-    return self_.AllGather(bytes, deadline);
-  }
-  Status Barrier(Deadline deadline) override { return self_.Barrier(deadline); }
-  Status PollUntilAllDone(const std::function<Result<bool>()>& is_done, Deadline deadline) override {
-    return self_.PollUntilAllDone(is_done, deadline);
-  }
-  void Abandon() override {}
 
  private:
-  collective::SelfCollective self_;
   ReadCounts* const reads_;
 };
 

@@ -8,6 +8,7 @@
 
 #include "services/base/check.h"
 #include "services/base/testing/soon.h"
+#include "services/collective/forwarding_collective.h"
 #include "services/collective/nccl/nccl_collective.h"
 #include "services/collective/nccl/testing/fake_nccl.h"
 
@@ -41,33 +42,15 @@ std::vector<Result<NcclConnection>> ConnectRanks(std::vector<std::unique_ptr<Col
 }
 
 // Passes sums of f32 to AllReduceSumOnDevice, which works because the fake uses host memory as GPU memory.
-class SumsOfHostOnDevice final : public Collective {
+class SumsOfHostOnDevice final : public ForwardingCollective {
  public:
-  explicit SumsOfHostOnDevice(std::unique_ptr<Collective> group) : group_(std::move(group)) {}
+  explicit SumsOfHostOnDevice(std::unique_ptr<Collective> group) : ForwardingCollective(std::move(group)) {}
 
-  Rank rank() const override { return group_->rank(); }
-  uint32_t size() const override { return group_->size(); }
-  const char* backend() const override { return group_->backend(); }
+  using ForwardingCollective::AllReduceSum;
   Status AllReduceSum(std::span<float> values, Deadline deadline) override {
-    return group_->AllReduceSumOnDevice({values.data(), values.size()}, deadline);
+    return AllReduceSumOnDevice({values.data(), values.size()}, deadline);
   }
-  Status AllReduceSum(std::span<double> values, Deadline deadline) override {
-    return group_->AllReduceSum(values, deadline);
-  }
-  Status Broadcast(std::span<std::byte> bytes, Rank root, Deadline deadline) override {
-    return group_->Broadcast(bytes, root, deadline);
-  }
-  Result<std::vector<std::byte>> AllGather(std::span<const std::byte> bytes, Deadline deadline) override {
-    return group_->AllGather(bytes, deadline);
-  }
-  Status Barrier(Deadline deadline) override { return group_->Barrier(deadline); }
-  Status PollUntilAllDone(const std::function<Result<bool>()>& is_done, Deadline deadline) override {
-    return group_->PollUntilAllDone(is_done, deadline);
-  }
-  void Abandon() override { group_->Abandon(); }
-
- private:
-  const std::unique_ptr<Collective> group_;
+  bool SumsOnDevice() const override { return false; }
 };
 
 // Returns ranks that sum on devices with the fake NCCL, over the connections of `ranks`.
