@@ -39,6 +39,7 @@ enum class RowInitializerType { kUniform, kNormal, kXavierUniform, kZeros, kPlug
 enum class SparseOptimizerType { kAdagrad, kRowWiseAdagrad, kAdam, kAdamW, kSgd };
 enum class DuplicateGradients { kSum, kMean };
 enum class ScheduleType { kConstant, kLinear, kCosine, kStep };  // after warmupSteps
+enum class Precision { kF32, kBf16 };                            // F32 | BF16
 enum class Metric { kAccuracy, kMacroF1, kMicroF1, kRocAuc, kMeanSquaredError, kMeanAbsoluteError, kMrr, kHitsAtK };
 enum class EvaluationNeighborhood { kFull, kSampled };
 enum class OutputKind { kModel, kEmbeddings, kPredictions, kTorchScript };
@@ -236,6 +237,7 @@ struct Training {
   uint64_t seed = 0;
   Optimizer optimizer;
   LearningRateSchedule schedule;
+  Precision precision = Precision::kF32;  // of the layers' matrix products
   Evaluation evaluation;
   friend bool operator==(const Training&, const Training&) = default;
 };

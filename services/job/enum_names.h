@@ -162,6 +162,12 @@ struct Spelling<job::ScheduleType> {
 };
 
 template <>
+struct Spelling<job::Precision> {
+  using enum job::Precision;
+  static constexpr std::pair<job::Precision, const char*> kNames[] = {{kF32, "F32"}, {kBf16, "BF16"}};
+};
+
+template <>
 struct Spelling<job::Metric> {
   using enum job::Metric;
   static constexpr std::pair<job::Metric, const char*> kNames[] = {{kAccuracy, "Accuracy"},

@@ -115,6 +115,18 @@ TEST(EdgeTrainingTest, LearnsClassesOfEdges) {
   EXPECT_LT(outcome.loop.epochs.back().loss, outcome.loop.epochs.front().loss);
 }
 
+// The products of the layers and of the head for edges are in BF16.
+TEST(EdgeTrainingTest, LearnsInBf16) {
+  job::DistTraining job = RatingJob(job::TaskType::kEdgeClassification, "kind");
+  job.training.epochs = 20;
+  const TrainOutcome in_f32 = TrainRatings(job);
+  job.training.precision = job::Precision::kBf16;
+  const TrainOutcome in_bf16 = TrainRatings(job);
+  EXPECT_EQ(TrainRatings(job, 4).parameters_digest, in_bf16.parameters_digest);
+  EXPECT_NE(in_bf16.parameters_digest, in_f32.parameters_digest);
+  EXPECT_NEAR(in_bf16.loop.epochs.back().loss / in_f32.loop.epochs.back().loss, 1.0, 0.1);
+}
+
 TEST(EdgeTrainingTest, CountsWhatItsEvaluationsComputeAndWrites) {
   job::DistTraining job = RatingJob(job::TaskType::kEdgeClassification, "kind");
   job.training.epochs = 1;

@@ -67,6 +67,25 @@ TEST_P(EveryModelTest, TakesTheSameStepsInOperationsOfTorch) {
   EXPECT_NEAR(by_torch.test.value(), by_kernels.test.value(), 0.05);
 }
 
+TEST_P(EveryModelTest, TrainsInBf16ToTheSameAccuracyAndToTheSameBitsForAnyPartitioning) {
+  job::DistTraining job = JobOfModel(GetParam(), /*row_size=*/6);
+  const TrainOutcome in_f32 = TrainSmall(CommunityGraph(), job);
+  job.training.precision = job::Precision::kBf16;
+  const TrainOutcome in_bf16 = TrainSmall(CommunityGraph(), job);
+  for (const uint32_t partitions : {1u, 3u}) {
+    const TrainOutcome again = TrainSmall(CommunityGraph(), job, {.partitions = partitions});
+    EXPECT_EQ(again.parameters_digest, in_bf16.parameters_digest) << partitions;
+    EXPECT_EQ(again.rows_digest, in_bf16.rows_digest) << partitions;
+    EXPECT_EQ(again.test, in_bf16.test) << partitions;
+  }
+  EXPECT_NE(in_bf16.parameters_digest, in_f32.parameters_digest);
+  ASSERT_EQ(in_bf16.loop.first_epoch_losses.size(), in_f32.loop.first_epoch_losses.size());
+  for (size_t step = 0; step < in_f32.loop.first_epoch_losses.size(); ++step) {
+    EXPECT_NEAR(in_bf16.loop.first_epoch_losses[step] / in_f32.loop.first_epoch_losses[step], 1.0, 2e-2) << step;
+  }
+  EXPECT_NEAR(in_bf16.test.value(), in_f32.test.value(), 0.05);
+}
+
 TEST_P(EveryModelTest, TrainsLearnableRowsToTheSameBitsForAnyPartitioning) {
   for (const bool with_features : {true, false}) {
     const job::DistTraining job = JobOfModel(GetParam(), 6, with_features);

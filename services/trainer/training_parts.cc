@@ -123,6 +123,7 @@ ModelOptions MakeModelOptions(const job::Training& training, const graph::GraphS
   options.seed = training.seed;
   options.module = parts.module;
   options.trains = !OnlyInfers(training);
+  options.precision = training.precision;
   for (const int64_t width : parts.data.feature_widths()) options.rows_are_embeddings.push_back(width == 0);
   return options;
 }

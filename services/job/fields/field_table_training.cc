@@ -229,6 +229,10 @@ std::vector<FieldSpec> OptimizationFields() {
        .minimum_integer = 0,
        .maximum_integer = kMaxInt64,
        .meaning = "random seed of partitioning, mini-batches, sampling, initial values and dropout"},
+      {.path = "spec.training.precision",
+       .member = &Training::precision,
+       .meaning = "precision of the matrix products of layers; BF16: mixed precision, with parameters, gradients, sums "
+                  "over neighbors, losses and checkpoints in F32"},
       {.path = "spec.training.optimizer",
        .member = &Training::optimizer,
        .meaning = "optimizer of the model parameters"},

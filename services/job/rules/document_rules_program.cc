@@ -135,6 +135,11 @@ std::vector<Rule> ProgramRules() {
       {"spec", "!has(self.trainers.program) || !has(self.trainers.featureCache)",
        "not supported for programs, which fetch rows themselves: omit it", "trainers.featureCache",
        Holds([](const DistTraining& self) { return !self.program.has_value() || !self.feature_cache.has_value(); })},
+      {"spec", "!has(self.trainers.program) || !has(self.training) || self.training.precision == 'F32'",
+       "not supported for programs, which choose their own precision: omit it", "training.precision",
+       Holds([](const DistTraining& self) {
+         return !self.program.has_value() || !self.has_training || self.training.precision == Precision::kF32;
+       })},
       {.at = "spec",
        .cel = "has(self.trainers.program) || self.trainers.gpus <= 1",
        .message = "a built-in trainer uses at most one GPU: expected 0 or 1; for more GPUs raise "

@@ -190,6 +190,7 @@ constexpr const char* kChanges[] = {
     R"({"training": {"sampling": {"layerDependency": true}}})",
     R"({"training": {"sampling": {"expand": "Once"}}})",
     R"({"training": {"sampling": {"seedTime": "at"}}})",
+    R"({"training": {"precision": "BF16"}})",
     R"({"training": {"optimizer": {"momentum": 0.5}}})",
     R"({"training": {"optimizer": {"type": "SGD", "momentum": 0.5}}})",
     // Rules that relate fields of different objects, or that one value violates only together with another.

@@ -5,6 +5,7 @@
 
 #include <torch/torch.h>
 
+#include "services/job/dist_training.h"
 #include "services/trainer/model/linear.h"
 
 namespace espalier::trainer {
@@ -14,12 +15,14 @@ namespace espalier::trainer {
 class EdgeHead : public torch::nn::Module {
  public:
   // `width` is the size D of an embedding, `num_outputs` the number C of classes or values; both at least 1 (checked).
-  EdgeHead(int64_t width, int64_t num_outputs, uint64_t seed);
+  // `precision`: of the two matrix products.
+  EdgeHead(int64_t width, int64_t num_outputs, uint64_t seed, job::Precision precision = job::Precision::kF32);
 
   // Returns the outputs of one edge per row: f32 [n, D], [n, D] -> [n, C].
   torch::Tensor Outputs(const torch::Tensor& sources, const torch::Tensor& destinations);
 
  private:
+  const job::Precision precision_;
   Linear hidden_, output_;
 };
 

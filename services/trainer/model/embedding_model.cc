@@ -26,7 +26,10 @@ std::string NameOfInput(const ModelOptions& options, NodeTypeId type) {
 }  // namespace
 
 EmbeddingModel::EmbeddingModel(const ModelOptions& options)
-    : options_(options), seed_types_(ListSeedTypes(options)), inputs_(options.input_widths.size(), Linear(nullptr)) {
+    : Model(options.precision),
+      options_(options),
+      seed_types_(ListSeedTypes(options)),
+      inputs_(options.input_widths.size(), Linear(nullptr)) {
   for (const NodeTypeId type : seed_types_) {
     if (RowsAreEmbeddings(options, type)) continue;
     const std::string name = NameOfInput(options, type);
@@ -35,8 +38,8 @@ EmbeddingModel::EmbeddingModel(const ModelOptions& options)
   }
 }
 
-TypedRows EmbeddingModel::Layer(int layer, const sampler::BatchLayer& edges, const TypedRows& inputs,
-                                const LayerRun& run) {
+TypedRows EmbeddingModel::ComputeLayer(int layer, const sampler::BatchLayer& edges, const TypedRows& inputs,
+                                       const LayerRun& run) {
   ESPALIER_CHECK(layer == 0 && inputs.size() == options_.schema.num_node_types());
   TypedRows outputs(inputs.size());
   for (const NodeTypeId seed_type : seed_types_) {

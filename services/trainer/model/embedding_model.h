@@ -18,9 +18,10 @@ class EmbeddingModel final : public Model {
 
   int num_layers() const override { return 1; }
   int64_t OutputWidth(int) const override { return options_.num_outputs; }
-  TypedRows Layer(int layer, const sampler::BatchLayer& edges, const TypedRows& inputs, const LayerRun& run) override;
 
  private:
+  TypedRows ComputeLayer(int layer, const sampler::BatchLayer& edges, const TypedRows& inputs,
+                         const LayerRun& run) override;
   const ModelOptions options_;
   const std::vector<NodeTypeId> seed_types_;
   std::vector<Linear> inputs_;  // by NodeTypeId; null: the rows are the embeddings, or the type is not a seed type

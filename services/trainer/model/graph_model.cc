@@ -1,7 +1,7 @@
-// Layer computes one layer: RowsRead projects the features (layer 0) and checks all shapes, the convolution writes the
-// sums of all written node types into one matrix, the epilogue or the output bias applies to all its rows at once, and
-// the matrix is split by type. WrittenBy includes every type that some trainer may write, even with zero rows: so all
-// trainers run the same operations, which the collectives of batch normalization require.
+// ComputeLayer computes one layer: RowsRead projects the features (layer 0) and checks all shapes, the convolution
+// writes the sums of all written node types into one matrix, the epilogue or the output bias applies to all its rows at
+// once, and the matrix is split by type. WrittenBy includes every type that some trainer may write, even with zero
+// rows: so all trainers run the same operations, which the collectives of batch normalization require.
 #include "services/trainer/model/graph_model.h"
 
 #include "services/base/check.h"
@@ -29,7 +29,7 @@ std::string LayerName(int layer) { return "layer" + std::to_string(layer); }
 
 }  // namespace
 
-GraphModel::GraphModel(const ModelOptions& options) : options_(options) {
+GraphModel::GraphModel(const ModelOptions& options) : Model(options.precision), options_(options) {
   LayerTypes types = TypesOfLayers(options.schema, options.relations, ListSeedTypes(options));
   written_ = std::move(types.written);
   if (NeedsProjection(options)) {
@@ -127,7 +127,8 @@ void GraphModel::DropInputs(TypedRows* rows, const LayerRun& run) const {
   }
 }
 
-TypedRows GraphModel::Layer(int layer, const sampler::BatchLayer& edges, const TypedRows& inputs, const LayerRun& run) {
+TypedRows GraphModel::ComputeLayer(int layer, const sampler::BatchLayer& edges, const TypedRows& inputs,
+                                   const LayerRun& run) {
   ESPALIER_CHECK(layer >= 0 && layer < options_.num_layers && inputs.size() == options_.schema.num_node_types());
   const WrittenRows written = WrittenBy(layer, edges);
   TypedRows read = RowsRead(layer, edges, inputs);

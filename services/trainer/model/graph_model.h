@@ -20,9 +20,10 @@ class GraphModel final : public Model {
   int num_layers() const override { return options_.num_layers; }
   int64_t OutputWidth(int layer) const override;
   bool needs_degrees() const override { return options_.model.type == job::ModelType::kGcn; }
-  TypedRows Layer(int layer, const sampler::BatchLayer& edges, const TypedRows& inputs, const LayerRun& run) override;
 
  private:
+  TypedRows ComputeLayer(int layer, const sampler::BatchLayer& edges, const TypedRows& inputs,
+                         const LayerRun& run) override;
   int64_t InputWidth(int layer) const;
   WrittenRows WrittenBy(int layer, const sampler::BatchLayer& edges) const;
   TypedRows RowsRead(int layer, const sampler::BatchLayer& edges, const TypedRows& inputs);

@@ -1,6 +1,7 @@
 #include "services/trainer/model/linear.h"
 
 #include "services/trainer/model/initialization.h"
+#include "services/trainer/ops/autocast.h"
 
 namespace espalier::trainer {
 
@@ -16,7 +17,7 @@ LinearImpl::LinearImpl(int64_t inputs, int64_t outputs, Bias bias, double gain, 
 }
 
 torch::Tensor LinearImpl::forward(const torch::Tensor& x) {
-  return bias_.defined() ? torch::addmm(bias_, x, weight_.t()) : torch::mm(x, weight_.t());
+  return ToF32(bias_.defined() ? torch::addmm(bias_, x, weight_.t()) : torch::mm(x, weight_.t()));
 }
 
 }  // namespace espalier::trainer

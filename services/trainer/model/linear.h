@@ -19,7 +19,8 @@ class LinearImpl : public torch::nn::Module {
   LinearImpl(int64_t inputs, int64_t outputs, Bias bias, double gain, uint64_t seed, const std::string& name,
              WeightInit init = WeightInit::kXavierUniform);
 
-  torch::Tensor forward(const torch::Tensor& x);  // [N, in] -> [N, out]
+  // Returns f32 [N, out], also within an AutocastScope. x: f32 [N, in].
+  torch::Tensor forward(const torch::Tensor& x);
   const torch::Tensor& weight() const { return weight_; }
 
  private:

@@ -5,6 +5,7 @@
 #include "services/trainer/model/embedding_model.h"
 #include "services/trainer/model/graph_model.h"
 #include "services/trainer/model/script_model.h"
+#include "services/trainer/ops/autocast.h"
 
 namespace espalier::trainer {
 namespace {
@@ -64,6 +65,11 @@ TypedRows OnDevice(TypedRows rows, torch::Device device) {
 void Model::MoveTo(torch::Device device) {
   to(device);
   device_ = device;
+}
+
+TypedRows Model::Layer(int layer, const sampler::BatchLayer& edges, const TypedRows& inputs, const LayerRun& run) {
+  const AutocastScope autocast(precision_, device_.type());
+  return ComputeLayer(layer, edges, inputs, run);
 }
 
 std::vector<NodeTypeId> ListSeedTypes(const ModelOptions& options) {

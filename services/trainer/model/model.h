@@ -44,6 +44,9 @@ TypedRows OnDevice(TypedRows rows, torch::Device device);
 // device.
 class Model : public torch::nn::Module {
  public:
+  // `precision`: of the matrix products of layers.
+  explicit Model(job::Precision precision) : precision_(precision) {}
+
   // Moves all parameters and buffers, those of submodules too, to a device. Layers then read and write rows there.
   void MoveTo(torch::Device device);
   torch::Device device() const { return device_; }
@@ -55,11 +58,15 @@ class Model : public torch::nn::Module {
   virtual bool needs_degrees() const { return false; }
   // Returns the rows that layer `layer` writes; `inputs` are the rows that it reads. Layer 0 reads the raw features;
   // the last layer writes logits (no activation). Hidden layers apply normalization, activation and dropout to their
-  // outputs. Rows and run.original_ids are on device().
-  virtual TypedRows Layer(int layer, const sampler::BatchLayer& edges, const TypedRows& inputs,
-                          const LayerRun& run) = 0;
+  // outputs. Rows and run.original_ids are on device(). Rows are f32 for any precision.
+  TypedRows Layer(int layer, const sampler::BatchLayer& edges, const TypedRows& inputs, const LayerRun& run);
 
  private:
+  // Computes Layer, within the AutocastScope of the model's precision.
+  virtual TypedRows ComputeLayer(int layer, const sampler::BatchLayer& edges, const TypedRows& inputs,
+                                 const LayerRun& run) = 0;
+
+  const job::Precision precision_;
   torch::Device device_ = torch::kCPU;
 };
 
@@ -80,6 +87,7 @@ struct ModelOptions {
   uint64_t seed = 0;
   std::shared_ptr<const ModuleFile> module;  // for ModelType::kTorchScript, which ignores num_outputs
   bool trains = true;                        // false: the model is only applied
+  job::Precision precision = job::Precision::kF32;
   // For ModelType::kEmbedding, by NodeTypeId: whether the type's only inputs are learnable rows. Empty: false for all.
   std::vector<bool> rows_are_embeddings = {};
 };

@@ -10,7 +10,9 @@
 
 #include "services/format/files/safetensors.h"
 #include "services/job/enum_names.h"
+#include "services/trainer/model/linear.h"
 #include "services/trainer/model/parameters.h"
+#include "services/trainer/ops/autocast.h"
 #include "services/trainer/ops/math_setup.h"
 #include "services/trainer/testing/gradients.h"
 
@@ -194,6 +196,58 @@ TEST(ModelTest, TypedGradientsAreThoseOfFiniteDifferences) {
           /*step=*/5e-4, /*tolerance=*/5e-2);
     }
   }
+}
+
+// Values with 8 significant bits are within 1/256 of the exact ones. Gradients of maxima and of ReLU differ more, where
+// rounding changes which element is the largest.
+TEST(ModelTest, ProductsInBf16ChangeOutputsAndGradientsOnlySlightly) {
+  const sampler::Block graph = RandomBlock(1, 40, 40, 5);
+  const sampler::BatchLayer whole{{graph}, {40}, {40}};
+  const GraphDegrees degrees = CountDegrees(graph);
+  std::vector<std::pair<std::string, ModelOptions>> models = AllModels();
+  for (const auto type : {job::ModelType::kRgcn, job::ModelType::kGraphSage, job::ModelType::kGat}) {
+    models.emplace_back(std::string("typed ") + job::ToString(type), TypedOptions(type));
+  }
+  models.emplace_back("typed RGCN with bases", TypedOptions(job::ModelType::kRgcn, 2));
+  for (auto& [name, options] : models) {
+    const bool is_typed = options.schema.num_node_types() > 1;
+    const bool training = options.model.normalization == job::LayerNormalization::kBatch;
+    // Returns the outputs, and the gradients of all parameters that they depend on in one vector.
+    const auto compute = [&, &name = name, &options = options](job::Precision precision) {
+      options.precision = precision;
+      const auto model = *MakeModel(options);
+      const torch::Tensor outputs =
+          is_typed
+              ? Forward(*model, TypedLayers(), {{}, RandomMatrix(3, 8, 5)}, {}, NodeTypeId(1))
+              : Forward(*model, {whole, whole}, {RandomMatrix(2, 40, 6)}, {.training = training, .degrees = &degrees});
+      WeightedSum(outputs).backward();
+      std::vector<torch::Tensor> gradients;
+      for (const auto& [parameter, values] : GetParameters(*model)) {
+        EXPECT_EQ(values.scalar_type(), torch::kFloat32) << name << " " << parameter;
+        if (values.grad().defined()) gradients.push_back(values.grad().flatten());
+      }
+      return std::pair(outputs.detach(), torch::cat(gradients));
+    };
+    const auto [exact, exact_gradients] = compute(job::Precision::kF32);
+    const auto [rounded, rounded_gradients] = compute(job::Precision::kBf16);
+    EXPECT_EQ(rounded.scalar_type(), torch::kFloat32) << name;
+    EXPECT_EQ(rounded_gradients.scalar_type(), torch::kFloat32) << name;
+    EXPECT_FALSE(torch::equal(rounded, exact)) << name;
+    EXPECT_LE((rounded - exact).norm().item<double>(), 0.02 * exact.norm().item<double>()) << name;
+    EXPECT_LE((rounded_gradients - exact_gradients).norm().item<double>(), 0.15 * exact_gradients.norm().item<double>())
+        << name;
+  }
+}
+
+TEST(ModelTest, ALinearMapInBf16ReturnsItsRoundedProductsInF32) {
+  const torch::Tensor x = RandomMatrix(5, 9, 7);
+  Linear linear(7, 3, Bias::kZeros, /*gain=*/1.0, /*seed=*/1, "linear");
+  const torch::Tensor exact = linear->forward(x);
+  const AutocastScope autocast(job::Precision::kBf16, torch::kCPU);
+  const torch::Tensor rounded = linear->forward(x);
+  EXPECT_EQ(rounded.scalar_type(), torch::kFloat32);
+  EXPECT_TRUE(torch::equal(rounded, rounded.to(torch::kBFloat16).to(torch::kFloat32)));
+  EXPECT_FALSE(torch::equal(exact, exact.to(torch::kBFloat16).to(torch::kFloat32)));
 }
 
 TEST(ModelTest, RgcnIsTheSumOfItsRelations) {

@@ -3,6 +3,7 @@
 #include "services/base/check.h"
 #include "services/trainer/model/initialization.h"
 #include "services/trainer/model/relation_rows.h"
+#include "services/trainer/ops/autocast.h"
 #include "services/trainer/ops/segment_ops.h"
 
 namespace espalier::trainer {
@@ -51,7 +52,7 @@ torch::Tensor RgcnConvolution::Forward(const sampler::BatchLayer& edges, const T
     const torch::Tensor means =
         SegmentMean({occupied.indptr, block.indices}, inputs[schema_.SourceOf(relations_[r]).value]);
     const torch::Tensor weight = combined.defined() ? combined[static_cast<int64_t>(r)] : weights_[r];
-    sum = AddToRows(sum, torch::mm(means, weight), occupied.rows);
+    sum = AddToRows(sum, ToF32(torch::mm(means, weight)), occupied.rows);
   }
   return sum;
 }

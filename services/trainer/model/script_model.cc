@@ -141,7 +141,10 @@ Buffer BufferAt(ScriptModule owner, const std::string& name, const torch::Tensor
 class ScriptModel final : public Model {
  public:
   ScriptModel(const ModelOptions& options, ScriptModule module)
-      : options_(WithoutArchive(options)), module_(std::move(module)), where_(options.module->where) {}
+      : Model(options.precision),
+        options_(WithoutArchive(options)),
+        module_(std::move(module)),
+        where_(options.module->where) {}
 
   // Registers the module's tensors as parameters and buffers of this model, under the same names.
   Status Adopt() {
@@ -166,13 +169,6 @@ class ScriptModel final : public Model {
   int num_layers() const override { return options_.num_layers; }
   int64_t OutputWidth(int layer) const override { return widths_[static_cast<size_t>(layer)]; }
 
-  TypedRows Layer(int layer, const sampler::BatchLayer& edges, const TypedRows& inputs, const LayerRun& run) override {
-    const bool is_last = layer + 1 == options_.num_layers;
-    TypedRows outputs = IsEmpty(edges) ? NoRows(layer, run) : Call(layer, edges, inputs, run);
-    if (run.training && is_last && run.collective != nullptr && run.collective->size() > 1) ShareBuffers(run);
-    return outputs;
-  }
-
   Result<std::string> Archive() const {
     try {
       // A reference to the same module, or a copy on the CPU, where any program can load it.
@@ -187,6 +183,14 @@ class ScriptModel final : public Model {
   }
 
  private:
+  TypedRows ComputeLayer(int layer, const sampler::BatchLayer& edges, const TypedRows& inputs,
+                         const LayerRun& run) override {
+    const bool is_last = layer + 1 == options_.num_layers;
+    TypedRows outputs = IsEmpty(edges) ? NoRows(layer, run) : Call(layer, edges, inputs, run);
+    if (run.training && is_last && run.collective != nullptr && run.collective->size() > 1) ShareBuffers(run);
+    return outputs;
+  }
+
   Status CheckTensor(const std::string& name, const torch::Tensor& tensor, ByteRanges* seen) const {
     if (!IsKept(tensor.scalar_type()) || tensor.layout() != torch::kStrided) {
       return InvalidArgument("'" + name + "' is neither a dense tensor of numbers nor of booleans");
@@ -264,7 +268,7 @@ class ScriptModel final : public Model {
       if (edges.num_outputs[type] == 0) continue;
       const std::string& name = schema.node_types()[type];
       if (!written.contains(name)) throw ModelError(Wrong(layer, "writes no rows of node type '" + name + "'"));
-      outputs[type] = written.at(name).toTensor();
+      outputs[type] = WidenedRows(written.at(name).toTensor());
       CheckRows(layer, name, edges.num_outputs[type], outputs[type]);
       if (run.training && layer + 1 == options_.num_layers && !outputs[type].requires_grad()) {
         throw ModelError(
@@ -272,6 +276,13 @@ class ScriptModel final : public Model {
       }
     }
     return outputs;
+  }
+
+  // Returns rows that autocast has left in BF16 as f32, other rows as they are.
+  torch::Tensor WidenedRows(const torch::Tensor& rows) const {
+    const bool is_widened = options_.precision == job::Precision::kBf16 && rows.defined() &&
+                            rows.layout() == torch::kStrided && rows.scalar_type() == torch::kBFloat16;
+    return is_widened ? ToF32(rows) : rows;
   }
 
   // Copies a tensor with which `forward` has replaced a buffer into the registered tensor, and restores the latter.

@@ -98,6 +98,39 @@ TEST(ScriptModelTest, ComputesAndLearnsWhatTheSameModelOfOursDoes) {
   EXPECT_TRUE(torch::allclose(module_weights.at("weight0").grad(), of_both.t(), 1e-4, 1e-5));
 }
 
+// In TorchScript, dtype 6 is torch.float32.
+TEST(ScriptModelTest, MultipliesInBf16AndPassesRowsInF32) {
+  ModelOptions options = Options(MeanModule(6, 5, 3, WithLines("    assert h.dtype == 6\n")));
+  const sampler::BatchLayer edges{{RandomBlock(1, 5, 8, 3)}, {8}, {5}};
+  const auto compute = [&] {
+    const auto model = MakeModel(options);
+    EXPECT_TRUE(model.ok()) << model.status().ToString();
+    const std::vector<torch::Tensor> ids = {torch::arange(8)};
+    const TypedRows rows = (*model)->Layer(0, edges, {RandomMatrix(4, 8, 6)}, {.training = true, .original_ids = &ids});
+    WeightedSum(rows[0]).backward();
+    EXPECT_EQ(GetParameters(**model)[0].second.grad().scalar_type(), torch::kFloat32);
+    return rows[0].detach();
+  };
+  const torch::Tensor exact = compute();
+  options.precision = job::Precision::kBf16;
+  const torch::Tensor rounded = compute();
+  EXPECT_EQ(rounded.scalar_type(), torch::kFloat32);
+  EXPECT_TRUE(torch::equal(rounded, rounded.to(torch::kBFloat16).to(torch::kFloat32))) << "a rounded product";
+  EXPECT_FALSE(torch::equal(rounded, exact));
+  EXPECT_TRUE(torch::allclose(rounded, exact, /*rtol=*/2e-2, /*atol=*/2e-2));
+}
+
+// Torch's index_add requires operands of one dtype; autocast does not convert them.
+TEST(ScriptModelTest, NamesAnOperationThatMixesPrecisions) {
+  const std::string sum = "    y = torch.zeros([y.size(0), y.size(1)]).index_add(0, torch.arange(y.size(0)), y)\n";
+  ModelOptions options = Options(MeanModule(6, 5, 3, WithLines(sum)));
+  EXPECT_TRUE(MakeModel(options).ok());
+  options.precision = job::Precision::kBf16;
+  const Status status = MakeModel(options).status();
+  EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(status.message(), AllOf(HasSubstr("layer 0, fails: "), HasSubstr("index_add")));
+}
+
 TEST(ScriptModelTest, NamesTheSignatureItExpects) {
   EXPECT_THAT(GetModelError("def forward(self, x: Tensor) -> Tensor:\n    return x\n"),
               AllOf(HasSubstr("mem://test/model.pt"), HasSubstr("expected forward(self, layer: int"),

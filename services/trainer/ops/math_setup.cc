@@ -80,6 +80,8 @@ Result<MathSettings> SetUpMath(int threads) {
   // Otherwise torch fills every new tensor with NaN. Espalier writes to uninitialized tensors before it reads them.
   at::globalContext().setDeterministicFillUninitializedMemory(false);
   at::globalContext().setFlushDenormal(true);
+  // cuBLAS then adds up the parts of a BF16 product in F32, as oneDNN does.
+  at::globalContext().setAllowBF16ReductionCuBLAS(false);
   return MathSettings{.threads = threads,
                       .torch_version = TORCH_VERSION,
                       .cpu_capability = CpuCapability(),

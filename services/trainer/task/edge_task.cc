@@ -46,7 +46,7 @@ Result<std::vector<std::string>> EdgeTask::AddHead(const HeadContext& context, M
   std::vector<std::string> warnings;
   ASSIGN_OR_RETURN(
       target_, MakeEdgeTarget(training_, context.graph, num_outputs, context.collective, context.timeouts, &warnings));
-  head_ = std::make_shared<EdgeHead>(context.width, target_.num_outputs, training_.seed);
+  head_ = std::make_shared<EdgeHead>(context.width, target_.num_outputs, training_.seed, training_.precision);
   model.register_module("edge_head", head_);
   return warnings;
 }
