@@ -88,6 +88,7 @@ TEST(OutputsTest, SaysWhatARunCameTo) {
   EXPECT_EQ(result["partitions"], 2);
   EXPECT_EQ(result["trainers"], 3);
   EXPECT_EQ(result["threads"], 1);
+  EXPECT_EQ(result["precision"], "F32");
   EXPECT_EQ(result["blasKernel"], "Haswell");
 }
 

@@ -166,6 +166,7 @@ std::string ResultJson(const RunFacts& facts, const TrainOutcome& outcome,
                          {"torch", facts.math.torch_version},
                          {"cpuCapability", facts.math.cpu_capability},
                          {"device", facts.math.device},
+                         {"precision", job::ToString(facts.job.training.precision)},
                          {"collective", facts.collective},
                          {"incarnation", facts.incarnation}};
   if (facts.task.num_edge_outputs > 0) result["edgeOutputs"] = facts.task.num_edge_outputs;

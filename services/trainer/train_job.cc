@@ -231,6 +231,7 @@ class TrainerRun {
     facts.num_partitions = book.num_partitions();
     facts.num_trainers = collective_.size();
     facts.math = options_.math;
+    facts.precision = training.precision;
     facts.collective = collective_.backend();
     facts.metric = job::ToString(training.evaluation.metric);
     facts.higher_is_better = HigherIsBetter(training.evaluation.metric);

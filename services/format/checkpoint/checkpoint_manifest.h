@@ -37,8 +37,9 @@ enum class CheckpointEnd { kGoesOn, kAllEpochs, kEarlyStopping };
 struct CheckpointMath {
   uint64_t threads = 0;
   std::string torch, cpu_capability, blas, blas_kernel;
-  std::string device = "CPU";  // "CPU", or the GPU's name: "CUDA NVIDIA H200"
-  std::string collective;      // backend of the all-reduce
+  std::string device = "CPU";     // "CPU", or the GPU's name: "CUDA NVIDIA H200"
+  std::string precision = "F32";  // of the layers' matrix products: "F32" or "BF16"
+  std::string collective;         // backend of the all-reduce
   friend bool operator==(const CheckpointMath&, const CheckpointMath&) = default;
 };
 

@@ -111,6 +111,9 @@ Result<CheckpointMath> MathFrom(const JsonFields& fields) {
   if (fields.Has("device")) {  // absent in checkpoints that were written before trainers could use GPUs
     ASSIGN_OR_RETURN(math.device, fields.Text("device"));
   }
+  if (fields.Has("precision")) {  // absent in checkpoints that were written before it could be chosen
+    ASSIGN_OR_RETURN(math.precision, fields.Text("precision"));
+  }
   ASSIGN_OR_RETURN(math.collective, fields.Text("collective"));
   return math;
 }

@@ -25,6 +25,7 @@ Json ToJson(const CheckpointMath& math) {
           {"blas", math.blas},
           {"blas_kernel", math.blas_kernel},
           {"device", math.device},
+          {"precision", math.precision},
           {"collective", math.collective},
           {"cpu_capability", math.cpu_capability}};
 }

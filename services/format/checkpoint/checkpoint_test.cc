@@ -145,6 +145,20 @@ TEST(CheckpointTest, NamesTheFileAndBlockThatIsCorrupt) {
   EXPECT_EQ(LoadCheckpoint(store, kFolder).status().code(), StatusCode::kNotFound);
 }
 
+TEST(CheckpointTest, OlderOnesAreOfTheCpuInF32) {
+  storage::MemoryStore store;
+  PutTiny(store);
+  json document = json::parse(*store.Get(kFolder + "/manifest.json"));
+  EXPECT_EQ(document["math"]["precision"], "BF16");
+  document["math"].erase("precision");
+  document["math"].erase("device");
+  const auto manifest = CheckpointManifestFromJson(document.dump());
+  ASSERT_TRUE(manifest.ok()) << manifest.status().ToString();
+  EXPECT_EQ(manifest->math.device, "CPU");
+  EXPECT_EQ(manifest->math.precision, "F32");
+  EXPECT_EQ(manifest->math.collective, "None");
+}
+
 struct BadCheckpointField {
   std::string what;  // part of the message
   std::string pointer;

@@ -30,7 +30,7 @@ inline CheckpointManifest TinyCheckpoint(uint64_t incarnation, uint32_t next_ste
   manifest.partition_key = "abc";
   manifest.num_partitions = 2;
   manifest.num_trainers = 1;
-  manifest.math = {1, "2.11.0", "AVX2", "oneMKL 2024.2", "AVX2,STRICT", "None"};
+  manifest.math = {1, "2.11.0", "AVX2", "oneMKL 2024.2", "AVX2,STRICT", "CPU", "BF16", "None"};
   for (uint32_t epoch = 0; epoch < 2; ++epoch) {
     EpochRecord record;
     record.epoch = epoch;

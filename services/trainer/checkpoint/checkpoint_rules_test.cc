@@ -26,18 +26,23 @@ TEST(CheckpointStateTest, SaysWhatChangesOnOtherGround) {
   facts.math.threads = 2;
   facts.math.blas_kernel = "Zen";
   facts.math.device = "CUDA NVIDIA H200";
+  facts.precision = job::Precision::kBf16;
   const std::vector<std::string> changes = ChangesSince(manifest, facts);
-  ASSERT_EQ(changes.size(), 5u);
+  ASSERT_EQ(changes.size(), 6u);
   EXPECT_THAT(changes[0], HasSubstr("the number of trainers was 2 and is 3: the run resumes from the same step"));
   EXPECT_THAT(changes[1], HasSubstr("the partitioning was a and is b"));
   EXPECT_THAT(changes[2], HasSubstr("the number of threads was 1 and is 2"));
   EXPECT_THAT(changes[3], HasSubstr("the BLAS kernel was Haswell and is Zen"));
   EXPECT_THAT(changes[4], HasSubstr("the device was CPU and is CUDA NVIDIA H200"));
+  EXPECT_EQ(
+      changes[5],
+      "training.precision was F32 and is BF16: the run resumes from the same step; its results are close to those of "
+      "a run without the change, but not bitwise equal");
   EXPECT_THAT(changes[0], ::testing::Not(HasSubstr("other neighbors")));
 
   facts.fields["training.sampling.expand"] = "Once";
   const std::vector<std::string> of_shares = ChangesSince(manifest, facts);
-  ASSERT_EQ(of_shares.size(), 5u);
+  ASSERT_EQ(of_shares.size(), 6u);
   EXPECT_THAT(of_shares[0], HasSubstr("the number of trainers was 2 and is 3"));
   EXPECT_THAT(of_shares[0], HasSubstr("other neighbors"));
   EXPECT_THAT(of_shares[1], HasSubstr("other neighbors"));

@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 
+#include "services/job/enum_names.h"
 #include "services/sampler/spec/draw_spec.h"
 #include "services/trainer/model/parameters.h"
 
@@ -58,6 +59,7 @@ format::CheckpointMath ToCheckpointMath(const CheckpointFacts& facts) {
           .blas = facts.math.blas,
           .blas_kernel = facts.math.blas_kernel,
           .device = facts.math.device,
+          .precision = job::ToString(facts.precision),
           .collective = facts.collective};
 }
 
@@ -207,6 +209,7 @@ std::vector<std::string> ChangesSince(const CheckpointManifest& manifest, const 
   compare("BLAS", manifest.math.blas, now.blas, close);
   compare("the BLAS kernel", manifest.math.blas_kernel, now.blas_kernel, close);
   compare("the device", manifest.math.device, now.device, close);
+  compare("training.precision", manifest.math.precision, now.precision, close);
   return changes;
 }
 

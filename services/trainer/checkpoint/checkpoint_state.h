@@ -27,6 +27,7 @@ struct CheckpointFacts {
   uint32_t num_partitions = 0;
   uint32_t num_trainers = 0;
   MathSettings math;
+  job::Precision precision = job::Precision::kF32;
   std::string collective;  // Collective::backend()
   std::string metric;      // the name of the job's metric
   bool higher_is_better = true;

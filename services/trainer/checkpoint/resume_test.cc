@@ -270,6 +270,28 @@ TEST(ResumeTest, GoesOnOnOtherGround) {
   }
 }
 
+TEST(ResumeTest, GoesOnInBf16AsIfItHadNeverStoppedAndInAnotherPrecision) {
+  job::DistTraining job = TinyJob();
+  const TrainOutcome in_f32 = TrainTiny(job);
+  job.training.precision = job::Precision::kBf16;
+  for (const uint32_t trainers : {1u, 2u}) {
+    const TrainOutcome whole = TrainTiny(job, {.trainers = trainers});
+    EXPECT_NE(whole.parameters_digest, in_f32.parameters_digest);
+    const Store store = NewStore();
+    EXPECT_TRUE(TrainTiny(job, {.store = store, .trainers = trainers, .stop_after = 4}).stopped());
+    ExpectSame(TrainTiny(job, {.store = store, .incarnation = 2, .trainers = trainers}), whole, "BF16");
+  }
+  const Store store = NewStore();
+  EXPECT_TRUE(TrainTiny(job, {.store = store, .stop_after = 4}).stopped());
+  job.training.precision = job::Precision::kF32;
+  const TrainOutcome mixed = TrainTiny(job, {.store = store, .incarnation = 2});
+  ASSERT_EQ(mixed.loop.epochs.size(), 3u);
+  EXPECT_NE(mixed.parameters_digest, in_f32.parameters_digest);
+  for (size_t epoch = 0; epoch < 3; ++epoch) {
+    EXPECT_NEAR(mixed.loop.epochs[epoch].loss, in_f32.loop.epochs[epoch].loss, 2e-2);
+  }
+}
+
 TEST(ResumeTest, LearnableRowsGoToOtherPartitions) {
   job::DistTraining job = TinyJob();
   job.training.inputs[0].embedding = job::Embedding{.size = 5};

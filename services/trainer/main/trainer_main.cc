@@ -4,6 +4,7 @@
 #include "services/base/exit_code.h"
 #include "services/base/failpoint.h"
 #include "services/base/heap.h"
+#include "services/job/enum_names.h"
 #include "services/rpc/address_range.h"
 #include "services/telemetry/configuration.h"
 #include "services/telemetry/log.h"
@@ -74,6 +75,7 @@ int Main(int argc, char** argv) {
                                     {"torch", math->torch_version},
                                     {"cpu_capability", math->cpu_capability},
                                     {"device", device->name},
+                                    {"precision", job::ToString(training.training.precision)},
                                     {"cuda", device->why_cpu}});
   const Result<storage::StoreSettings> stores = storage::ParseStoreSettings(ReadEnvironment());
   if (!stores.ok()) return Fail(stores.status(), ExitCode::kBadDocument);
