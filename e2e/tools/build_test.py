@@ -274,6 +274,23 @@ class Go(Built):
         self.assertTrue(call.endswith(" go.etcd.io/etcd/server/v3\n"), call)
         self.assertEqual((folder / "etcd").read_text(), "etcd\n")
 
+    def test_nodes_of_the_newest_kubernetes_have_its_version_and_the_coredns_of_other_nodes(self):
+        self.stub({"go": """case "$*" in
+              "env GOVERSION") echo go1.26.6 ;;
+              "list -m -f {{.Version}} k8s.io/kubernetes")
+                case "$PWD" in */kubernetes_newest) echo v1.37.2 ;; */kubernetes) echo v1.35.8 ;; esac ;;
+              install*) mkdir -p "$GOBIN" && echo "$@" >"$GOBIN/${PWD##*/}" ;;
+            esac"""})
+        process = self.start("node-newest")
+        output, error = process.communicate(timeout=SECONDS)
+        self.assertEqual(process.returncode, 0, error)
+        folder = pathlib.Path(output.strip())
+        newest = (folder / "kubernetes_newest").read_text()
+        self.assertIn("component-base/version.gitVersion=v1.37.2", newest)
+        self.assertTrue(newest.endswith(" k8s.io/kubernetes/cmd/kubelet k8s.io/kubernetes/cmd/kube-proxy\n"), newest)
+        other = (folder / "kubernetes").read_text()
+        self.assertTrue(other.endswith(" espalier.io/e2e/tools/kubernetes/coredns\n"), other)
+
 
 if __name__ == "__main__":
     unittest.main()
