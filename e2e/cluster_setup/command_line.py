@@ -31,12 +31,14 @@ def up(cluster, arguments):
     settings = cluster.settings
     if settings and settings["nodes"] != arguments.nodes:
         raise SetupError(f"cluster {cluster.name} is there with {settings['nodes']} nodes; take it down first")
+    if settings and cluster.kubernetes != arguments.kubernetes:
+        raise SetupError(f"cluster {cluster.name} is there with --kubernetes {cluster.kubernetes}; take it down first")
     begin = time.monotonic()
     tag, archives = images.ensure(say)
-    programs = tools.Tools(tools.folders())
+    programs = tools.Tools(tools.folders(arguments.kubernetes))
     if not settings:
-        cluster.write_settings(nodes=arguments.nodes, s3_access_key=f"e2e-{secrets.token_hex(4)}",
-                               s3_secret_key=secrets.token_hex(16))
+        cluster.write_settings(nodes=arguments.nodes, kubernetes=arguments.kubernetes,
+                               s3_access_key=f"e2e-{secrets.token_hex(4)}", s3_secret_key=secrets.token_hex(16))
     cluster.write_settings(image_tag=tag, tools=[str(place) for place in programs.places])
     try:
         certificates.ensure(cluster)
@@ -226,6 +228,7 @@ def _parser(description):
         command.add_argument("--name", default="main")
         if name == "up":
             command.add_argument("--nodes", type=int, choices=range(1, 10), default=2, metavar="1-9")
+            command.add_argument("--kubernetes", choices=list(tools.KUBERNETES), default="default")
         if name == "exec":
             command.add_argument("command", nargs="+")
         if name == "load-image":

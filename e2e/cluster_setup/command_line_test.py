@@ -1,6 +1,7 @@
 """The effects of e2e/cluster on an existing cluster, and the lock of a cluster."""
 
 import argparse
+import collections
 import contextlib
 import os
 import pathlib
@@ -12,8 +13,8 @@ import types
 import unittest
 from unittest import mock
 
-from cluster_setup import command_line
-from cluster_setup.state import SetupError
+from cluster_setup import command_line, control_plane, tools
+from cluster_setup.state import Cluster, SetupError
 
 
 class ClusterTest(unittest.TestCase):
@@ -22,7 +23,7 @@ class ClusterTest(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name) / "cluster"
         self.cluster = types.SimpleNamespace(name="none", folder=self.folder, logs=self.folder / "log", settings=None,
-                                             write_settings=lambda **_: None, node_names=[])
+                                             kubernetes="default", write_settings=lambda **_: None, node_names=[])
 
 
 class UpTest(ClusterTest):
@@ -35,7 +36,7 @@ class UpTest(ClusterTest):
             remove = stack.enter_context(mock.patch.object(command_line.teardown, "remove"))
             stack.enter_context(mock.patch.object(command_line.certificates, "ensure", side_effect=KeyboardInterrupt))
             with self.assertRaises(KeyboardInterrupt):
-                command_line.up(self.cluster, argparse.Namespace(nodes=2))
+                command_line.up(self.cluster, argparse.Namespace(nodes=2, kubernetes="default"))
         return remove.called
 
     def test_what_was_started_does_not_stay(self):
@@ -43,6 +44,50 @@ class UpTest(ClusterTest):
 
     def test_a_cluster_that_was_there_does(self):
         self.assertFalse(self.removed_by_a_failing_up({"nodes": 2}))
+
+    def test_another_kubernetes_is_refused(self):
+        self.cluster.settings = {"nodes": 2}
+        with mock.patch.object(command_line.tools, "check_machine"), self.assertRaises(SetupError) as refused:
+            command_line.up(self.cluster, argparse.Namespace(nodes=2, kubernetes="newest"))
+        self.assertEqual(str(refused.exception), "cluster none is there with --kubernetes default; take it down first")
+
+
+class KubernetesTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.enterContext(mock.patch.dict(os.environ, {"TMPDIR": folder.name}))
+
+    def started(self, **settings):
+        """Returns {program: its arguments} of the API server, the controller manager and the scheduler of a cluster."""
+        cluster = Cluster("none")
+        cluster.write_settings(**settings)
+        commands = {}
+        with mock.patch.object(control_plane, "wait_until"), mock.patch.object(
+                control_plane.Program, "start", lambda program, _, command, __: commands.update({program.name: command[1:]})):
+            plane = control_plane.ControlPlane(cluster, collections.defaultdict(str))
+            plane._ensure_api_server()
+            plane._ensure_controllers()
+        return commands
+
+    def test_only_the_newest_has_pod_groups(self):
+        names = {"apiserver", "controller-manager", "scheduler"}
+        for settings in ({}, {"kubernetes": "default"}):
+            started = self.started(**settings)
+            self.assertEqual(set(started), names)
+            self.assertFalse([flag for flags in started.values() for flag in flags
+                              if str(flag).startswith(("--feature-gates", "--runtime-config"))])
+        started = self.started(kubernetes="newest")
+        for name in names:
+            self.assertIn("--feature-gates=GenericWorkload=true", started[name])
+        self.assertIn("--runtime-config=scheduling.k8s.io/v1beta1=true", started["apiserver"])
+
+    def test_each_kubernetes_has_its_own_programs_and_shares_the_others(self):
+        with mock.patch.object(tools, "_build", lambda name: name):
+            self.assertEqual([str(place) for place in tools.folders("default")],
+                             ["kube", "node", "s3", "helm", "prometheus"])
+            self.assertEqual([str(place) for place in tools.folders("newest")],
+                             ["kube-newest", "node-newest", "s3", "helm", "prometheus"])
 
 
 class AloneTest(ClusterTest):

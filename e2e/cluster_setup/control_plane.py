@@ -12,7 +12,15 @@ from cluster_setup.state import DISCOVERY_PORT, GATEWAY, PROMETHEUS_PORT, S3_POR
 from observability.dashboards import ALERTS
 from observability.shortened import shortened
 
+# What the newest Kubernetes has off by default: PodGroups, which the operator uses for gangs.
+FEATURE_GATES = {"newest": ["GenericWorkload"]}
+RUNTIME_CONFIG = {"newest": ["scheduling.k8s.io/v1beta1"]}
 POD_DISCOVERY = pathlib.Path(__file__).with_name("pod_discovery.py")
+
+
+def _enabled(flag, names):
+    """Returns the arguments that set each of these names to true with a flag of Kubernetes' programs; none without names."""
+    return [f"{flag}={','.join(f'{name}=true' for name in names)}"] if names else []
 
 
 def _permissions(user, rules):
@@ -36,6 +44,8 @@ class ControlPlane:
     def __init__(self, cluster, tools):
         self._cluster = cluster
         self._tools = tools
+        self._gates = _enabled("--feature-gates", FEATURE_GATES.get(cluster.kubernetes))
+        self._runtime_config = _enabled("--runtime-config", RUNTIME_CONFIG.get(cluster.kubernetes))
         self.programs = {name: Program(cluster, name) for name in
                          ["etcd", "apiserver", "controller-manager", "scheduler", "coredns", "s3", "pod-discovery",
                           "prometheus"]}
@@ -71,7 +81,8 @@ class ControlPlane:
     # The default tolerations (300 s) and all default admission plugins are left as they are.
     def _ensure_api_server(self):
         pki = self._cluster.pki
-        self._start("apiserver", "kube-apiserver", "--etcd-servers=http://127.0.0.1:2379",
+        self._start("apiserver", "kube-apiserver", *self._gates, *self._runtime_config,
+                    "--etcd-servers=http://127.0.0.1:2379",
                     f"--advertise-address={GATEWAY}", "--secure-port=6443", "--allow-privileged=true",
                     f"--service-cluster-ip-range={SERVICE_RANGE}", "--authorization-mode=Node,RBAC",
                     "--enable-admission-plugins=NodeRestriction", f"--client-ca-file={pki}/ca.crt",
@@ -89,12 +100,13 @@ class ControlPlane:
     def _ensure_controllers(self):
         pki = self._cluster.pki
         # A lost node is detected after 20 s instead of 50; all later timeouts have their default values.
-        self._start("controller-manager", "kube-controller-manager",
+        self._start("controller-manager", "kube-controller-manager", *self._gates,
                     f"--kubeconfig={pki}/controller-manager.kubeconfig", f"--root-ca-file={pki}/ca.crt",
                     f"--service-account-private-key-file={pki}/sa.key", "--use-service-account-credentials",
                     f"--cluster-signing-cert-file={pki}/ca.crt", f"--cluster-signing-key-file={pki}/ca.key",
                     "--allocate-node-cidrs=false", "--leader-elect=false", "--node-monitor-grace-period=20s")
-        self._start("scheduler", "kube-scheduler", f"--kubeconfig={pki}/scheduler.kubeconfig", "--leader-elect=false")
+        self._start("scheduler", "kube-scheduler", *self._gates, f"--kubeconfig={pki}/scheduler.kubeconfig",
+                    "--leader-elect=false")
 
     def _ensure_dns(self):
         corefile = self._cluster.folder / "Corefile"

@@ -55,6 +55,11 @@ class Cluster:
         return [f"n{index}" for index in range(1, self.settings.get("nodes", 0) + 1)]
 
     @property
+    def kubernetes(self):
+        """Returns which Kubernetes the cluster has: a key of tools.KUBERNETES."""
+        return self.settings.get("kubernetes", "default")
+
+    @property
     def settings(self):
         try:
             return json.loads((self.folder / "settings.json").read_text())

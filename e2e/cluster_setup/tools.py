@@ -13,7 +13,9 @@ DEBIAN = {"containerd": "containerd", "ctr": "containerd", "runc": "runc", "nft"
           "buildah": "buildah", "debootstrap": "debootstrap", "cc": "gcc", "conntrack": "conntrack",
           "/usr/lib/cni/bridge": "containernetworking-plugins"}
 BUILD_SECONDS = 3600  # cold, all sets together, on a busy machine
-SETS = ["kube", "node", "s3", "helm", "prometheus"]
+# The Kubernetes versions that `up` can start, with their sets of e2e/tools.
+KUBERNETES = {"default": ["kube", "node"], "newest": ["kube-newest", "node-newest"]}
+OTHER_SETS = ["s3", "helm", "prometheus"]
 
 
 def missing_packages():
@@ -29,9 +31,10 @@ def check_machine():
         raise SetupError(f"missing; apt-get install --no-install-recommends {' '.join(missing)}")
 
 
-def folders():
-    """Builds missing programs, with their progress on the terminal, and returns the folders with the programs."""
-    return [pathlib.Path(_build(name)) for name in SETS]
+def folders(kubernetes):
+    """Builds missing programs, with their progress on the terminal, and returns the folders with the programs.
+    `kubernetes`: a key of KUBERNETES."""
+    return [pathlib.Path(_build(name)) for name in KUBERNETES[kubernetes] + OTHER_SETS]
 
 
 def _build(name):
