@@ -14,7 +14,7 @@ from cluster_setup import images
 from cluster_setup.state import Cluster
 from runner import chart, here, levels, report
 from runner.bucket import Bucket
-from runner.commands import Failure, run
+from runner.commands import Failure, attempt, run
 from runner.rounds import summary, table
 from runner.telling import say, tell_rounds
 from runner.world import World
@@ -55,7 +55,21 @@ def lack_of(scenario):
         return f"the folder {scenario.NEEDS_GRAPH} of ESPALIER_TEST_DATA"
     if getattr(scenario, "NEEDS_NUMPY", False) and not here.has_numpy():
         return "numpy, which build/python has once ./test.sh has prepared it"
+    api = getattr(scenario, "NEEDS_API", None)
+    if api and attempt(["kubectl", "get", "--raw", f"/apis/{api}"]).returncode != 0:
+        return f"an API server that serves {api} (e2e/cluster up --kubernetes newest)"
     return None
+
+
+def leave_out(scenarios, parser, named):
+    """Removes the scenarios that cannot run, and prints the reason of each; with `named`, such a scenario is an error of
+    the command."""
+    for name, lacks in [(name, lack_of(scenario)) for name, scenario in scenarios.items()]:
+        if lacks and named:
+            parser.error(f"{name} needs {lacks}")
+        if lacks:
+            say(f"-- {name}: left out, for it needs {lacks}")
+            del scenarios[name]
 
 
 def has_graph(scenario):
@@ -161,12 +175,12 @@ def main(argv, description):
         del os.environ[name]  # pods do not have what chooses the kernels of the math library here
     os.environ.setdefault("AWS_REGION", "us-east-1")
 
-    for name, lacks in [(name, lack_of(scenario)) for name, scenario in scenarios.items()]:
-        if lacks and arguments.scenarios:
-            parser.error(f"{name} needs {lacks}")
-        if lacks:
-            say(f"-- {name}: left out, for it needs {lacks}")
-            del scenarios[name]
+    try:
+        run(["kubectl", "get", "--raw", "/readyz"])
+    except Failure as failure:
+        print(f"e2e/run: {failure}", file=sys.stderr)
+        return UNAVAILABLE_STATUS
+    leave_out(scenarios, parser, named=bool(arguments.scenarios))
     unbuilt = [] if arguments.prepare else here.missing_programs(programs_of(scenarios))
     if unbuilt:
         print(f"e2e/run: not built: {', '.join(unbuilt)}; ./test.sh builds them, and so does "
@@ -174,7 +188,6 @@ def main(argv, description):
         return UNAVAILABLE_STATUS
     bucket = Bucket(arguments.bucket)
     try:
-        run(["kubectl", "get", "--raw", "/readyz"])
         obstacle = None if World.is_own_cluster() else chart.used_by_others()
         if obstacle:
             raise Failure(f"stories install, change and remove Espalier, and this cluster is not without: {obstacle}")

@@ -95,6 +95,28 @@ class CommandLineTest(unittest.TestCase):
                 lack = command_line.lack_of(types.SimpleNamespace(NEEDS_NUMPY=True))
                 self.assertEqual(lack is None, has_numpy, lack)
 
+    def test_stories_that_need_an_api_are_left_out_where_it_is_not_served(self):
+        self.build(here.PROGRAM, here.PLUGIN, "espalier_example_ask_degrees", "espalier_example_degrees.so",
+                   "espalier_example_rows.so", "espalier_example_link_embeddings", "espalier_example_training_loop")
+        for returncode, is_served in ((0, True), (1, False)):
+            attempt = mock.Mock(return_value=mock.Mock(returncode=returncode))
+            with self.subTest(is_served), mock.patch.object(command_line, "attempt", attempt):
+                self.assertEqual(self.main("--level", "full"), (0, ""))
+                attempt.assert_called_once_with(["kubectl", "get", "--raw", "/apis/scheduling.k8s.io/v1beta1"])
+                self.assertEqual("gangs" in self.tell.call_args.args[0], is_served)
+        said = io.StringIO()
+        with mock.patch.object(command_line, "attempt", attempt), contextlib.redirect_stderr(said), \
+                self.assertRaisesRegex(SystemExit, "64"):
+            command_line.main(["gangs"], "")
+        self.assertEqual(said.getvalue(), "e2e/run: gangs needs an API server that serves scheduling.k8s.io/v1beta1 "
+                         "(e2e/cluster up --kubernetes newest)\n")
+
+    def test_a_cluster_that_cannot_be_reached_is_reported_before_its_apis(self):
+        with mock.patch.object(command_line, "run", side_effect=command_line.Failure("no route")), \
+                mock.patch.object(command_line, "attempt") as attempt:
+            self.assertEqual(self.main("gangs"), (command_line.UNAVAILABLE_STATUS, "e2e/run: no route\n"))
+            attempt.assert_not_called()
+
     def test_images_are_built_only_for_scenarios_that_have_their_graph(self):
         scenario = types.SimpleNamespace(NEEDS_IMAGES=["python-torch"], NEEDS_GRAPH="graph")
         for graph, expected in ((None, []), (pathlib.Path("graph"), [mock.call("python-torch", "e2e-1")])):

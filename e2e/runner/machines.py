@@ -1,7 +1,8 @@
 """Faults that no API can cause: failed machines, networks that are cut, an unreachable store. Needs a cluster of
-e2e/cluster (except full_nodes and drained)."""
+e2e/cluster (except full_nodes and drained). Also resources that no machine has."""
 
 import contextlib
+import json
 import os
 import pathlib
 
@@ -71,6 +72,25 @@ def full_nodes():
         yield
     finally:
         run(["kubectl", "uncordon", *nodes])
+
+
+@contextlib.contextmanager
+def extended_resource(name, per_node):
+    """A block in which each node offers `per_node` units of an extended resource. Yields the number of nodes."""
+    nodes = run(["kubectl", "get", "nodes", "--output=jsonpath={.items[*].metadata.name}"]).split()
+    try:
+        for node in nodes:
+            _offer(node, name, str(per_node))
+        yield len(nodes)
+    finally:
+        for node in nodes:
+            _offer(node, name, None)
+
+
+def _offer(node, name, quantity):
+    # The kubelet keeps an extended resource of the node's capacity, and copies it to what is allocatable.
+    status = {"capacity": {name: quantity}, "allocatable": {name: quantity}}
+    run(["kubectl", "patch", "node", node, "--subresource=status", "--type=merge", "--patch", json.dumps({"status": status})])
 
 
 @contextlib.contextmanager

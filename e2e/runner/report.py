@@ -16,6 +16,7 @@ def write(folder, namespace):
     folder.mkdir(parents=True, exist_ok=True)
     for place in (namespace, NAMESPACE):
         _keep(folder / f"{place}.objects.yaml", ["get", KINDS, "--namespace", place, "--output=yaml"])
+        _keep(folder / f"{place}.podgroups.yaml", ["get", "podgroups", "--namespace", place, "--output=yaml"], only_good=True)
         _keep(folder / f"{place}.events.txt", ["get", "events", "--namespace", place, "--sort-by=.lastTimestamp"])
         _keep(folder / f"{place}.describe.txt", ["describe", "pods", "--namespace", place])
         for pod in _pods(place):

@@ -40,7 +40,7 @@ class ReportTest(unittest.TestCase):
             found = {path.name: path.read_text() for path in folder.iterdir()}
         self.assertEqual(set(found), {"nodes.txt", *(
             f"{place}.{what}" for place in ("e2e-story", NAMESPACE)
-            for what in ("objects.yaml", "events.txt", "describe.txt", "a-pod.log"))})
+            for what in ("objects.yaml", "podgroups.yaml", "events.txt", "describe.txt", "a-pod.log"))})
         self.assertEqual(found[f"{NAMESPACE}.objects.yaml"], "seen")
         # A part that cannot be read is replaced by the error; the other parts are complete.
         self.assertEqual(found["e2e-story.a-pod.log"], "took longer than 30 s\n")
