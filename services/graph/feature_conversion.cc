@@ -5,44 +5,15 @@
 #include <optional>
 
 #include "services/graph/first_violation.h"
+#include "services/graph/floating_elements.h"
 
 namespace espalier::graph {
 namespace {
 
+using floating::RowDivisor;
+using floating::VisitFloating;
+
 constexpr int64_t kRowGrain = 1 << 10;
-
-// The conversion of stored elements to double and back.
-struct F64 {
-  using Stored = double;
-  static double Load(double value) { return value; }
-  static double Store(double value) { return value; }
-};
-struct F32 {
-  using Stored = float;
-  static double Load(float value) { return static_cast<double>(value); }
-  static float Store(double value) { return static_cast<float>(value); }
-};
-struct F16 {
-  using Stored = uint16_t;
-  static double Load(uint16_t bits) { return static_cast<double>(HalfToFloat(bits)); }
-  static uint16_t Store(double value) { return FloatToHalf(static_cast<float>(value)); }
-};
-struct BF16 {
-  using Stored = uint16_t;
-  static double Load(uint16_t bits) { return static_cast<double>(BFloat16ToFloat(bits)); }
-  static uint16_t Store(double value) { return FloatToBFloat16(static_cast<float>(value)); }
-};
-
-// Calls visit(Element{}) with the type above that has the floating dtype.
-template <class Visit>
-auto VisitFloating(DType dtype, const Visit& visit) {
-  switch (dtype) {
-    case DType::kF64: return visit(F64{});
-    case DType::kF16: return visit(F16{});
-    case DType::kBF16: return visit(BF16{});
-    default: return visit(F32{});
-  }
-}
 
 struct Rows {
   int64_t first = 0;
@@ -59,12 +30,7 @@ std::optional<int64_t> Convert(const Tensor& column, bool normalizes, const Rows
   auto* to = reinterpret_cast<typename To::Stored*>(rows.converted);
   return FirstViolation(threads, rows.count, kRowGrain, [=](int64_t row) {
     const size_t begin = static_cast<size_t>(row) * width;
-    double divisor = 1;
-    if (normalizes) {
-      double sum = 0;
-      for (size_t j = begin; j < begin + width; ++j) sum += From::Load(from[j]);
-      if (sum != 0) divisor = sum;
-    }
+    const double divisor = normalizes ? RowDivisor<From>(from + begin, width) : 1;
     bool is_finite = true;
     for (size_t j = begin; j < begin + width; ++j) {
       const double value = From::Load(from[j]);
@@ -80,6 +46,7 @@ std::optional<int64_t> Convert(const Tensor& column, bool normalizes, const Rows
 Status ConvertRows(const Tensor& column, const FeatureConversion& conversion, const Rows& rows, int threads) {
   if (column.empty()) return {};
   const DType dtype = conversion.dtype.value_or(column.dtype());
+  ESPALIER_CHECK(IsFloating(dtype)) << "features of " << ToString(dtype) << " have scales (feature_scales.h)";
   const std::optional<int64_t> bad = VisitFloating(column.dtype(), [&]<class From>(From) {
     return VisitFloating(
         dtype, [&]<class To>(To) { return Convert<From, To>(column, conversion.normalizes_rows, rows, threads); });
@@ -90,17 +57,17 @@ Status ConvertRows(const Tensor& column, const FeatureConversion& conversion, co
                          ToString(dtype));
 }
 
-Status CheckHasFeatures(const Tensor& column) {
-  if (IsFloating(column.dtype()) && column.shape().size() >= 2) return {};
-  return InvalidArgument(column.ToString() +
-                         " holds no features: expected F16, BF16, F32 or F64, two or more dimensions");
-}
-
 bool IsChanged(const Tensor& column, const FeatureConversion& conversion) {
   return conversion.normalizes_rows || conversion.dtype.value_or(column.dtype()) != column.dtype();
 }
 
 }  // namespace
+
+Status CheckHasFeatures(const Tensor& column) {
+  if (IsFloating(column.dtype()) && column.shape().size() >= 2) return {};
+  return InvalidArgument(column.ToString() +
+                         " holds no features: expected F16, BF16, F32 or F64, two or more dimensions");
+}
 
 Result<Tensor> ConvertFeatures(const Tensor& column, const FeatureConversion& conversion, int threads) {
   RETURN_IF_ERROR(CheckHasFeatures(column));

@@ -12,16 +12,21 @@
 namespace espalier::graph {
 
 struct FeatureConversion {
-  bool normalizes_rows = false;     // divides each row by its sum; a row that sums to zero is unchanged
-  std::optional<DType> dtype = {};  // of the result, floating; none: that of the column
+  bool normalizes_rows = false;  // divides each row by its sum; a row that sums to zero is unchanged
+  // Of the result: floating, or I8 with a scale for each element of a row (feature_scales.h). None: the column's.
+  std::optional<DType> dtype = {};
 
   bool ChangesValues() const { return normalizes_rows || dtype.has_value(); }
+  bool HasScales() const { return dtype == DType::kI8; }
 };
+
+// Returns InvalidArgument unless the column is floating and has two or more dimensions.
+Status CheckHasFeatures(const Tensor& column);
 
 // Returns the converted column, which shares its memory with `column` if nothing changes. The column must be floating
 // and have two or more dimensions. Sums and quotients are computed in double, sums from left to right, and rounded
 // once, to the nearest value of the result's dtype. InvalidArgument names the first row with a result that is not
-// finite, unless only the dtype changes and the value is not finite itself.
+// finite, unless only the dtype changes and the value is not finite itself. The dtype must not be I8.
 Result<Tensor> ConvertFeatures(const Tensor& column, const FeatureConversion& conversion, int threads);
 
 // Returns the error that ConvertFeatures would return for the rows [first, last) of the column, without computing the

@@ -29,6 +29,9 @@ struct OwnedNodes {
   Tensor original_ids;  // U32 or U64 [count], ascending: owned nodes are numbered in original order
   // Features, labels and other columns by name, each [count, ...].
   std::map<std::string, Tensor> columns;
+  // By column, for columns of I8 that stand for scaled values: one scale for each element of a row, the same in all
+  // partitions (feature_scales.h).
+  std::map<std::string, std::vector<float>> scales = {};
 };
 
 // This partition's slice of the directory that maps original to global IDs of one node type. It covers the original IDs

@@ -6,6 +6,7 @@
 
 #include "services/base/parallel.h"
 #include "services/graph/edge_filter.h"
+#include "services/graph/feature_scales.h"
 
 namespace espalier::graph {
 namespace {
@@ -230,8 +231,16 @@ Status ConvertAllFeatures(SourceGraph& graph, const PreprocessOptions& options, 
   for (size_t t = 0; t < graph.nodes.size(); ++t) {
     for (auto& [name, column] : graph.nodes[t].columns) {
       if (!HoldsFeatures(name, column, options.label_columns)) continue;
-      ASSIGN_OR_RETURN(column, ConvertFeatures(column, options.features, threads)
-                                   .While("node type '" + graph.schema.node_types()[t] + "', column '" + name + "'"));
+      const std::string which = "node type '" + graph.schema.node_types()[t] + "', column '" + name + "'";
+      if (!options.features.HasScales()) {
+        ASSIGN_OR_RETURN(column, ConvertFeatures(column, options.features, threads).While(which));
+        continue;
+      }
+      const bool normalizes = options.features.normalizes_rows;
+      ASSIGN_OR_RETURN(const std::vector<double> largest,
+                       FindLargestMagnitudes(column, normalizes, 0, graph.nodes[t].count, threads).While(which));
+      std::vector<float>& scales = graph.nodes[t].scales[name] = ComputeScales(largest);
+      column = ScaleToIntegers(column, normalizes, scales, threads);
     }
   }
   return {};

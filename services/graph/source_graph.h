@@ -17,6 +17,8 @@ namespace espalier::graph {
 struct NodeSet {
   uint64_t count = 0;
   std::map<std::string, Tensor> columns;  // each [count, ...]
+  // By column, for columns of I8 that stand for scaled values: one scale for each element of a row (feature_scales.h).
+  std::map<std::string, std::vector<float>> scales = {};
 };
 
 // Edges of one canonical type; edge i goes from sources[i] to destinations[i] (original ids).

@@ -1,0 +1,52 @@
+// Access to the elements of a floating column as double, whatever their dtype; for the conversions of features.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "services/base/dtype.h"
+
+namespace espalier::graph::floating {
+
+// The conversion of stored elements to double and back.
+struct F64 {
+  using Stored = double;
+  static double Load(double value) { return value; }
+  static double Store(double value) { return value; }
+};
+struct F32 {
+  using Stored = float;
+  static double Load(float value) { return static_cast<double>(value); }
+  static float Store(double value) { return static_cast<float>(value); }
+};
+struct F16 {
+  using Stored = uint16_t;
+  static double Load(uint16_t bits) { return static_cast<double>(HalfToFloat(bits)); }
+  static uint16_t Store(double value) { return FloatToHalf(static_cast<float>(value)); }
+};
+struct BF16 {
+  using Stored = uint16_t;
+  static double Load(uint16_t bits) { return static_cast<double>(BFloat16ToFloat(bits)); }
+  static uint16_t Store(double value) { return FloatToBFloat16(static_cast<float>(value)); }
+};
+
+// Calls visit(Element{}) with the type above that has the floating dtype.
+template <class Visit>
+auto VisitFloating(DType dtype, const Visit& visit) {
+  switch (dtype) {
+    case DType::kF64: return visit(F64{});
+    case DType::kF16: return visit(F16{});
+    case DType::kBF16: return visit(BF16{});
+    default: return visit(F32{});
+  }
+}
+
+// Returns the sum of a row's `width` elements, from left to right, by which normalization divides them; 1 if it is 0.
+template <class Element>
+double RowDivisor(const typename Element::Stored* row, size_t width) {
+  double sum = 0;
+  for (size_t j = 0; j < width; ++j) sum += Element::Load(row[j]);
+  return sum != 0 ? sum : 1;
+}
+
+}  // namespace espalier::graph::floating
