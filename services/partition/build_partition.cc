@@ -66,6 +66,7 @@ graph::OwnedNodes BuildNodes(const graph::SourceGraph& graph, const PartitionLay
     return nodes.count == graph.nodes_of(type).count ? column : Gather(column, nodes.original_ids, threads);
   };
   for (const auto& [name, column] : graph.nodes_of(type).columns) nodes.columns[name] = owned_rows(column);
+  nodes.scales = graph.nodes_of(type).scales;
   for (uint16_t edge_type = 0; edge_type < graph.edges.size(); ++edge_type) {
     if (graph.schema.SourceOf(EdgeTypeId(edge_type)) != type) continue;
     nodes.columns[OutDegreeColumnName(graph.schema.EdgeType(EdgeTypeId(edge_type)))] =
@@ -211,6 +212,12 @@ Status CheckNameIsFree(const graph::SourceGraph& graph, const std::string& name)
 
 }  // namespace
 
+Status SourceColumnWithScales(const std::string& name) {
+  return InvalidArgument("the source column '" + name +
+                         "' holds features in I8, whose scales edge columns lack: choose another feature data type, or "
+                         "omit the source column");
+}
+
 Status CheckSourceColumns(const graph::SourceGraph& graph, const std::vector<std::string>& source_columns) {
   for (size_t i = 0; i < source_columns.size(); ++i) {
     const std::string& name = source_columns[i];
@@ -218,6 +225,9 @@ Status CheckSourceColumns(const graph::SourceGraph& graph, const std::vector<std
                         std::any_of(graph.nodes.begin(), graph.nodes.end(),
                                     [&](const graph::NodeSet& nodes) { return nodes.columns.contains(name); });
     if (!exists) return InvalidArgument("no node type has the source column '" + name + "'");
+    const bool has_scales = std::any_of(graph.nodes.begin(), graph.nodes.end(),
+                                        [&](const graph::NodeSet& nodes) { return nodes.scales.contains(name); });
+    if (has_scales) return SourceColumnWithScales(name);
     if (std::count(source_columns.begin(), source_columns.end(), name) > 1) {
       return InvalidArgument("the source column '" + name + "' is named twice");
     }

@@ -29,8 +29,12 @@ graph::Partition BuildPartition(const graph::SourceGraph& graph, const Partition
 Status CheckTimeColumn(const graph::SourceGraph& graph, const std::string& time_column);
 
 // Returns InvalidArgument if no node type has one of the columns, if a column is given twice, if the name of its copy
-// is too long, or if the graph has an edge column with the name of a copy or of the column of source IDs.
+// is too long, if the graph has an edge column with the name of a copy or of the column of source IDs, or if one of the
+// columns has scales (SourceColumnWithScales).
 Status CheckSourceColumns(const graph::SourceGraph& graph, const std::vector<std::string>& source_columns);
+
+// Returns the error for a source column that has scales: edge columns have none.
+Status SourceColumnWithScales(const std::string& name);
 
 // All partitions of a graph in memory. Use it only for graphs that fit in memory twice.
 struct PartitionSet {

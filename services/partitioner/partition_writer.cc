@@ -20,6 +20,15 @@ std::vector<format::ColumnEntry> MakeColumnEntries(const std::map<std::string, T
   return entries;
 }
 
+std::vector<format::ColumnEntry> MakeNodeColumnEntries(const graph::OwnedNodes& nodes) {
+  std::vector<format::ColumnEntry> entries = MakeColumnEntries(nodes.columns);
+  for (format::ColumnEntry& entry : entries) {
+    const auto scales = nodes.scales.find(entry.name);
+    if (scales != nodes.scales.end()) entry.scales = scales->second;
+  }
+  return entries;
+}
+
 std::vector<format::SplitEntry> MakeSplitEntries(const graph::SourceGraph& graph) {
   std::vector<format::SplitEntry> entries;
   for (const auto& [name, split_of_type] : graph.splits) {
@@ -91,9 +100,9 @@ format::Manifest DescribeGraph(const graph::SourceGraph& graph, const graph::Par
 }
 
 void DescribeColumns(const graph::Partition& partition, format::Manifest* manifest) {
-  for (const graph::OwnedNodes& nodes : partition.nodes)
-    manifest->node_columns.push_back(MakeColumnEntries(nodes.columns));
+  for (const graph::OwnedNodes& nodes : partition.nodes) manifest->node_columns.push_back(MakeNodeColumnEntries(nodes));
   for (const auto& columns : partition.edge_columns) manifest->edge_columns.push_back(MakeColumnEntries(columns));
+  manifest->format_version = format::NeededVersion(*manifest);
 }
 
 Result<format::Manifest> WritePartitions(storage::ObjectStore& store, const std::string& prefix,

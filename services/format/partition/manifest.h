@@ -16,6 +16,8 @@ namespace espalier::format {
 
 inline constexpr const char* kPartitionFormatName = "espalier.partitioned-graph";
 inline constexpr int kPartitionFormatVersion = 1;
+// The version of a manifest with scales, which readers of version 1 would ignore.
+inline constexpr int kScaledPartitionFormatVersion = 2;
 
 struct ColumnEntry {
   std::string name;
@@ -30,6 +32,8 @@ struct ColumnEntry {
   // that cannot be a time (2^63 or more), for example "row 2 is 1e+300"; empty: none.
   std::string bad_feature = {};
   std::string bad_time = {};
+  // For node columns of I8 that stand for scaled values: one scale for each element of a row (graph/feature_scales.h).
+  std::vector<float> scales = {};
   friend bool operator==(const ColumnEntry&, const ColumnEntry&) = default;
 };
 
@@ -90,7 +94,7 @@ struct Quality {
 };
 
 struct Manifest {
-  int format_version = kPartitionFormatVersion;
+  int format_version = kPartitionFormatVersion;  // NeededVersion
   std::string partition_key;  // 64 hex digits: SHA-256 of sources, options, algorithm and format versions
   std::string attempt;        // folder of the partition files, next to the manifest
   std::string graph_name;
@@ -110,6 +114,9 @@ struct Manifest {
   std::vector<std::string> warnings =
       {};  // from partitioning, one sentence each: input that was ignored or is probably a mistake
 };
+
+// Returns the lowest format_version with all that the manifest's columns have.
+int NeededVersion(const Manifest& manifest);
 
 std::string ManifestToJson(const Manifest& manifest);
 // Parses an untrusted manifest. Returns InvalidArgument that names the invalid field, also for another format or

@@ -2,6 +2,7 @@
 // partition book is made, then the splits and partitions, which refer to types and are checked against the book.
 // Optional fields are absent if they have their default.
 #include <algorithm>
+#include <limits>
 #include <tuple>
 
 #include "services/base/sha256.h"
@@ -9,12 +10,30 @@
 #include "services/format/files/json_fields.h"
 #include "services/format/files/strict_json.h"
 #include "services/format/partition/manifest.h"
+#include "services/graph/feature_scales.h"
 #include "services/storage/object_key.h"
 
 namespace espalier::format {
 namespace {
 
 using nlohmann::json;
+
+// Reads the scales of a column whose dtype and row_shape have been read; the field is absent if there are none.
+Status ReadScales(const JsonFields& fields, ColumnEntry* column) {
+  if (!fields.Has("scales")) return Status();
+  RETURN_IF_ERROR(fields.ForEach("scales", [&](const json& element, const std::string& path) -> Status {
+    const double scale = element.is_number() ? element.get<double>() : 0;
+    if (!(scale > 0) || scale > static_cast<double>(std::numeric_limits<float>::max())) {
+      return InvalidArgument(path + ": expected a positive number in the range of F32");
+    }
+    column->scales.push_back(static_cast<float>(scale));
+    return Status();
+  }));
+  uint64_t width = 1;
+  for (const int64_t dimension : column->row_shape) width *= static_cast<uint64_t>(dimension);
+  const Status good = graph::CheckScales(column->dtype, width, column->scales);
+  return good.ok() ? Status() : fields.InvalidField("scales", good.message());
+}
 
 Result<ColumnEntry> ColumnFrom(const JsonFields& fields) {
   ColumnEntry column;
@@ -48,6 +67,7 @@ Result<ColumnEntry> ColumnFrom(const JsonFields& fields) {
   if (fields.Has("bad_time")) {
     ASSIGN_OR_RETURN(column.bad_time, fields.Text("bad_time"));
   }
+  RETURN_IF_ERROR(ReadScales(fields, &column));
   return column;
 }
 
@@ -89,6 +109,10 @@ Status ReadTypes(const JsonFields& document, Types* types, Manifest* manifest) {
     ASSIGN_OR_RETURN(name.destination, fields.Text("destination"));
     ASSIGN_OR_RETURN(types->edge_first.emplace_back(), fields.UnsignedList("first"));
     ASSIGN_OR_RETURN(manifest->edge_columns.emplace_back(), ColumnsFrom(fields));
+    for (const ColumnEntry& column : manifest->edge_columns.back()) {
+      if (column.scales.empty()) continue;
+      return fields.InvalidField("columns", "'" + column.name + "' has scales, which only node columns may have");
+    }
     return Status();
   });
 }
@@ -265,18 +289,22 @@ Status ReadQuality(const JsonFields& document, Quality* quality) {
   });
 }
 
-Status CheckPartitionFormat(const JsonFields& document) {
+Status CheckPartitionFormat(const JsonFields& document, int* format_version) {
   ASSIGN_OR_RETURN(const std::string format, document.Text("format"));
   if (format != kPartitionFormatName) {
     return document.InvalidField("format",
                                  "expected '" + std::string(kPartitionFormatName) + "', found '" + format + "'");
   }
   ASSIGN_OR_RETURN(const uint64_t version, document.Unsigned("format_version"));
-  if (version == static_cast<uint64_t>(kPartitionFormatVersion)) return Status();
-  return document.InvalidField("format_version", "this partitioning has version " + std::to_string(version) +
-                                                     ", this program supports version " +
-                                                     std::to_string(kPartitionFormatVersion) +
-                                                     ": partition the graph again");
+  if (version == static_cast<uint64_t>(kPartitionFormatVersion) ||
+      version == static_cast<uint64_t>(kScaledPartitionFormatVersion)) {
+    *format_version = static_cast<int>(version);
+    return Status();
+  }
+  return document.InvalidField(
+      "format_version", "this partitioning has version " + std::to_string(version) +
+                            ", this program supports versions " + std::to_string(kPartitionFormatVersion) + " and " +
+                            std::to_string(kScaledPartitionFormatVersion) + ": partition the graph again");
 }
 
 Status ReadNames(const JsonFields& document, Manifest* manifest) {
@@ -322,11 +350,15 @@ Status ReadWarnings(const JsonFields& document, Manifest* manifest) {
 Result<Manifest> ManifestFromJson(const std::string& text) {
   ASSIGN_OR_RETURN(const json parsed, ParseStrictJson(text, kMaxManifestDepth));
   ASSIGN_OR_RETURN(const JsonFields document, JsonFields::Of(parsed, ""));
-  RETURN_IF_ERROR(CheckPartitionFormat(document));
   Manifest manifest;
+  RETURN_IF_ERROR(CheckPartitionFormat(document, &manifest.format_version));
   RETURN_IF_ERROR(ReadNames(document, &manifest));
   RETURN_IF_ERROR(ReadSourceColumns(document, &manifest));
   RETURN_IF_ERROR(ReadBook(document, &manifest));
+  if (manifest.format_version < NeededVersion(manifest)) {
+    return document.InvalidField("format_version", "a column has scales, which version " +
+                                                       std::to_string(manifest.format_version) + " does not have");
+  }
   RETURN_IF_ERROR(ReadSplits(document, &manifest));
   RETURN_IF_ERROR(ReadEdgeSplits(document, &manifest));
   RETURN_IF_ERROR(ReadPartitions(document, &manifest));

@@ -113,6 +113,53 @@ TEST(ManifestTest, KeepsTheWarningsOfItsMaking) {
   EXPECT_EQ(back->warnings, manifest.warnings);
 }
 
+// The column "feat" of papers, of rows of 2, as I8 with scales.
+Manifest WithScales() {
+  Manifest manifest = Tiny();
+  ColumnEntry& feat = manifest.node_columns[1][0];
+  feat.dtype = DType::kI8;
+  feat.scales = {1.0F / 127, 3e-45F};
+  manifest.format_version = NeededVersion(manifest);
+  return manifest;
+}
+
+TEST(ManifestTest, KeepsTheScalesOfFeatures) {
+  EXPECT_EQ(NeededVersion(Tiny()), 1) << "readers of version 1 can read it";
+  EXPECT_FALSE(json::parse(ManifestToJson(Tiny()))["node_types"][1]["columns"][0].contains("scales"));
+  const Manifest manifest = WithScales();
+  EXPECT_EQ(manifest.format_version, 2);
+  const Result<Manifest> back = ManifestFromJson(ManifestToJson(manifest));
+  ASSERT_TRUE(back.ok()) << back.status().ToString();
+  EXPECT_EQ(back->format_version, 2);
+  EXPECT_EQ(back->node_columns, manifest.node_columns);
+  EXPECT_EQ(ManifestToJson(*back), ManifestToJson(manifest));
+}
+
+TEST(ManifestTest, RefusesDamagedScales) {
+  const json good = json::parse(ManifestToJson(WithScales()));
+  const auto with = [&](const char* pointer, const json& value) {
+    json document = good;
+    document[json::json_pointer(pointer)] = value;
+    return ManifestFromJson(document.dump()).status().message();
+  };
+  const char* const scales = "/node_types/1/columns/0/scales";
+  EXPECT_EQ(with("/format_version", 1), "format_version: a column has scales, which version 1 does not have");
+  EXPECT_EQ(with("/node_types/1/columns/0/dtype", "U8"), "node_types[1].columns[0].scales: scales of U8, expected I8");
+  EXPECT_EQ(with(scales, {1.0}),
+            "node_types[1].columns[0].scales: 1 scales, expected one for each of the 2 elements of a row");
+  EXPECT_THAT(with(scales, "1"), HasSubstr("node_types[1].columns[0].scales: expected a list"));
+  for (const json& bad : {json(0), json(-1), json("1"), json(1e39), json(nullptr)}) {
+    EXPECT_EQ(with(scales, {1.0, bad}),
+              "node_types[1].columns[0].scales[1]: expected a positive number in the range of F32")
+        << bad;
+  }
+  json on_edges = good;
+  on_edges["edge_types"][0]["columns"] =
+      json::array({{{"name", "w"}, {"dtype", "I8"}, {"row_shape", {1}}, {"scales", {0.5}}}});
+  EXPECT_EQ(ManifestFromJson(on_edges.dump()).status().message(),
+            "edge_types[0].columns: 'w' has scales, which only node columns may have");
+}
+
 TEST(ManifestTest, IgnoresFieldsOfLaterMinorAdditions) {
   json document = json::parse(ManifestToJson(Tiny()));
   document["color"] = "green";
@@ -121,11 +168,11 @@ TEST(ManifestTest, IgnoresFieldsOfLaterMinorAdditions) {
 }
 
 TEST(ManifestTest, RefusesAnotherVersionByName) {
-  json document = {{"format", kPartitionFormatName}, {"format_version", 2}};
+  json document = {{"format", kPartitionFormatName}, {"format_version", 3}};
   const Status status = ManifestFromJson(document.dump()).status();
   EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
-  EXPECT_THAT(status.message(), HasSubstr("format_version: this partitioning has version 2"));
-  EXPECT_THAT(status.message(), HasSubstr("supports version 1"));
+  EXPECT_THAT(status.message(), HasSubstr("format_version: this partitioning has version 3"));
+  EXPECT_THAT(status.message(), HasSubstr("supports versions 1 and 2: partition the graph again"));
 }
 
 struct BadManifestField {

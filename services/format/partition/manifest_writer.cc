@@ -21,6 +21,7 @@ Json ToJson(const std::vector<ColumnEntry>& columns) {
     if (column.is_all_zero) entry["all_zero"] = true;
     if (!column.bad_feature.empty()) entry["bad_feature"] = column.bad_feature;
     if (!column.bad_time.empty()) entry["bad_time"] = column.bad_time;
+    if (!column.scales.empty()) entry["scales"] = column.scales;
     list.push_back(std::move(entry));
   }
   return list;
@@ -122,6 +123,15 @@ uint64_t PartitionEntry::size_bytes() const {
   uint64_t bytes = 0;
   for (const FileEntry* file : files()) bytes += file->size_bytes;
   return bytes;
+}
+
+int NeededVersion(const Manifest& manifest) {
+  for (const std::vector<ColumnEntry>& columns : manifest.node_columns) {
+    for (const ColumnEntry& column : columns) {
+      if (!column.scales.empty()) return kScaledPartitionFormatVersion;
+    }
+  }
+  return kPartitionFormatVersion;
 }
 
 std::string ManifestToJson(const Manifest& manifest) {

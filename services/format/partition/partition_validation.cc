@@ -237,6 +237,9 @@ Status TakeNodeColumns(const Manifest& manifest, PartitionId partition, int thre
     RETURN_IF_ERROR(TakeColumns(manifest.book.schema().NodeTypeName(NodeTypeId(type)), manifest.node_columns[type],
                                 manifest.book.NumOwnedNodes(partition, NodeTypeId(type)), threads, file,
                                 &to->nodes[type].columns));
+    for (const ColumnEntry& entry : manifest.node_columns[type]) {
+      if (!entry.scales.empty()) to->nodes[type].scales[entry.name] = entry.scales;
+    }
   }
   return file->CheckAllTaken();
 }

@@ -26,7 +26,8 @@ std::string UnfinishedNpyFolder(const std::string& directory);
 // folder or nothing is visible. Returns AlreadyExists if `directory` exists and is not empty. `names`, if not empty,
 // are written to names/<node type>.txt (line i, from 0, is the name of original id i) and names/relations.tsv (lines of
 // "source:relation:destination <tab> name in the source"). They serve to join results with the source; ReadNpyFolder
-// does not read them. `meter`, unless null, counts the bytes of the arrays.
+// does not read them. The graph must not have scales of features, which the folder lacks. `meter`, unless null, counts
+// the bytes of the arrays.
 Status WriteNpyFolder(const graph::SourceGraph& graph, const std::string& directory, const SourceNames& names = {},
                       WorkMeter* meter = nullptr);
 

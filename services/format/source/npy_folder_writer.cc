@@ -97,6 +97,7 @@ std::string FileStem(const graph::CanonicalEdgeType& type) {
 
 Status WriteNodes(const SourceGraph& graph, ArrayWriter& writer, GraphDescription& description) {
   for (size_t t = 0; t < graph.nodes.size(); ++t) {
+    ESPALIER_CHECK(graph.nodes[t].scales.empty()) << "graph.yaml has no scales of features";
     NodeDescription nodes{.type = graph.schema.node_types()[t], .count = graph.nodes[t].count};
     RETURN_IF_ERROR(writer.WriteColumns("nodes." + nodes.type, graph.nodes[t].columns, nodes.columns));
     description.nodes.push_back(std::move(nodes));

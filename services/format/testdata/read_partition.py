@@ -48,8 +48,8 @@ class Partitioning:
     def __init__(self, folder):
         self.folder = pathlib.Path(folder)
         self.manifest = json.loads((self.folder / "manifest.json").read_text())
-        if self.manifest["format"] != "espalier.partitioned-graph" or self.manifest["format_version"] != 1:
-            raise ValueError("not a partitioned graph of version 1")
+        if self.manifest["format"] != "espalier.partitioned-graph" or self.manifest["format_version"] not in (1, 2):
+            raise ValueError("not a partitioned graph of version 1 or 2")
         self.num_partitions = len(self.manifest["partitions"])
 
     def tensors(self, partition, part):
@@ -84,9 +84,14 @@ class Partitioning:
         return tuple(np.concatenate(column) for column in columns)
 
     def node_column(self, node_type, column):
-        """Returns one column of a node type, by original id."""
+        """Returns one column of a node type, by original id; one with scales as float32."""
         name = f"columns/{node_type}/{column}"
         rows = np.concatenate([self.tensors(p, "node_columns")[name] for p in range(self.num_partitions)])
+        described, = (entry for entry in self.manifest["node_types"] if entry["name"] == node_type)
+        entry, = (entry for entry in described["columns"] if entry["name"] == column)
+        if "scales" in entry:
+            scales = np.array(entry["scales"], np.float32)
+            rows = rows.astype(np.float32) * scales.reshape(entry["row_shape"])
         return rows[self.global_ids(node_type)]
 
     def edge_column(self, source, relation, destination, column):

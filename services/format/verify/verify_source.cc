@@ -38,6 +38,12 @@ const Tensor* Counterpart(const std::map<std::string, Tensor>& columns, const st
   return nullptr;
 }
 
+// Returns no scales for a column without them.
+std::vector<float> FindScales(const std::map<std::string, std::vector<float>>& scales, const std::string& name) {
+  const auto found = scales.find(name);
+  return found == scales.end() ? std::vector<float>() : found->second;
+}
+
 void CompareNodeColumns(const LoadedPartitioning& loaded, const graph::Partition& partition, NodeTypeId type,
                         const graph::NodeSet& source, VerifyReport* report) {
   const graph::OwnedNodes& nodes = partition.nodes[type.value];
@@ -47,6 +53,10 @@ void CompareNodeColumns(const LoadedPartitioning& loaded, const graph::Partition
   for (const auto& [name, column] : source.columns) {
     const Tensor* stored = Counterpart(nodes.columns, name, column, where, report);
     if (stored == nullptr) continue;
+    if (FindScales(nodes.scales, name) != FindScales(source.scales, name)) {
+      report->Add(where + ": the scales of column '" + name + "' differ from the source's");
+      continue;
+    }
     for (uint64_t local = 0; local < nodes.count; ++local) {
       if (SameRow(*stored, local, column, original_ids[local])) continue;
       report->Add(where + ": column '" + name + "' of node " + std::to_string(original_ids[local]) +

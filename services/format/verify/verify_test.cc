@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "services/format/testing/tiny_graph.h"
+#include "services/graph/preprocess.h"
 #include "services/storage/file_store.h"
 #include "services/storage/testing/put_text.h"
 #include "services/storage/testing/temporary_folder.h"
@@ -43,6 +44,32 @@ class VerifyTest : public ::testing::Test {
   partition::PartitionSet set_ = TinyPartitions(graph_);
   Manifest manifest_ = TinyManifest(graph_, set_);
 };
+
+// The features of papers as I8, in the source, the partitions and the manifest.
+class VerifyScalesTest : public VerifyTest {
+ protected:
+  VerifyScalesTest() {
+    auto scaled = graph::Preprocess(graph_, {.features = {.dtype = DType::kI8}}, 1);
+    ESPALIER_CHECK(scaled.ok()) << scaled.status().ToString();
+    graph_ = *std::move(scaled);
+    set_ = TinyPartitions(graph_);
+    manifest_ = TinyManifest(graph_, set_);
+    manifest_.node_columns[1][0].scales = graph_.nodes[1].scales.at("feat");
+    manifest_.format_version = NeededVersion(manifest_);
+  }
+};
+
+TEST_F(VerifyScalesTest, AcceptsThoseOfTheSource) {
+  EXPECT_THAT(Verify(Against::kFilesOnly).violations, ElementsAre());
+  EXPECT_THAT(Verify(Against::kSource).violations, ElementsAre());
+}
+
+TEST_F(VerifyScalesTest, FindsOthersThanThoseOfTheSource) {
+  manifest_.node_columns[1][0].scales[1] *= 2;
+  EXPECT_THAT(Verify(Against::kFilesOnly).violations, ElementsAre());
+  EXPECT_THAT(Verify(Against::kSource).violations,
+              Contains(HasSubstr("node type 'paper': the scales of column 'feat' differ from the source's")));
+}
 
 TEST_F(VerifyTest, AcceptsWhatThePartitionerMade) {
   for (const Against against : {Against::kFilesOnly, Against::kSource}) {
