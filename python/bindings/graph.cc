@@ -67,7 +67,7 @@ using SplitSizes = std::tuple<uint32_t, std::string, uint64_t, uint64_t, uint64_
 std::vector<Column> NodeColumns(const DistGraph& graph) {
   std::vector<Column> columns;
   for (const auto& column : graph.node_columns()) {
-    columns.emplace_back(column.node_type.value, column.name, NumpyName(column.dtype), column.row_shape);
+    columns.emplace_back(column.node_type.value, column.name, NumpyName(column.value_dtype()), column.row_shape);
   }
   return columns;
 }

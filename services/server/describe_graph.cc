@@ -27,6 +27,7 @@ void DescribeGraph(const sampler::GraphDescription& description, graph::v1::Desc
     entry->set_name(column.name);
     entry->set_dtype(static_cast<uint32_t>(column.dtype));
     entry->mutable_row_shape()->Add(column.row_shape.begin(), column.row_shape.end());
+    entry->mutable_scales()->Add(column.scales.begin(), column.scales.end());
   }
   for (const sampler::EdgeColumnDescription& column : description.edge_columns) {
     graph::v1::EdgeColumn* entry = response->add_edge_columns();

@@ -17,7 +17,9 @@ std::vector<sampler::ColumnDescription> DescribeColumns(const graph::Partition& 
     const size_t first_of_type = columns.size();
     columns.push_back({NodeTypeId(type), sampler::kOriginalIdColumn, DType::kU64, {}});
     for (const auto& [name, tensor] : partition.nodes[type].columns) {
-      columns.push_back({NodeTypeId(type), name, tensor.dtype(), RowShape(tensor)});
+      const auto scales = partition.nodes[type].scales.find(name);
+      columns.push_back({NodeTypeId(type), name, tensor.dtype(), RowShape(tensor),
+                         scales == partition.nodes[type].scales.end() ? std::vector<float>() : scales->second});
     }
     std::sort(columns.begin() + static_cast<std::ptrdiff_t>(first_of_type), columns.end(),
               [](const auto& a, const auto& b) { return a.name < b.name; });
@@ -37,7 +39,8 @@ std::vector<sampler::EdgeColumnDescription> DescribeEdgeColumns(const graph::Par
 
 bool SameColumns(const std::vector<sampler::ColumnDescription>& a, const std::vector<sampler::ColumnDescription>& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) {
-    return x.node_type == y.node_type && x.name == y.name && x.dtype == y.dtype && x.row_shape == y.row_shape;
+    return x.node_type == y.node_type && x.name == y.name && x.dtype == y.dtype && x.row_shape == y.row_shape &&
+           x.scales == y.scales;
   });
 }
 

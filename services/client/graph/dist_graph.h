@@ -114,7 +114,8 @@ class DistGraph {
     return graph_->description().edge_splits;
   }
   // Descriptions of the graph's columns with dtype and row shape, sorted by (type, name). Edge columns include the
-  // copies of source node columns ("source.<column>"). Attached tensors are not included.
+  // copies of source node columns ("source.<column>"). Attached tensors are not included. The dtype is that of the
+  // partitions; rows of a column with scales are returned in F32 (ColumnDescription::value_dtype).
   const std::vector<sampler::ColumnDescription>& node_columns() const { return graph_->columns(); }
   const std::vector<sampler::EdgeColumnDescription>& edge_columns() const { return graph_->description().edge_columns; }
 
@@ -128,8 +129,8 @@ class DistGraph {
   Result<Tensor> GatherNodeRows(NodeTypeId type, const std::string& column, std::span<const GlobalNodeId> nodes,
                                 std::optional<Deadline> deadline = {}) const;
   // Like GatherNodeRows, but writes the nodes.size() rows consecutively to `out`, which may be pinned memory. Rows of a
-  // graph column need no intermediate copy. Nothing writes to `out` after the call has returned. InvalidArgument: the
-  // size of `out` differs from that of the rows.
+  // graph column without scales need no intermediate copy. Nothing writes to `out` after the call has returned.
+  // InvalidArgument: the size of `out` differs from that of the rows.
   Status GatherNodeRowsInto(NodeTypeId type, const std::string& column, std::span<const GlobalNodeId> nodes,
                             std::span<std::byte> out, std::optional<Deadline> deadline = {}) const;
   // Returns rows of an edge column (features, labels, weights), or of a tensor attached as one (DistTensor::AttachAs),

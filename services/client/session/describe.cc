@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "services/graph/feature_scales.h"
 #include "services/rpc/call.h"
 
 namespace espalier::client {
@@ -56,8 +57,16 @@ Result<std::vector<sampler::ColumnDescription>> ParseColumns(const graph::v1::De
   std::vector<sampler::ColumnDescription> columns;
   for (const graph::v1::Column& column : response.columns()) {
     ASSIGN_OR_RETURN(std::vector<int64_t> row_shape, ParseRowShape(column, column.node_type(), num_node_types));
-    columns.push_back({NodeTypeId(static_cast<uint16_t>(column.node_type())), column.name(),
-                       static_cast<DType>(column.dtype()), std::move(row_shape)});
+    sampler::ColumnDescription& parsed =
+        columns.emplace_back(sampler::ColumnDescription{NodeTypeId(static_cast<uint16_t>(column.node_type())),
+                                                        column.name(),
+                                                        static_cast<DType>(column.dtype()),
+                                                        std::move(row_shape),
+                                                        {column.scales().begin(), column.scales().end()}});
+    if (parsed.scales.empty()) continue;
+    uint64_t width = 1;
+    for (const int64_t size : parsed.row_shape) width *= static_cast<uint64_t>(size);
+    RETURN_IF_ERROR(graph::CheckScales(parsed.dtype, width, parsed.scales).While("column '" + parsed.name + "'"));
   }
   return columns;
 }

@@ -17,7 +17,11 @@ format::ColumnEntry ToColumnEntry(const std::string& name, const Tensor& tensor)
 void Describe(const graph::Partition& partition, format::Manifest* manifest) {
   for (const graph::OwnedNodes& nodes : partition.nodes) {
     auto& columns = manifest->node_columns.emplace_back();
-    for (const auto& [name, tensor] : nodes.columns) columns.push_back(ToColumnEntry(name, tensor));
+    for (const auto& [name, tensor] : nodes.columns) {
+      columns.push_back(ToColumnEntry(name, tensor));
+      const auto scales = nodes.scales.find(name);
+      if (scales != nodes.scales.end()) columns.back().scales = scales->second;
+    }
   }
   for (const auto& edge_columns : partition.edge_columns) {
     auto& columns = manifest->edge_columns.emplace_back();
@@ -56,6 +60,7 @@ std::string WritePartitions(const graph::SourceGraph& source, uint32_t num_parti
     manifest.partitions.push_back(*std::move(entry));
   }
   Describe(partitions[0], &manifest);
+  manifest.format_version = format::NeededVersion(manifest);
   const Status committed = format::CommitManifest(*at->store, at->prefix, manifest);
   ESPALIER_CHECK(committed.ok()) << committed.ToString();
   return uri;

@@ -44,7 +44,7 @@ sampler::GraphDescription DescribeGraph(const format::Manifest& manifest) {
   for (uint16_t type = 0; type < manifest.node_columns.size(); ++type) {
     description.columns.push_back({NodeTypeId(type), sampler::kOriginalIdColumn, DType::kU64, {}});
     for (const format::ColumnEntry& column : manifest.node_columns[type]) {
-      description.columns.push_back({NodeTypeId(type), column.name, column.dtype, column.row_shape});
+      description.columns.push_back({NodeTypeId(type), column.name, column.dtype, column.row_shape, column.scales});
     }
   }
   std::sort(description.columns.begin(), description.columns.end(), [](const auto& a, const auto& b) {

@@ -18,10 +18,11 @@ using testing::HasSubstr;
 // Columns of one node type in memory. Node i is row i.
 class ColumnsInMemory final : public sampler::RowSource {
  public:
-  explicit ColumnsInMemory(std::map<std::string, Tensor> columns) : columns_(std::move(columns)) {
+  explicit ColumnsInMemory(std::map<std::string, Tensor> columns, std::map<std::string, std::vector<float>> scales = {})
+      : columns_(std::move(columns)) {
     for (const auto& [name, tensor] : columns_) {
       descriptions_.push_back(
-          {NodeTypeId(0), name, tensor.dtype(), {tensor.shape().begin() + 1, tensor.shape().end()}});
+          {NodeTypeId(0), name, tensor.dtype(), {tensor.shape().begin() + 1, tensor.shape().end()}, scales[name]});
     }
   }
   const std::vector<sampler::ColumnDescription>& columns() const override { return descriptions_; }
@@ -70,6 +71,22 @@ TEST(NodeDataTest, PutsColumnsOfAnyDtypeSideBySide) {
   ASSERT_TRUE(features.ok());
   EXPECT_TRUE(torch::equal(
       *features, torch::tensor({{3.0f, 4.0f, -2.0f, 4e9f}, {1.0f, 2.0f, 1.5f, 7.0f}, {3.0f, 4.0f, -2.0f, 4e9f}})));
+}
+
+// "integers" has no scales: its values are features as they are.
+TEST(NodeDataTest, WidensIntegersWithTheirScales) {
+  ColumnsInMemory columns({{"scaled", Tensor::FromVector<int8_t>({127, -2, 3, 0}, {2, 2})},
+                           {"integers", Tensor::FromVector<int8_t>({5, -6})},
+                           {"target", Tensor::FromVector<int8_t>({10, -20}, {2, 1})}},
+                          {{"scaled", {0.5F, 4}}, {"target", {0.25F}}});
+  job::Training training = TrainingWith({"scaled", "integers"}, "target");
+  training.task.type = job::TaskType::kNodeRegression;
+  const auto data = NodeData::Make(training, OneTypeSchema(), columns);
+  ASSERT_TRUE(data.ok()) << data.status().ToString();
+  const auto features = data->Features(NodeTypeId(0), Nodes({1, 0}), Soon());
+  ASSERT_TRUE(features.ok()) << features.status().ToString();
+  EXPECT_TRUE(torch::equal(*features, torch::tensor({{1.5F, 0.0F, -6.0F}, {63.5F, -8.0F, 5.0F}})));
+  EXPECT_TRUE(torch::equal(*data->Labels(Nodes({0, 1}), Soon()), torch::tensor({{2.5F}, {-5.0F}})));
 }
 
 TEST(NodeDataTest, ReadsClassesFromFloatsWithUnlabeledNodes) {
