@@ -77,6 +77,34 @@ TEST_F(CliTest, ImportsWithPreprocessing) {
   EXPECT_FALSE(fs::exists(root_ / "x"));
 }
 
+TEST_F(CliTest, PartitionsFeaturesAsIntegersWithScales) {
+  MakeGraph();
+  const Ended refused = Espalier("import graph --format NPY --feature-dtype i8 -q -o both");
+  EXPECT_EQ(refused.code, 65);
+  EXPECT_THAT(refused.error, HasSubstr("--feature-dtype: I8 has scales, which a folder of arrays lacks: expected "
+                                       "Source, F32, F16 or BF16; give I8 when the graph is partitioned"));
+  EXPECT_FALSE(fs::exists(root_ / "both"));
+
+  ASSERT_EQ(Espalier("partition graph --format NPY -n 2 --algorithm Random --feature-dtype I8 -q -o parts").code, 0);
+  EXPECT_THAT(Espalier("inspect parts").output, HasSubstr("node-feat I8 [4] with scales, node-label I64"));
+  const auto described = nlohmann::json::parse(Espalier("inspect parts --json").output);
+  EXPECT_EQ(described["formatVersion"], 2);
+  const auto& scales = described["nodes"]["node"]["columns"]["node-feat"]["scales"];
+  ASSERT_EQ(scales.size(), 4u);
+  EXPECT_EQ(Espalier("verify parts --source graph --format NPY -q --feature-dtype I8").code, 0);
+  EXPECT_EQ(Espalier("verify parts --source graph --format NPY -q").code, 65);
+
+  ASSERT_EQ(Espalier("partition graph --format NPY -n 2 --algorithm Random -q -o whole").code, 0);
+  const auto features = [&](const std::string& of) {
+    const auto node = nlohmann::json::parse(Espalier("inspect " + of + " --json --node 7").output);
+    return node["columns"]["node-feat"].get<std::vector<double>>();
+  };
+  const std::vector<double> whole = features("whole"), widened = features("parts");
+  ASSERT_EQ(whole.size(), 4u);
+  ASSERT_EQ(widened.size(), 4u);
+  for (size_t j = 0; j < 4; ++j) EXPECT_NEAR(widened[j], whole[j], 0.500001 * scales[j].get<double>()) << j;
+}
+
 TEST_F(CliTest, ImportWarnsOfWhatIsRarelyMeant) {
   std::ofstream(root_ / "few.tsv") << "head\trelation\ttail\nalice\tknows\tbob \ncarol\tknows\tbob\n";
   const Ended imported = Espalier("import few.tsv --format Triples -o few");

@@ -19,6 +19,7 @@ std::string ColumnsText(const std::vector<format::ColumnEntry>& columns) {
   for (const format::ColumnEntry& column : columns) {
     text += (text.empty() ? "" : ", ") + column.name + " " + ToString(column.dtype);
     for (const int64_t length : column.row_shape) text += " [" + std::to_string(length) + "]";
+    if (!column.scales.empty()) text += " with scales";
   }
   return text.empty() ? "" : "; " + text;
 }
@@ -27,6 +28,7 @@ Json ColumnsJson(const std::vector<format::ColumnEntry>& columns) {
   Json json = Json::object();
   for (const format::ColumnEntry& column : columns) {
     json[column.name] = {{"dtype", ToString(column.dtype)}, {"rowShape", column.row_shape}};
+    if (!column.scales.empty()) json[column.name]["scales"] = column.scales;
   }
   return json;
 }

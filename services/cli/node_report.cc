@@ -4,6 +4,7 @@
 #include "services/cli/node_report.h"
 
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "services/format/partition/partition_files.h"
 
@@ -30,13 +31,19 @@ Result<graph::Partition> Load(const PartitionPlace& place, PartitionId partition
   return format::LoadPartition(*place.store, place.prefix, place.manifest, partition, options);
 }
 
-Json ReadRow(const Tensor& column, LocalNodeId node) {
+// `scales` has one value for each element of a row, or none.
+Json ReadRow(const Tensor& column, std::span<const float> scales, LocalNodeId node) {
   const int64_t width = column.num_elements() / std::max<int64_t>(1, column.num_rows());
   const int64_t first = static_cast<int64_t>(node.value) * width;
   const bool floating = column.dtype() == DType::kF32 || column.dtype() == DType::kF64 ||
                         column.dtype() == DType::kF16 || column.dtype() == DType::kBF16;
   Json values = Json::array();
   for (int64_t i = 0; i < width; ++i) {
+    if (!scales.empty()) {
+      const auto integer = static_cast<float>(column.ValueAsInt(first + i));
+      values.push_back(integer * scales[static_cast<size_t>(i)]);
+      continue;
+    }
     values.push_back(floating ? Json(column.ValueAsDouble(first + i)) : Json(column.ValueAsInt(first + i)));
   }
   return column.shape().size() == 1 && width == 1 ? values[0] : values;
@@ -84,8 +91,12 @@ Result<std::string> ReportNode(const PartitionPlace& place, const NodeLookup& lo
     json["inDegrees"][book.schema().EdgeType(edge_type).Name()] = indptr.ValueAsInt(row + 1) - indptr.ValueAsInt(row);
   }
   json["columns"] = Json::object();
-  for (const auto& [name, column] : owner.nodes[type.value].columns)
-    json["columns"][name] = ReadRow(column, location.local);
+  const graph::OwnedNodes& nodes = owner.nodes[type.value];
+  for (const auto& [name, column] : nodes.columns) {
+    const auto scales = nodes.scales.find(name);
+    json["columns"][name] = ReadRow(
+        column, scales == nodes.scales.end() ? std::span<const float>() : std::span(scales->second), location.local);
+  }
   return lookup.json ? json.dump() + "\n" : AsText(json, "");
 }
 

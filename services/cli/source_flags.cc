@@ -39,8 +39,8 @@ CLI::Option* AddSourceFlags(CLI::App* command, SourceFlags* flags) {
                     "Divide each node's features by their sum: floating columns of two or more dimensions");
   command
       ->add_option("--feature-dtype", flags->feature_dtype,
-                   "Data type of these columns: Source, F32, F16 or BF16; trainers convert them to F32")
-      ->transform(CLI::IsMember({"Source", "F32", "F16", "BF16"}, CLI::ignore_case));
+                   "Data type of these columns: Source, F32, F16, BF16 or I8; trainers convert them to F32")
+      ->transform(CLI::IsMember({"Source", "F32", "F16", "BF16", "I8"}, CLI::ignore_case));
   command
       ->add_option(
           "--label", flags->labels,

@@ -20,7 +20,7 @@ namespace espalier::job {
 
 enum class GraphFormat { kOgb, kNpy, kTriples, kDglChunked };  // OGB | NPY | Triples | DGLChunked
 enum class RowNormalization { kNone, kRow };                   // None | Row
-enum class FeatureDType { kSource, kF32, kF16, kBf16 };        // Source | F32 | F16 | BF16
+enum class FeatureDType { kSource, kF32, kF16, kBf16, kI8 };   // Source | F32 | F16 | BF16 | I8
 enum class PartitionAlgorithm { kMetis, kMultilevel, kRandom, kStreaming, kExternal };
 enum class PartitionObjective { kEdgeCut, kCommunicationVolume };
 enum class PartitionBalance { kNodeTypes, kTrainNodes, kEdges };

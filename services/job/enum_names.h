@@ -28,7 +28,7 @@ template <>
 struct Spelling<job::FeatureDType> {
   using enum job::FeatureDType;
   static constexpr std::pair<job::FeatureDType, const char*> kNames[] = {
-      {kSource, "Source"}, {kF32, "F32"}, {kF16, "F16"}, {kBf16, "BF16"}};
+      {kSource, "Source"}, {kF32, "F32"}, {kF16, "F16"}, {kBf16, "BF16"}, {kI8, "I8"}};
 };
 
 template <>

@@ -48,6 +48,7 @@ TEST(PartitionKeyTest, ChangesWithEverythingThatChangesTheResult) {
       [](Input& i) { i.graph.preprocess.normalize_features = job::RowNormalization::kRow; },
       [](Input& i) { i.graph.preprocess.feature_dtype = job::FeatureDType::kF16; },
       [](Input& i) { i.graph.preprocess.feature_dtype = job::FeatureDType::kBf16; },
+      [](Input& i) { i.graph.preprocess.feature_dtype = job::FeatureDType::kI8; },
       [](Input& i) { i.graph.partitions.count = 2; },
       [](Input& i) { i.graph.partitions.algorithm = job::PartitionAlgorithm::kRandom; },
       [](Input& i) { i.graph.partitions.objective = job::PartitionObjective::kCommunicationVolume; },

@@ -40,6 +40,7 @@ std::optional<DType> ToDType(job::FeatureDType dtype) {
     case job::FeatureDType::kF32: return DType::kF32;
     case job::FeatureDType::kF16: return DType::kF16;
     case job::FeatureDType::kBf16: return DType::kBF16;
+    case job::FeatureDType::kI8: return DType::kI8;
     case job::FeatureDType::kSource: break;
   }
   return std::nullopt;

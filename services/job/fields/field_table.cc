@@ -114,7 +114,7 @@ std::vector<FieldSpec> GraphFields() {
        .member = &Preprocess::feature_dtype,
        .meaning =
            "data type in which partitions, graph servers and the network have node features, which trainers widen "
-           "to F32; Source keeps that of the source"},
+           "to F32; I8 has a scale for each column; Source keeps that of the source"},
       {.path = "spec.graph.partitions", .member = &Graph::partitions, .meaning = "partitioning of the graph"},
       {.path = "spec.graph.partitions.count",
        .member = &Partitions::count,

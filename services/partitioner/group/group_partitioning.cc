@@ -167,7 +167,9 @@ class Worker {
     const bool changes_features = work_.preprocess.features.ChangesValues();
     if (changes_features || ChangesEdges(work_.preprocess)) RETURN_IF_ERROR(work_.advance("preprocessing", 0));
     RETURN_IF_ERROR(ChangeEdges());
-    return CheckFeatureShare(work_.source, group_.rank(), group_.size(), work_.preprocess, threads());
+    ASSIGN_OR_RETURN(scales_, CheckFeatureShare(group_, work_.source, work_.writer.build.source_columns,
+                                                work_.preprocess, threads()));
+    return {};
   }
 
   Status ChangeEdges() {
@@ -208,7 +210,8 @@ class Worker {
       BuiltPartition built;
       built.quality = partition::MeasureInEdgeQuality(received, assignment, PartitionId(p), threads());
       graph::Partition made = partition::BuildPartition(received, layout, PartitionId(p), work_.writer.build);
-      RETURN_IF_ERROR(ConvertFeatures(received, work_.writer.build.source_columns, work_.preprocess, &made, threads()));
+      RETURN_IF_ERROR(
+          ConvertFeatures(received, work_.writer.build.source_columns, work_.preprocess, scales_, &made, threads()));
       if (p == 0) DescribeColumns(made, manifest);
       ASSIGN_OR_RETURN(built.entry, format::WritePartition(place_.store, place_.prefix, attempt_, layout.book, made,
                                                            work_.writer.stop_requested)
@@ -249,6 +252,7 @@ class Worker {
   GroupWork work_;
   std::optional<graph::SourceGraph> changed_;  // set if preprocessing changes edges
   std::vector<EdgeShare> shares_;
+  FeatureScales scales_;
 };
 
 }  // namespace

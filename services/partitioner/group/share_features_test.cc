@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "services/partitioner/group/testing/group_test.h"
 
 namespace espalier::partitioner {
@@ -65,6 +67,37 @@ TEST_F(GroupFeaturesTest, AreNormalizedWithTheCopiesOfThem) {
   ExpectAGroupWritesWhatOneWrites();
 }
 
+TEST_F(GroupFeaturesTest, HaveTheScalesOfOneProcess) {
+  Normalize(WithFeatures(), job::PartitionAlgorithm::kStreaming);
+  graph_.preprocess.feature_dtype = job::FeatureDType::kI8;
+  ExpectAGroupWritesWhatOneWrites();
+  graph_.preprocess.normalize_features = job::RowNormalization::kNone;
+  graph_.preprocess.add_reverse_edges = true;
+  ExpectAGroupWritesWhatOneWrites();
+  const auto alone = Run(store_, "alone", std::nullopt);
+  ASSERT_TRUE(alone.ok()) << alone.status().ToString();
+  EXPECT_EQ(alone->manifest.format_version, 2);
+  const auto& columns = alone->manifest.node_columns[0];
+  const auto x = std::find_if(columns.begin(), columns.end(), [](const auto& column) { return column.name == "x"; });
+  ASSERT_NE(x, columns.end());
+  EXPECT_EQ(x->dtype, DType::kI8);
+  EXPECT_EQ(x->scales.size(), 3u);
+}
+
+TEST_F(GroupFeaturesTest, OfTwoBytesAreNeededForCopiesOfThem) {
+  Normalize(WithFeatures(), job::PartitionAlgorithm::kRandom);
+  graph_.preprocess.feature_dtype = job::FeatureDType::kI8;
+  graph_.partitions.source_columns = {"number", "x"};
+  const Status alone = Run(store_, "alone", std::nullopt).status();
+  EXPECT_EQ(alone.code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(alone.message(), HasSubstr("the source column 'x' holds features in I8, whose scales edge columns lack: "
+                                         "choose another feature data type, or omit the source column"));
+  for (const Result<PartitionOutcome>& outcome : RunGroup(store_, 3)) {
+    EXPECT_EQ(outcome.status().code(), alone.code());
+    EXPECT_THAT(outcome.status().message(), HasSubstr(alone.message()));
+  }
+}
+
 // Partitions without normalization differ, so the tests above would fail if no process normalized.
 TEST_F(GroupFeaturesTest, AreOthersThanTheSources) {
   Normalize(WithFeatures(), job::PartitionAlgorithm::kRandom);
@@ -75,6 +108,26 @@ TEST_F(GroupFeaturesTest, AreOthersThanTheSources) {
   ASSERT_TRUE(plain.ok()) << plain.status().ToString();
   EXPECT_NE(normalized->manifest.partitions[0].node_columns.block_hashes,
             plain->manifest.partitions[0].node_columns.block_hashes);
+}
+
+// One process has the row in its range.
+TEST_F(GroupFeaturesTest, ARowThatI8CannotHoldEndsAllWithItsNumber) {
+  graph::SourceGraph bad = WithFeatures();
+  const auto count = static_cast<int64_t>(bad.nodes[0].count);
+  ASSERT_GT(count, 9);
+  std::vector<double> rows(3 * bad.nodes[0].count, 1);
+  rows[28] = 1e39;  // finite in F64
+  bad.nodes[0].columns["x"] = Tensor::FromVector(std::move(rows), {count, 3});
+  Use(bad);
+  CutBy({.name = "", .source = Typed, .algorithm = job::PartitionAlgorithm::kRandom, .balance = {}});
+  graph_.preprocess.feature_dtype = job::FeatureDType::kI8;
+  const Status alone = Run(store_, "alone", std::nullopt).status();
+  EXPECT_EQ(alone.code(), StatusCode::kInvalidArgument);
+  ASSERT_THAT(alone.message(), HasSubstr("column 'x': row 9 is not finite in F32"));
+  for (const Result<PartitionOutcome>& outcome : RunGroup(store_, 3)) {
+    EXPECT_EQ(outcome.status().code(), alone.code());
+    EXPECT_THAT(outcome.status().message(), HasSubstr(alone.message()));
+  }
 }
 
 // One process has the row in its range.

@@ -53,6 +53,16 @@ class TrainCora(Scenario):
         dtypes = {column["name"]: column["dtype"] for column in manifest["node_types"][0]["columns"]}
         self.assertEqual(dtypes["node-feat"], "BF16")
 
+    def test_learns_from_features_of_one_byte(self):
+        document = whole_cora()
+        document["spec"]["graph"]["preprocess"]["featureDtype"] = "I8"
+        self.assertGreaterEqual(self.run_job(document)["testAccuracy"], 0.77)
+        manifest = json.loads(next((self.dir / "run").glob("partitions/*/manifest.json")).read_text())
+        self.assertEqual(manifest["format_version"], 2)
+        columns = {column["name"]: column for column in manifest["node_types"][0]["columns"]}
+        self.assertEqual(columns["node-feat"]["dtype"], "I8")
+        self.assertEqual(len(columns["node-feat"]["scales"]), 1433)
+
     def rows_by_id(self, folder):
         """Returns an output of the node type `node` in the order of original ids."""
         manifest = json.loads((folder / "manifest.json").read_text())
