@@ -304,14 +304,36 @@ void ScheduledRowCache::EndStep() {
   std::stable_sort(fetched.begin(), fetched.end(),
                    [](const Fetched& a, const Fetched& b) { return a.next_step < b.next_step; });
   for (const Fetched& row : fetched) Store(row);
+  ClearBegun();
+  for (const StepRows& rows : steps_.front()) step_bytes_ -= rows.SizeInBytes();
+  steps_.pop_front();
+  ++first_step_;
+}
+
+void ScheduledRowCache::ClearBegun() {
   for (TypeCache& of_type : types_) {
     of_type.nodes = {};
     of_type.gathered.clear();
   }
-  for (const StepRows& rows : steps_.front()) step_bytes_ -= rows.SizeInBytes();
-  steps_.pop_front();
-  ++first_step_;
   has_begun_ = false;
+}
+
+void ScheduledRowCache::AbandonSteps() {
+  ClearBegun();
+  first_step_ += static_cast<uint32_t>(steps_.size());
+  steps_.clear();
+  step_bytes_ = 0;
+  // Rows are added in the order of eviction, which does not depend on hashes, so equal rows keep that order.
+  std::vector<CachedRow*> rows;
+  rows.reserve(num_cached_rows_);
+  for (CachedRow* row = order_.First(); row != nullptr; row = order_.First()) {
+    order_.Remove(row);
+    rows.push_back(row);
+  }
+  for (CachedRow* const row : rows) {
+    row->next_step = kNoKnownStep;
+    order_.Add(row);
+  }
 }
 
 void ScheduledRowCache::Evict(CachedRow* row) {

@@ -33,8 +33,9 @@ struct RowCacheCounts {
 bool HasRemoteRows(const RowSource& source, const graph::PartitionBook& book);
 
 // Use: Schedule each step's nodes in step order, some steps ahead; then for each step in the same order BeginStep, one
-// GatherRows for each cached column of each type, EndStep. A step that fails is begun again or abandoned with the
-// cache; a failure leaves the cached rows as they were. Unlike other sources, owned by one thread.
+// GatherRows for each cached column of each type, EndStep. A step that fails is begun again, or abandoned with
+// all known steps (AbandonSteps); a failure leaves the cached rows as they were. Unlike other sources, owned by one
+// thread.
 class ScheduledRowCache final : public RowSource {
  public:
   // The most steps that are known at a time.
@@ -58,6 +59,9 @@ class ScheduledRowCache final : public RowSource {
   void BeginStep(const std::vector<std::vector<GlobalNodeId>>& nodes);
   // Stores rows that the step has fetched in place of rows that are read later. Ends the step.
   void EndStep();
+  // Removes the begun step, without storing its rows, and all scheduled steps. Cached rows stay, as rows that no known
+  // step reads.
+  void AbandonSteps();
 
   const std::vector<ColumnDescription>& columns() const override { return source_.columns(); }
   // Returns rows, from the cache where it has them if `nodes` is the list of the begun step and the column is cached.
@@ -139,6 +143,8 @@ class ScheduledRowCache final : public RowSource {
   void EndType(uint16_t type, std::vector<Fetched>* fetched);
   // Stores a row of the begun step. Does nothing if the rows that it would replace are to be kept longer.
   void Store(const Fetched& row);
+  // Forgets the nodes and rows of the begun step.
+  void ClearBegun();
   void Evict(CachedRow* row);
 
   RowSource& source_;

@@ -213,6 +213,10 @@ TEST_F(ScheduledRowCacheTest, CountsTheSameInEachRun) {
     PhiloxStream random(7, 0);
     std::deque<Nodes> waiting;
     for (int step = 0; step < 300; ++step) {
+      if (step == 150) {
+        cache.AbandonSteps();
+        waiting.clear();
+      }
       while (waiting.size() < 4 && cache.HasRoomForStep()) {
         Nodes& nodes = waiting.emplace_back(2);
         for (int i = 0; i < 60; ++i) nodes[0].push_back(GlobalNodeId(random.NextBelow(1 + random.NextBelow(20'000))));
@@ -275,6 +279,41 @@ TEST_F(ScheduledRowCacheTest, AStepThatFailedChangesNothingAndMayBeginAgain) {
   source.error = Status();
   source.asked.clear();
   RunStep(cache, source, second);
+  EXPECT_THAT(source.asked, ElementsAre(7));
+}
+
+TEST_F(ScheduledRowCacheTest, KeepsItsRowsAfterStepsAreAbandoned) {
+  TwoPartitions source(4);
+  ScheduledRowCache cache(source, book_, source.columns(), 1 << 20);
+  const Nodes first = {Ids({5, 6}), {}}, second = {Ids({6, 7}), {}}, third = {Ids({8, 6, 5}), {}};
+  for (const Nodes& nodes : {first, second, third}) cache.Schedule(nodes);
+  RunStep(cache, source, first);
+  cache.BeginStep(second);
+  ASSERT_TRUE(cache.GatherRows(NodeTypeId(0), "feature", second[0], Soon()).ok());
+  const uint64_t held_bytes = cache.held_bytes();
+  cache.AbandonSteps();
+  EXPECT_LT(cache.held_bytes(), held_bytes);  // without the known steps
+  EXPECT_EQ(cache.num_cached_rows(), 2u);
+
+  source.asked.clear();
+  cache.Schedule(third);
+  RunStep(cache, source, third);
+  EXPECT_THAT(source.asked, ElementsAre(8));
+}
+
+// Of the rows that an abandoned step would have read, the one that was read most often is kept.
+TEST_F(ScheduledRowCacheTest, AbandonedStepsDoNotKeepRows) {
+  TwoPartitions source(kWidth);
+  ScheduledRowCache cache(source, book_, source.columns(), MemoryFor(2));
+  const std::vector<Nodes> steps = {{Ids({5, 6}), {}}, {Ids({5}), {}}, {Ids({6}), {}}};
+  for (const Nodes& nodes : steps) cache.Schedule(nodes);
+  RunStep(cache, source, steps[0]);
+  RunStep(cache, source, steps[1]);
+  cache.AbandonSteps();
+  const std::vector<Nodes> others = {{Ids({7}), {}}, {Ids({7, 5}), {}}};
+  source.asked.clear();
+  for (const Nodes& nodes : others) cache.Schedule(nodes);
+  for (const Nodes& nodes : others) RunStep(cache, source, nodes);
   EXPECT_THAT(source.asked, ElementsAre(7));
 }
 

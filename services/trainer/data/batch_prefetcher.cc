@@ -5,7 +5,6 @@
 // of the window depends only on the number of steps, so that the counts of a cache are reproducible.
 #include "services/trainer/data/batch_prefetcher.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace espalier::trainer {
@@ -25,38 +24,6 @@ size_t CountBytes(const TypedRows& rows) {
   return bytes;
 }
 
-template <class T>
-uint64_t CountBytes(const std::vector<T>& values) {
-  return values.size() * sizeof(T);
-}
-
-uint64_t CountBytes(const sampler::LinkSeeds& links) {
-  uint64_t bytes = CountBytes(links.sources) + CountBytes(links.destinations) + CountBytes(links.relations) +
-                   CountBytes(links.set_ends) + CountBytes(links.negative_destinations) +
-                   CountBytes(links.negative_sources) + CountBytes(links.negative_weights) + CountBytes(links.edge_ids);
-  for (const auto& [name, rows] : links.rows) bytes += rows.size_bytes();
-  return bytes;
-}
-
-uint64_t CountBytes(const sampler::EdgeSeeds& edges) {
-  return CountBytes(edges.sources) + CountBytes(edges.destinations) + edges.labels.size_bytes();
-}
-
-// Returns the memory of a sampled mini-batch: nodes, times, blocks, and the pairs or edges of tasks on edges.
-uint64_t CountBytes(const sampler::MiniBatch& batch) {
-  uint64_t bytes = 0;
-  if (batch.links.has_value()) bytes += CountBytes(*batch.links);
-  if (batch.edges.has_value()) bytes += CountBytes(*batch.edges);
-  for (const auto& of_type : batch.nodes) bytes += CountBytes(of_type);
-  for (const auto& of_type : batch.times) bytes += CountBytes(of_type);
-  for (const sampler::BatchLayer& layer : batch.layers) {
-    for (const sampler::Block& block : layer.blocks) {
-      bytes += CountBytes(block.indptr) + CountBytes(block.indices) + CountBytes(block.edge_ids);
-    }
-  }
-  return bytes;
-}
-
 std::string NameOfStep(uint32_t epoch, uint32_t step) {
   return "epoch " + std::to_string(epoch) + ", step " + std::to_string(step);
 }
@@ -69,6 +36,7 @@ BatchPrefetcher::BatchPrefetcher(sampler::MiniBatchSource& source, const NodeDat
       data_(options.cache.rows == nullptr ? data : data.ReadingFrom(*options.cache.rows)),
       epoch_(options.first_epoch),
       step_(options.first_step),
+      window_({options.cache.rows, options.cache.steps, options.cache.most_waiting_bytes}),
       cache_metrics_(options.cache.metrics),
       end_(OutOfRange("no mini-batch is left")),
       prefetcher_({.items_ahead = options.batches_ahead,
@@ -92,13 +60,11 @@ Result<std::optional<BatchTensors>> BatchPrefetcher::Fetch(const std::stop_token
 Result<std::optional<BatchTensors>> BatchPrefetcher::FetchNext(const std::stop_token& stop) {
   SampleAhead(stop);
   if (stop.stop_requested()) return std::optional<BatchTensors>();  // the rows of waiting mini-batches are not needed
-  if (waiting_.empty()) {
+  if (window_.empty()) {
     RETURN_IF_ERROR(*sampled_);
     return std::optional<BatchTensors>();
   }
-  Sampled sampled = std::move(waiting_.front());
-  waiting_.pop_front();
-  waiting_bytes_ -= sampled.bytes;
+  Sampled sampled = window_.Pop();
   const std::string name = NameOfStep(sampled.batch.epoch, sampled.batch.step);
   Result<BatchTensors> batch = FetchRows(std::move(sampled));
   if (!batch.ok()) return std::move(batch).status().While("mini-batch of " + name);
@@ -106,28 +72,17 @@ Result<std::optional<BatchTensors>> BatchPrefetcher::FetchNext(const std::stop_t
 }
 
 void BatchPrefetcher::SampleAhead(const std::stop_token& stop) {
-  if (options_.cache.rows != nullptr)
-    most_waiting_ = std::min<size_t>(most_waiting_ + 1, size_t{options_.cache.steps} + 1);
-  while (!sampled_.has_value() && HasRoomForSample()) {
+  window_.Grow();
+  while (!sampled_.has_value() && window_.HasRoom()) {
     Result<std::optional<Sampled>> sampled = Sample(stop);
     if (!sampled.ok()) {
       sampled_ = std::move(sampled).status();
     } else if (!sampled->has_value()) {
       sampled_ = Status();
     } else {
-      if (options_.cache.rows != nullptr) options_.cache.rows->Schedule((*sampled)->batch.nodes);
-      waiting_bytes_ += (*sampled)->bytes;
-      waiting_.push_back(**std::move(sampled));
+      window_.Push(**std::move(sampled));
     }
   }
-}
-
-bool BatchPrefetcher::HasRoomForSample() const {
-  if (waiting_.empty()) return true;
-  // The next mini-batch is assumed to be as large as the last one.
-  return waiting_.size() < most_waiting_ &&
-         waiting_bytes_ + waiting_.back().bytes <= options_.cache.most_waiting_bytes &&
-         options_.cache.rows->HasRoomForStep();
 }
 
 Result<std::optional<BatchPrefetcher::Sampled>> BatchPrefetcher::Sample(const std::stop_token& stop) {
@@ -166,8 +121,7 @@ Result<BatchPrefetcher::Sampled> BatchPrefetcher::SampleOne() {
   if (batch->nodes.size() != data_.input_widths().size()) {
     return Internal("a mini-batch that does not fit the graph's node types");
   }
-  const uint64_t bytes = CountBytes(*batch);
-  return Sampled{*std::move(batch), timer.Seconds(), bytes, deadline};
+  return Sampled{*std::move(batch), timer.Seconds(), deadline};
 }
 
 Result<BatchTensors> BatchPrefetcher::FetchRows(Sampled sampled) {

@@ -3,12 +3,12 @@
 // trains and the next one. With a cache of rows, mini-batches are sampled further ahead, without their rows.
 #pragma once
 
-#include <deque>
 #include <optional>
 #include <stop_token>
 
 #include "services/base/mutex.h"
 #include "services/sampler/batches/audit.h"
+#include "services/sampler/batches/batch_window.h"
 #include "services/sampler/batches/mini_batch_source.h"
 #include "services/sampler/batches/prefetcher.h"
 #include "services/sampler/row_cache/scheduled_row_cache.h"
@@ -57,7 +57,6 @@ class BatchPrefetcher {
   struct Sampled {
     sampler::MiniBatch batch;
     double sample_seconds = 0;
-    uint64_t bytes = 0;
     Deadline deadline;  // for its rows if there is no cache
   };
 
@@ -66,7 +65,6 @@ class BatchPrefetcher {
   Result<std::optional<BatchTensors>> FetchNext(const std::stop_token& stop);
   // Samples until as many mini-batches wait as the cache needs in advance, or one mini-batch without a cache.
   void SampleAhead(const std::stop_token& stop);
-  bool HasRoomForSample() const;
   // Returns the next mini-batch; nullopt after the last one or when a stop is requested.
   Result<std::optional<Sampled>> Sample(const std::stop_token& stop);
   Result<Sampled> SampleOne();
@@ -77,13 +75,11 @@ class BatchPrefetcher {
   const NodeData data_;  // reads from the cache if there is one
 
   // Used by the prefetcher's thread only.
-  uint32_t epoch_;                 // of the next mini-batch to sample
-  uint32_t step_;                  // of the next mini-batch to sample
-  bool has_started_ = false;       // whether the source has started epoch_
-  std::deque<Sampled> waiting_;    // sampled, in step order; rows are not gathered yet
-  uint64_t waiting_bytes_ = 0;     // of waiting_
-  size_t most_waiting_ = 0;        // with a cache: limit for waiting_, which grows to the window; 0 without a cache
-  std::optional<Status> sampled_;  // set when no further mini-batch follows waiting_: OK, or the error of sampling
+  uint32_t epoch_;                        // of the next mini-batch to sample
+  uint32_t step_;                         // of the next mini-batch to sample
+  bool has_started_ = false;              // whether the source has started epoch_
+  sampler::BatchWindow<Sampled> window_;  // sampled; rows are not gathered yet
+  std::optional<Status> sampled_;  // set when no further mini-batch follows window_: OK, or the error of sampling
   FeatureCacheMetrics cache_metrics_;
   // What Next returns after the last mini-batch. The thread writes it before the prefetcher's queue closes.
   Status end_;

@@ -1,0 +1,82 @@
+// Mini-batches that are sampled ahead of the one whose rows are gathered, so that a ScheduledRowCache knows which of
+// the next steps read a row: for the data loaders of programs (client/loaders) and for the built-in trainer
+// (trainer/data), which differ in what they keep with a mini-batch.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <utility>
+
+#include "services/sampler/batches/mini_batch.h"
+#include "services/sampler/row_cache/scheduled_row_cache.h"
+
+namespace espalier::sampler {
+
+// Returns the memory of a mini-batch, in bytes: nodes, times, blocks, and the pairs or edges of tasks on edges.
+uint64_t CountBytesInMemory(const MiniBatch& batch);
+
+struct BatchWindowOptions {
+  ScheduledRowCache* rows = nullptr;  // outlives the window; null: one mini-batch waits at a time
+  uint32_t steps = 0;                 // mini-batches sampled beyond the one whose rows are gathered
+  // Limit for the memory of the mini-batches in the window, in bytes. One may always wait. The next mini-batch is
+  // assumed to be as large as the one before it, so a larger one may exceed the limit.
+  uint64_t most_bytes = 0;
+};
+
+// The mini-batches that wait for their rows, in step order. The window grows by one mini-batch per step until it has
+// steps + 1 of them, so that the first step does not wait for the sampling of others. The growth depends only on the
+// number of steps, so the counts of a cache are reproducible. Item has a member `batch`, a MiniBatch. Owned by one
+// thread.
+template <class Item>
+class BatchWindow {
+ public:
+  explicit BatchWindow(const BatchWindowOptions& options) : options_(options) {}
+
+  // Allows one more mini-batch to wait. Call it once before each Pop.
+  void Grow() {
+    if (options_.rows != nullptr) most_items_ = std::min(most_items_ + 1, size_t{options_.steps} + 1);
+  }
+  // Returns whether a further mini-batch may be sampled.
+  bool HasRoom() const {
+    if (waiting_.empty()) return true;
+    return waiting_.size() < most_items_ && bytes_ + waiting_.back().bytes <= options_.most_bytes &&
+           options_.rows->HasRoomForStep();
+  }
+  // Appends the mini-batch of the next step and schedules it in the cache.
+  void Push(Item item) {
+    if (options_.rows != nullptr) options_.rows->Schedule(item.batch.nodes);
+    const uint64_t bytes = CountBytesInMemory(item.batch);
+    bytes_ += bytes;
+    waiting_.push_back({std::move(item), bytes});
+  }
+  // Removes and returns the mini-batch of the first step. The window must not be empty.
+  Item Pop() {
+    Item item = std::move(waiting_.front().item);
+    bytes_ -= waiting_.front().bytes;
+    waiting_.pop_front();
+    return item;
+  }
+  bool empty() const { return waiting_.empty(); }
+  // Removes all mini-batches and abandons the steps of the cache. The window then grows from the beginning.
+  void Clear() {
+    if (options_.rows != nullptr) options_.rows->AbandonSteps();
+    waiting_.clear();
+    bytes_ = 0;
+    most_items_ = 0;
+  }
+
+ private:
+  struct Waiting {
+    Item item;
+    uint64_t bytes;
+  };
+
+  const BatchWindowOptions options_;
+  std::deque<Waiting> waiting_;
+  uint64_t bytes_ = 0;     // of waiting_
+  size_t most_items_ = 0;  // limit for waiting_, which grows to steps + 1; 0 without a cache
+};
+
+}  // namespace espalier::sampler
