@@ -48,7 +48,8 @@ Result<EdgeLoaderSource> MakeEdgeSource(const DistGraph& graph, std::unique_ptr<
                              .sampling = options.sampling,
                              .threads = options.threads,
                              .batches_ahead = options.batches_ahead,
-                             .want_edge_ids = options.want_edge_ids};
+                             .want_edge_ids = options.want_edge_ids,
+                             .feature_cache = options.feature_cache};
   EdgeLoaderSource source{.graph = graph.shared_partitions(), .seeds = std::move(seeds), .batches = nullptr};
   ASSIGN_OR_RETURN(source.batches, MakeLoaderBatches(graph, source.seeds.get(), std::move(plan), draws));
   return source;

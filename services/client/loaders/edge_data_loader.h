@@ -72,6 +72,8 @@ struct EdgeLoaderOptions {
   // with it (EdgeList::rows), otherwise columns of the graph or attached tensors, by edge id.
   std::vector<std::string> edge_columns = {};
   SampledBy sampled_by = SampledBy::kThisProcess;  // kSamplers supports EdgesOfSplit only
+  // Samples ahead for this cache, from which `collate` reads rows. Null: no cache.
+  std::shared_ptr<FeatureCache> feature_cache = {};
 };
 
 // The part of an EdgeDataLoader that does not depend on its batch type.
@@ -81,7 +83,8 @@ struct EdgeLoaderSource {
   std::unique_ptr<sampler::MiniBatchSource> batches;  // references `seeds`
 };
 // Creates the source of an EdgeDataLoader. InvalidArgument: edges or options do not fit the graph. NotFound: there is
-// no such split or edge column. FailedPrecondition: SampledBy::kSamplers without sampler processes.
+// no such split or edge column. FailedPrecondition: SampledBy::kSamplers without sampler processes, or another loader
+// uses the feature cache.
 Result<EdgeLoaderSource> MakeEdgeLoaderSource(const DistGraph& graph, const EdgesOfSplit& edges,
                                               const EdgeLoaderOptions& options);
 Result<EdgeLoaderSource> MakeEdgeLoaderSource(const DistGraph& graph, EdgeList edges, const EdgeLoaderOptions& options);

@@ -1,5 +1,5 @@
 // kThisProcess samples with LocalMiniBatchSource on the seeds of a list or of the graph; kSamplers reads the streams of
-// the job's sampler processes with RemoteMiniBatchSource.
+// the job's sampler processes with RemoteMiniBatchSource. A feature cache samples either of them ahead.
 #include "services/client/loaders/loader_batches.h"
 
 #include <utility>
@@ -31,11 +31,10 @@ Result<std::unique_ptr<sampler::MiniBatchSource>> BatchesOfSamplers(const DistGr
   return std::unique_ptr<sampler::MiniBatchSource>(std::move(source));
 }
 
-}  // namespace
-
-Result<std::unique_ptr<sampler::MiniBatchSource>> MakeLoaderBatches(const DistGraph& graph, sampler::SeedSource* seeds,
-                                                                    sampler::EpochPlan plan,
-                                                                    const LoaderSampling& draws) {
+// Returns the source without a feature cache.
+Result<std::unique_ptr<sampler::MiniBatchSource>> MakeSampledBatches(const DistGraph& graph, sampler::SeedSource* seeds,
+                                                                     sampler::EpochPlan plan,
+                                                                     const LoaderSampling& draws) {
   if (draws.by == SampledBy::kSamplers) {
     if (seeds == nullptr) return BatchesOfSamplers(graph, std::move(plan), draws);
     return InvalidArgument(
@@ -50,6 +49,17 @@ Result<std::unique_ptr<sampler::MiniBatchSource>> MakeLoaderBatches(const DistGr
   sampler::SeedSource& seeds_of_steps = seeds == nullptr ? graph.partitions() : *seeds;
   return std::unique_ptr<sampler::MiniBatchSource>(
       new sampler::LocalMiniBatchSource(graph.partitions(), seeds_of_steps, draws.sampling, std::move(plan), sampling));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<sampler::MiniBatchSource>> MakeLoaderBatches(const DistGraph& graph, sampler::SeedSource* seeds,
+                                                                    sampler::EpochPlan plan,
+                                                                    const LoaderSampling& draws) {
+  ASSIGN_OR_RETURN(std::unique_ptr<sampler::MiniBatchSource> batches,
+                   MakeSampledBatches(graph, seeds, std::move(plan), draws));
+  if (draws.feature_cache == nullptr) return batches;
+  return FeatureCache::SampleAhead(draws.feature_cache, graph, std::move(batches));
 }
 
 }  // namespace espalier::client

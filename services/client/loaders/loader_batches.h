@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "services/client/graph/dist_graph.h"
+#include "services/client/loaders/feature_cache.h"
 #include "services/sampler/access/seed_source.h"
 #include "services/sampler/batches/mini_batch_source.h"
 #include "services/sampler/draws/sampling_spec.h"
@@ -24,14 +25,16 @@ enum class SampledBy {
 struct LoaderSampling {
   SampledBy by = SampledBy::kThisProcess;
   sampler::SamplingSpec sampling;
-  int threads = 1;             // kThisProcess: number of sampling threads
-  uint32_t batches_ahead = 2;  // number of prefetched batches; kSamplers: per sampler process
-  bool want_edge_ids = false;  // whether blocks contain edge ids
+  int threads = 1;                              // kThisProcess: number of sampling threads
+  uint32_t batches_ahead = 2;                   // number of prefetched batches; kSamplers: per sampler process
+  bool want_edge_ids = false;                   // whether blocks contain edge ids
+  std::shared_ptr<FeatureCache> feature_cache;  // null: none
 };
 
 // Creates a source of mini-batches. `seeds` are the seeds of a list; null: seeds of the graph's splits. `graph` and
 // `seeds` must outlive the source. Errors of kSamplers: FailedPrecondition if the job has no sampler processes,
-// InvalidArgument if they do not sample batches of this kind.
+// InvalidArgument if they do not sample batches of this kind. Errors of a feature cache: those of
+// FeatureCache::SampleAhead.
 Result<std::unique_ptr<sampler::MiniBatchSource>> MakeLoaderBatches(const DistGraph& graph, sampler::SeedSource* seeds,
                                                                     sampler::EpochPlan plan,
                                                                     const LoaderSampling& draws);

@@ -23,7 +23,8 @@ LoaderSampling MakeSampling(const NodeLoaderOptions& options) {
           .sampling = options.sampling,
           .threads = options.threads,
           .batches_ahead = options.batches_ahead,
-          .want_edge_ids = options.want_edge_ids};
+          .want_edge_ids = options.want_edge_ids,
+          .feature_cache = options.feature_cache};
 }
 
 // Creates a source over a list of nodes for rank `rank` of `num_trainers`. An epoch has `positions` seeds, at least

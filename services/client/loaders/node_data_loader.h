@@ -45,6 +45,8 @@ struct NodeLoaderOptions {
   uint32_t batches_ahead = 2;      // number of prefetched batches, at least 1
   bool want_edge_ids = false;      // whether blocks contain edge ids
   SampledBy sampled_by = SampledBy::kThisProcess;  // kSamplers supports NodesOfSplit only
+  // Samples ahead for this cache, from which `collate` reads rows. Null: no cache.
+  std::shared_ptr<FeatureCache> feature_cache = {};
 };
 
 // The part of a NodeDataLoader that does not depend on its batch type.
@@ -54,7 +56,8 @@ struct NodeLoaderSource {
   std::unique_ptr<sampler::MiniBatchSource> batches;  // references `seeds`
 };
 // Creates the source of a NodeDataLoader. InvalidArgument: nodes or options do not fit the graph. NotFound: there is no
-// such split. FailedPrecondition: SampledBy::kSamplers without sampler processes.
+// such split. FailedPrecondition: SampledBy::kSamplers without sampler processes, or another loader uses the feature
+// cache.
 Result<NodeLoaderSource> MakeNodeLoaderSource(const DistGraph& graph, const NodesOfSplit& nodes,
                                               const NodeLoaderOptions& options);
 Result<NodeLoaderSource> MakeNodeLoaderSource(const DistGraph& graph, std::vector<GlobalNodeId> nodes,

@@ -1,0 +1,91 @@
+// A data loader's cache for feature rows of other machines. It keeps the rows that the next mini-batches read soonest,
+// which are known because mini-batches are sampled some steps before their rows are read. The values of rows do not
+// depend on the cache, only the number of rows that graph servers send does.
+//
+//   ASSIGN_OR_RETURN(options.feature_cache,
+//                    FeatureCache::Make(*graph, {.columns = {{paper, "feat"}}, .memory_bytes = uint64_t{2} << 30}));
+//   const auto collate = [cache = options.feature_cache](MiniBatch batch, const Deadline& deadline) -> Result<Batch> {
+//     ASSIGN_OR_RETURN(Tensor rows, cache->GatherNodeRows(paper, "feat", batch.nodes[paper.value], deadline));
+//     ...
+//   };
+//   ASSIGN_OR_RETURN(auto loader, NodeDataLoader<Batch>::Make(*graph, train_nodes, options, collate));
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "services/base/mutex.h"
+#include "services/client/graph/dist_graph.h"
+#include "services/sampler/batches/mini_batch_source.h"
+#include "services/sampler/row_cache/scheduled_row_cache.h"
+
+namespace espalier::client {
+
+struct FeatureCacheOptions {
+  // Node columns of the graph whose rows are kept, at least one. Attached tensors change and cannot be kept.
+  std::vector<std::pair<NodeTypeId, std::string>> columns;
+  // Limit for rows, their index and the known steps, in bytes, at least 1. The mini-batches that are sampled ahead take
+  // at most as much in addition.
+  uint64_t memory_bytes = 0;
+  uint32_t steps = 32;  // 1 to 1000: mini-batches sampled ahead of the one whose rows are read
+};
+
+// Serves one loader at a time, whose options it is passed with. It may serve another loader after that one is
+// destroyed, and keeps its rows.
+class FeatureCache {
+ public:
+  static constexpr uint32_t kMaxSteps = 1000;
+
+  // Creates a cache, which holds a reference to the graph. If this process maps or loads all partitions, the cache
+  // keeps nothing. InvalidArgument: a number is out of range, or there are no columns. NotFound: a column does not
+  // exist.
+  static Result<std::shared_ptr<FeatureCache>> Make(const DistGraph& graph, const FeatureCacheOptions& options);
+
+  // Returns the rows of DistGraph::GatherNodeRows, without requests for rows in the cache if `column` is kept and
+  // `nodes` are all nodes of the type in the mini-batch that the loader collates. Called by the loader's `collate`
+  // only. Errors are those of DistGraph::GatherNodeRows.
+  Result<Tensor> GatherNodeRows(NodeTypeId type, const std::string& column, std::span<const GlobalNodeId> nodes,
+                                const Deadline& deadline);
+
+  // Returns the rows that collated mini-batches have read, except those of the newest one. Thread-safe.
+  sampler::RowCacheCounts counts() const ABSL_LOCKS_EXCLUDED(mutex_);
+  // Returns the memory of rows, their index and the known steps, in bytes, after the mini-batch before the newest one.
+  // Thread-safe.
+  uint64_t held_bytes() const ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // For loaders: returns a source of the same mini-batches that samples ahead for `cache`. It owns `source` and a
+  // reference to `cache`. FailedPrecondition: another loader uses the cache. InvalidArgument: the cache is of another
+  // graph.
+  static Result<std::unique_ptr<sampler::MiniBatchSource>> SampleAhead(
+      std::shared_ptr<FeatureCache> cache, const DistGraph& graph, std::unique_ptr<sampler::MiniBatchSource> source);
+
+ private:
+  class Batches;
+
+  FeatureCache(const DistGraph& graph, const std::vector<sampler::ColumnDescription>& columns,
+               const FeatureCacheOptions& options);
+  // Begins the step of the next mini-batch, which reads these nodes, by NodeTypeId. Copies them.
+  void BeginStep(const std::vector<std::vector<GlobalNodeId>>& nodes);
+  // Ends the step that has begun, if there is one, and publishes the counts.
+  void EndStep() ABSL_LOCKS_EXCLUDED(mutex_);
+
+  const std::shared_ptr<sampler::PartitionedGraph> graph_;
+  const std::chrono::milliseconds call_timeout_;
+  const FeatureCacheOptions options_;
+  // Used by the thread that makes the loader's mini-batches; null if no row comes from another machine.
+  const std::unique_ptr<sampler::ScheduledRowCache> rows_;
+  bool has_begun_ = false;
+  std::vector<std::vector<GlobalNodeId>> nodes_;  // of the begun step
+
+  mutable Mutex mutex_;
+  bool is_used_ ABSL_GUARDED_BY(mutex_) = false;  // by a loader
+  sampler::RowCacheCounts counts_ ABSL_GUARDED_BY(mutex_);
+  uint64_t held_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace espalier::client
