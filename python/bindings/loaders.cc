@@ -1,4 +1,5 @@
 // Data loaders over nodes and edges, whose batches come with the rows that a model reads.
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <optional>
@@ -22,6 +23,7 @@
 #include "python/bindings/rows.h"
 #include "python/bindings/waits.h"
 #include "services/client/loaders/edge_data_loader.h"
+#include "services/client/loaders/feature_cache.h"
 #include "services/client/loaders/node_data_loader.h"
 #include "services/sampler/batches/fanout_sampler.h"
 
@@ -41,18 +43,21 @@ struct Fetch {
   bool of_seeds = false;
 };
 
-// Gathers the rows of a batch. Called on the loader's thread.
+// Gathers the rows of a batch, from the cache if there is one. Called on the loader's thread.
 class Collate {
  public:
-  Collate(std::shared_ptr<const DistGraph> graph, std::vector<Fetch> fetches)
-      : graph_(std::move(graph)), fetches_(std::move(fetches)) {}
+  Collate(std::shared_ptr<const DistGraph> graph, std::vector<Fetch> fetches,
+          std::shared_ptr<client::FeatureCache> feature_cache)
+      : graph_(std::move(graph)), fetches_(std::move(fetches)), feature_cache_(std::move(feature_cache)) {}
 
   Result<LoadedBatch> operator()(sampler::MiniBatch batch, const Deadline& deadline) const {
     LoadedBatch loaded{std::move(batch), {}};
     for (const Fetch& fetch : fetches_) {
       std::span<const GlobalNodeId> nodes = loaded.batch.nodes[fetch.type.value];
       if (fetch.of_seeds) nodes = nodes.first(NumSeeds(loaded.batch, fetch.type));
-      ASSIGN_OR_RETURN(Tensor rows, graph_->GatherNodeRows(fetch.type, fetch.column, nodes, deadline));
+      ASSIGN_OR_RETURN(Tensor rows, feature_cache_ == nullptr
+                                        ? graph_->GatherNodeRows(fetch.type, fetch.column, nodes, deadline)
+                                        : feature_cache_->GatherNodeRows(fetch.type, fetch.column, nodes, deadline));
       loaded.rows.push_back(std::move(rows));
     }
     return loaded;
@@ -66,20 +71,35 @@ class Collate {
 
   const std::shared_ptr<const DistGraph> graph_;
   const std::vector<Fetch> fetches_;
+  const std::shared_ptr<client::FeatureCache> feature_cache_;  // null: none
 };
 
 class Loader {
  public:
+  // `feature_cache`: that of the loader; null: none.
+  explicit Loader(std::shared_ptr<client::FeatureCache> feature_cache) : feature_cache_(std::move(feature_cache)) {}
   virtual ~Loader() = default;
   virtual Status StartEpoch(uint32_t epoch, uint32_t first_step) = 0;
   virtual Result<std::optional<LoadedBatch>> NextBefore(const Deadline& deadline) = 0;
   virtual void Cancel() = 0;
+
+  // Returns (rows found in the cache, rows fetched, bytes of the former, bytes of the latter, bytes held); all 0
+  // without a cache.
+  std::tuple<uint64_t, uint64_t, uint64_t, uint64_t, uint64_t> FeatureCacheCounts() const {
+    if (feature_cache_ == nullptr) return {};
+    const sampler::RowCacheCounts counts = feature_cache_->counts();
+    return {counts.hit_rows, counts.fetched_rows, counts.hit_bytes, counts.fetched_bytes, feature_cache_->held_bytes()};
+  }
+
+ private:
+  const std::shared_ptr<client::FeatureCache> feature_cache_;
 };
 
 template <class DataLoader>
 class LoaderOf final : public Loader {
  public:
-  explicit LoaderOf(std::unique_ptr<DataLoader> loader) : loader_(std::move(loader)) {}
+  LoaderOf(std::unique_ptr<DataLoader> loader, std::shared_ptr<client::FeatureCache> feature_cache)
+      : Loader(std::move(feature_cache)), loader_(std::move(loader)) {}
   Status StartEpoch(uint32_t epoch, uint32_t first_step) override { return loader_->StartEpoch(epoch, first_step); }
   Result<std::optional<LoadedBatch>> NextBefore(const Deadline& deadline) override {
     return loader_->NextBefore(deadline);
@@ -102,6 +122,8 @@ struct LoaderSettings {
   uint32_t batches_ahead = 2;
   bool want_edge_ids = false, by_samplers = false;
   std::vector<std::tuple<uint32_t, std::string, bool>> fetches;  // (node type, column, whether only for the seeds)
+  uint64_t feature_cache_bytes = 0;                              // 0: no cache
+  uint32_t feature_cache_steps = 32;
 };
 
 sampler::SamplingSpec SamplingOf(const DistGraph& graph, const LoaderSettings& settings) {
@@ -128,14 +150,37 @@ sampler::SamplingSpec SamplingOf(const DistGraph& graph, const LoaderSettings& s
   return spec;
 }
 
-Collate CollateOf(const std::shared_ptr<DistGraph>& graph, const LoaderSettings& settings) {
+std::vector<Fetch> FetchesOf(const DistGraph& graph, const LoaderSettings& settings) {
   std::vector<Fetch> fetches;
   for (const auto& [type, column, of_seeds] : settings.fetches) {
     const NodeTypeId node_type(static_cast<uint16_t>(type));
-    ThrowIfError(graph->schema().CheckNodeType(node_type));
+    ThrowIfError(graph.schema().CheckNodeType(node_type));
     fetches.push_back({node_type, column, of_seeds});
   }
-  return Collate(graph, std::move(fetches));
+  return fetches;
+}
+
+// Returns a cache of the columns that the loader fetches for all nodes of a batch; null if none is asked for. Attached
+// tensors change and are read from the graph.
+std::shared_ptr<client::FeatureCache> MakeFeatureCache(const DistGraph& graph, const std::vector<Fetch>& fetches,
+                                                       const LoaderSettings& settings) {
+  if (settings.feature_cache_bytes == 0) return nullptr;
+  client::FeatureCacheOptions options{
+      .columns = {}, .memory_bytes = settings.feature_cache_bytes, .steps = settings.feature_cache_steps};
+  for (const Fetch& fetch : fetches) {
+    const auto is_fetched = [&fetch](const sampler::ColumnDescription& column) {
+      return column.node_type == fetch.type && column.name == fetch.column;
+    };
+    if (!fetch.of_seeds && std::ranges::any_of(graph.node_columns(), is_fetched)) {
+      options.columns.emplace_back(fetch.type, fetch.column);
+    }
+  }
+  if (options.columns.empty()) {
+    throw StatusError(InvalidArgument(
+        "feature_cache keeps rows of the sampler's prefetch_node_feats, which has no column of the graph: name the "
+        "columns there, or omit feature_cache"));
+  }
+  return ValueOrThrow(client::FeatureCache::Make(graph, options));
 }
 
 client::SampledBy ByOf(const LoaderSettings& settings) {
@@ -161,11 +206,13 @@ client::NodeLoaderOptions NodeOptions(const DistGraph& graph, uint32_t seed_type
 
 template <class DataLoader, class Seeds, class Options>
 std::unique_ptr<Loader> Make(const std::shared_ptr<DistGraph>& graph, const LoaderSettings& settings, Seeds seeds,
-                             const Options& options) {
-  const Collate collate = CollateOf(graph, settings);
+                             Options options) {
+  std::vector<Fetch> fetches = FetchesOf(*graph, settings);
+  options.feature_cache = MakeFeatureCache(*graph, fetches, settings);
+  const Collate collate(graph, std::move(fetches), options.feature_cache);
   std::unique_ptr<DataLoader> loader = CallWithStop(
       *graph, [&](const DistGraph& handle) { return DataLoader::Make(handle, std::move(seeds), options, collate); });
-  return std::make_unique<LoaderOf<DataLoader>>(std::move(loader));
+  return std::make_unique<LoaderOf<DataLoader>>(std::move(loader), std::move(options.feature_cache));
 }
 
 std::unique_ptr<Loader> NodesOfSplit(const std::shared_ptr<DistGraph>& graph, const LoaderSettings& settings,
@@ -344,7 +391,9 @@ void BindSettings(nb::module_& m) {
       .def_rw("batches_ahead", &LoaderSettings::batches_ahead)
       .def_rw("want_edge_ids", &LoaderSettings::want_edge_ids)
       .def_rw("by_samplers", &LoaderSettings::by_samplers)
-      .def_rw("fetches", &LoaderSettings::fetches);
+      .def_rw("fetches", &LoaderSettings::fetches)
+      .def_rw("feature_cache_bytes", &LoaderSettings::feature_cache_bytes)
+      .def_rw("feature_cache_steps", &LoaderSettings::feature_cache_steps);
   nb::class_<EdgeSettings>(m, "EdgeSettings")
       .def(nb::init<>())
       .def_rw("negatives", &EdgeSettings::negatives)
@@ -366,7 +415,8 @@ void BindLoaders(nb::module_& m) {
              CallInterruptibly({}, Deadline::Never(), [&](Deadline) { return loader.StartEpoch(epoch, first_step); });
            })
       .def("next", &Next)
-      .def("cancel", &Loader::Cancel, nb::call_guard<nb::gil_scoped_release>());
+      .def("cancel", &Loader::Cancel, nb::call_guard<nb::gil_scoped_release>())
+      .def("feature_cache_counts", &Loader::FeatureCacheCounts);
   nb::class_<BatchSampler>(m, "BatchSampler").def("sample", &BatchSampler::Sample);
   m.def("batch_sampler", [](const std::shared_ptr<DistGraph>& graph, const LoaderSettings& settings) {
     return std::make_unique<BatchSampler>(graph, settings);

@@ -174,7 +174,7 @@ class _Loader:
     thread-safe."""
 
     def __init__(self, g, sampler, batch_size, shuffle, drop_last, seed, num_threads, batches_ahead, from_samplers,
-                 device):
+                 device, feature_cache, feature_cache_steps):
         self._graph = g
         self._batch_device = device  # None: batches have arrays
         schema = g._schema
@@ -190,6 +190,8 @@ class _Loader:
         if self._fetches and not sampler.fanouts:
             raise InvalidArgument("columns are fetched into blocks, and a sampler without fanouts makes none")
         settings.fetches = self._fetches
+        settings.feature_cache_bytes = to_int(feature_cache, "feature_cache", most=2**63 - 1)
+        settings.feature_cache_steps = to_int(feature_cache_steps, "feature_cache_steps", least=1, most=1000)
         self._origin = BatchOrigin(sampler)
         self._settings = settings
         self._calls = OneCallAtATime("loader")
@@ -216,6 +218,14 @@ class _Loader:
     def set_epoch(self, epoch: int) -> None:
         """Starts the next iteration at the first step of epoch `epoch`."""
         self._epoch, self._step, self._begun = to_int(epoch, "epoch", most=2**32 - 1), 0, False
+
+    def feature_cache_counts(self) -> dict[str, int]:
+        """Returns the rows of prefetched batches so far that came from other machines: {"hit_rows": rows found in the
+        cache, "fetched_rows": rows requested from graph servers, "saved_bytes": size of the former, "fetched_bytes":
+        size of the latter, "held_bytes": memory of the cache}. All are 0 without feature_cache, or if all partitions
+        are mapped."""
+        names = ("hit_rows", "fetched_rows", "saved_bytes", "fetched_bytes", "held_bytes")
+        return dict(zip(names, self._core.feature_cache_counts(), strict=True))
 
     def __len__(self) -> int:
         """Number of batches of an epoch."""
@@ -288,15 +298,17 @@ class DistNodeDataLoader(_Loader):
     from_samplers: whether the job's sampler processes sample the batches; the NodesOfSplit, seed and fan-outs must be
     those of the job. device: a name or a torch.device. Batches have tensors on it, as returned by `batch.to(device)`;
     None: batches have arrays. For a GPU, each batch is copied from pinned memory on a separate stream while the batch
-    before it is in use; up to three batches take memory of the GPU.
+    before it is in use; up to three batches take memory of the GPU. feature_cache: bytes of memory in which the loader
+    keeps rows of prefetch_node_feats that come from other machines; 0: none. Batches are then sampled up to
+    feature_cache_steps ahead, 1 to 1000, and the rows that these batches read soonest are kept (docs/python.md).
     """
 
     def __init__(self, g: "DistGraph", nodes: NodesOfSplit | NodeIds, sampler: NeighborSampler, *, batch_size: int,
                  shuffle: bool = True, drop_last: bool = False, seed: int = 0, num_threads: int = 1,
-                 batches_ahead: int = 2, from_samplers: bool = False,
-                 device: "str | torch.device | None" = None) -> None:
+                 batches_ahead: int = 2, from_samplers: bool = False, device: "str | torch.device | None" = None,
+                 feature_cache: int = 0, feature_cache_steps: int = 32) -> None:
         super().__init__(g, sampler, batch_size, shuffle, drop_last, seed, num_threads, batches_ahead, from_samplers,
-                         device)
+                         device, feature_cache, feature_cache_steps)
         if isinstance(nodes, NodesOfSplit):
             number = self._origin.seed_type = g._schema.node_type(nodes.ntype)
             self._num_items = _size_of_parts(g._core.node_splits, [number], nodes)
@@ -326,7 +338,8 @@ class DistEdgeDataLoader(_Loader):
     are excluded.
     reverse_etypes: {edge type: edge type of its reverses}; None: each edge type contains its own reverses.
     edge_columns: columns of the seed edges for `batch.links.columns`. edge_ids: whether `batch.links.edge_ids` has the
-    ids of the seed edges; only with one edge type. device: as in DistNodeDataLoader.
+    ids of the seed edges; only with one edge type. device, feature_cache, feature_cache_steps: as in
+    DistNodeDataLoader.
     """
 
     def __init__(self, g: "DistGraph", edges: "EdgesOfSplit | EdgeShare | EdgeIds", sampler: NeighborSampler, *,
@@ -334,9 +347,10 @@ class DistEdgeDataLoader(_Loader):
                  negative_sampler: "_Negatives | None" = None, exclude: str | None = "self",
                  reverse_etypes: Mapping[Any, EdgeType] | None = None, edge_columns: Iterable[str] = (),
                  edge_ids: bool = False, seed: int = 0, num_threads: int = 1, batches_ahead: int = 2,
-                 from_samplers: bool = False, device: "str | torch.device | None" = None) -> None:
+                 from_samplers: bool = False, device: "str | torch.device | None" = None, feature_cache: int = 0,
+                 feature_cache_steps: int = 32) -> None:
         super().__init__(g, sampler, batch_size, shuffle, drop_last, seed, num_threads, batches_ahead, from_samplers,
-                         device)
+                         device, feature_cache, feature_cache_steps)
         schema = g._schema
         settings = _core.EdgeSettings()
         if negative_sampler is not None:
