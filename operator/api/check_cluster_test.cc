@@ -24,15 +24,15 @@ void Mount(kube::Json* object, Role role, const std::string& mount_path) {
       {{"name", ToString(role)}, {"volumeMounts", {{{"name", "data"}, {"mountPath", mount_path}}}}}};
 }
 
-TEST(CheckClusterTest, BucketsNeedNoVolume) { EXPECT_EQ(ViolationsOf(ClusterDocument()), ""); }
+TEST(CheckClusterTest, BucketsRequireNoVolume) { EXPECT_EQ(ViolationsOf(ClusterDocument()), ""); }
 
-TEST(CheckClusterTest, ARunNeedsAPlaceForItsResults) {
+TEST(CheckClusterTest, OutputUriIsRequired) {
   kube::Json object = ClusterDocument();
   object["spec"].erase("output");
   EXPECT_THAT(ViolationsOf(object), HasSubstr("spec.output.uri: is missing"));
 }
 
-TEST(CheckClusterTest, APluginIsInTheImageOrOnAVolume) {
+TEST(CheckClusterTest, PluginPathIsInImageOrOnVolume) {
   kube::Json object = ClusterDocument();
   object["spec"]["servers"]["plugins"] = {{{"name", "a"}, {"path", "/opt/a.so"}}, {{"name", "b"}, {"path", "b.so"}}};
   EXPECT_THAT(ViolationsOf(object),
@@ -42,7 +42,7 @@ TEST(CheckClusterTest, APluginIsInTheImageOrOnAVolume) {
   EXPECT_EQ(ViolationsOf(object), "");
 }
 
-TEST(CheckClusterTest, APathLiesUnderAVolumeOfThePodsThatOpenIt) {
+TEST(CheckClusterTest, PathMustBeBelowMountedVolume) {
   kube::Json object = ClusterDocument();
   object["spec"]["graph"]["source"]["uri"] = "file:///data/graphs/cora/";
   EXPECT_EQ(ViolationsOf(object),
@@ -58,7 +58,7 @@ TEST(CheckClusterTest, APathLiesUnderAVolumeOfThePodsThatOpenIt) {
   EXPECT_THAT(ViolationsOf(object), HasSubstr("spec.graph.source.uri"));
 }
 
-TEST(CheckClusterTest, AMountOfAnotherContainerIsOfNoUse) {
+TEST(CheckClusterTest, MountOfSidecarDoesNotCount) {
   kube::Json object = ClusterDocument();
   object["spec"]["graph"]["source"]["uri"] = "/data";
   Mount(&object, Role::kPartitioner, "/data");
@@ -66,7 +66,7 @@ TEST(CheckClusterTest, AMountOfAnotherContainerIsOfNoUse) {
   EXPECT_THAT(ViolationsOf(object), HasSubstr("spec.graph.source.uri"));
 }
 
-TEST(CheckClusterTest, DotsDoNotLeadOutOfAVolume) {
+TEST(CheckClusterTest, DotsDoNotEscapeVolume) {
   kube::Json object = ClusterDocument();
   Mount(&object, Role::kPartitioner, "/data");
   object["spec"]["graph"]["source"]["uri"] = "/data/../etc";
@@ -75,13 +75,13 @@ TEST(CheckClusterTest, DotsDoNotLeadOutOfAVolume) {
   EXPECT_EQ(ViolationsOf(object), "");
 }
 
-TEST(CheckClusterTest, ARelativePathMeansNothing) {
+TEST(CheckClusterTest, RefusesRelativePaths) {
   kube::Json object = ClusterDocument();
   object["spec"]["graph"]["source"]["uri"] = "graphs/cora";
   EXPECT_THAT(ViolationsOf(object), HasSubstr("spec.graph.source.uri: a relative path is not supported on a cluster"));
 }
 
-TEST(CheckClusterTest, PartitionsAreOpenedByPartitionerAndServers) {
+TEST(CheckClusterTest, PartitionsNeedVolumeOfPartitionerAndServers) {
   kube::Json object = ClusterDocument();
   object["spec"]["output"]["uri"] = "/results";
   for (const Role role : {Role::kPartitioner, Role::kServer, Role::kTrainer}) {
@@ -98,7 +98,7 @@ TEST(CheckClusterTest, PartitionsAreOpenedByPartitionerAndServers) {
   EXPECT_EQ(ViolationsOf(object), "");
 }
 
-TEST(CheckClusterTest, SeveralPartitionersMeetOnAVolumeThatTheyShare) {
+TEST(CheckClusterTest, SeveralPartitionersRequireSharedVolume) {
   kube::Json object = ClusterDocument();
   object["spec"]["graph"]["source"]["format"] = "NPY";
   object["spec"]["graph"]["partitions"] = {{"algorithm", "Random"}};
@@ -119,7 +119,7 @@ TEST(CheckClusterTest, SeveralPartitionersMeetOnAVolumeThatTheyShare) {
   EXPECT_EQ(ViolationsOf(object), "");
 }
 
-TEST(CheckClusterTest, NoSidecarIsNamedAsAServer) {
+TEST(CheckClusterTest, RefusesSidecarWithNameOfServer) {
   kube::Json object = ClusterDocument();
   object["spec"]["servers"]["template"]["spec"]["containers"] = {{{"name", "server"}}, {{"name", "server-2"}}};
   EXPECT_EQ(ViolationsOf(object),
@@ -129,7 +129,7 @@ TEST(CheckClusterTest, NoSidecarIsNamedAsAServer) {
   EXPECT_EQ(ViolationsOf(object), "");
 }
 
-TEST(CheckClusterTest, TemplatesOfAnyShapeAreLookedAtWithoutComplaint) {
+TEST(CheckClusterTest, AcceptsTemplatesOfAnyShape) {
   kube::Json object = ClusterDocument();
   object["spec"]["graph"]["source"]["uri"] = "/data";
   for (const char* pod : {R"([])", R"({"containers": 7})", R"({"containers": [7, null, {"volumeMounts": {}}]})",
@@ -139,7 +139,7 @@ TEST(CheckClusterTest, TemplatesOfAnyShapeAreLookedAtWithoutComplaint) {
   }
 }
 
-TEST(CheckClusterTest, AnotherControllerHasAQualifiedName) {
+TEST(CheckClusterTest, ManagedByIsQualifiedName) {
   kube::Json object = ClusterDocument();
   for (const char* name : {"kueue.x-k8s.io/multikueue", "espalier.io/operator"}) {
     object["spec"]["runPolicy"]["managedBy"] = name;

@@ -37,7 +37,7 @@ Json Containers(const char* list, const char* name, const Json& more) {
   return {{list, Json::array({std::move(container)})}};
 }
 
-TEST(CheckScriptTest, IsAnObjectOrOfAConfigMap) {
+TEST(CheckScriptTest, SourceIsObjectOrConfigMap) {
   EXPECT_EQ(ScriptViolations(Json::object()), "");
   EXPECT_THAT(ScriptViolations({{"trainers", {{"program", {{"script", {{"uri", "/mnt/train.py"}}}}}}}}),
               HasSubstr("spec.trainers.program.script.uri: on a cluster, expected s3://bucket/key or configMapKeyRef"));
@@ -48,7 +48,7 @@ TEST(CheckScriptTest, IsAnObjectOrOfAConfigMap) {
             "");
 }
 
-TEST(CheckScriptTest, ItsVolumesAreItsOwn) {
+TEST(CheckScriptTest, RefusesReservedVolumeNames) {
   for (const char* const volume : {"script", "script-source"}) {
     ExpectScriptViolation({{"volumes", Json::array({{{"name", volume}, {"configMap", {{"name", "other"}}}}})}},
                           std::string("the volume '") + volume + "' contains the program's script");
@@ -60,7 +60,7 @@ TEST(CheckScriptTest, ItsVolumesAreItsOwn) {
   }
 }
 
-TEST(CheckScriptTest, NothingIsMountedOverIt) {
+TEST(CheckScriptTest, RefusesMountsOverScript) {
   for (const char* const path :
        {"/etc/espalier/script", "/etc/espalier/script/", "/etc/espalier/script/train.py", "/etc//espalier/./script",
         "/etc/espalier/../espalier/script/train.py", "/etc/espalier/script-source/train.py",
@@ -84,13 +84,13 @@ TEST(CheckScriptTest, NothingIsMountedOverIt) {
       "");
 }
 
-TEST(CheckScriptTest, NoOtherContainerHasTheNameOfTheOneThatFetchesIt) {
+TEST(CheckScriptTest, RefusesContainerWithNameOfFetcher) {
   ExpectScriptViolation(Containers("containers", "script", {{"image", "other"}}),
                         "the init container 'script' fetches the program's script");
 }
 
 // A job without a script may use all of these names.
-TEST(CheckScriptTest, OnlyAJobWithAScriptHasThem) {
+TEST(CheckScriptTest, RulesApplyOnlyToJobsWithScript) {
   Json object = ClusterDocument();
   object["spec"]["trainers"]["template"]["spec"] = {
       {"volumes", Json::array({{{"name", "script"}, {"configMap", {{"name", "other"}}}}})}};

@@ -42,11 +42,11 @@ CleanPodPolicy ReadCleanPodPolicy(const std::string& name) {
 }
 
 // The schema's limits are narrower; this one prevents overflows by an invalid document.
-constexpr int64_t kLongestSeconds = std::numeric_limits<int32_t>::max();
+constexpr int64_t kMaxSeconds = std::numeric_limits<int32_t>::max();
 
 std::optional<std::chrono::seconds> SecondsAt(const Json& value, kube::JsonPath path) {
   const std::optional<int64_t> seconds = kube::IntegerAt(value, path);
-  if (!seconds || *seconds < 0 || *seconds > kLongestSeconds) return std::nullopt;
+  if (!seconds || *seconds < 0 || *seconds > kMaxSeconds) return std::nullopt;
   return std::chrono::seconds(*seconds);
 }
 

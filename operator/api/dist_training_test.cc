@@ -30,7 +30,7 @@ TEST(ParseDistTrainingTest, FillsInTheDefaultsOfACluster) {
   for (const Role role : kRoles) EXPECT_EQ(training.spec->role(role), RoleSpec{}) << ToString(role);
 }
 
-TEST(ParseDistTrainingTest, ReadsWhatOnlyAClusterUses) {
+TEST(ParseDistTrainingTest, ReadsFieldsOfClusters) {
   kube::Json object = ClusterDocument();
   object["spec"]["runPolicy"] = {{"suspend", true},
                                  {"backoffLimit", 0},
@@ -68,7 +68,7 @@ TEST(ParseDistTrainingTest, ReadsWhatOnlyAClusterUses) {
   EXPECT_EQ(training.spec->role(Role::kTrainer), RoleSpec{});
 }
 
-TEST(ParseDistTrainingTest, PodsAreAGangUnlessTheDocumentSaysNever) {
+TEST(ParseDistTrainingTest, PodsAreGangByDefault) {
   kube::Json object = ClusterDocument();
   EXPECT_TRUE(Parsed(object).spec->gangs);
   object["spec"]["scheduling"] = {{"gang", "Auto"}};
@@ -81,7 +81,7 @@ TEST(ParseDistTrainingTest, PodsAreAGangUnlessTheDocumentSaysNever) {
   EXPECT_THAT(wrong.violations, HasSubstr("spec.scheduling.gang"));
 }
 
-TEST(ParseDistTrainingTest, TheDocumentOfTheRolesSaysTheSame) {
+TEST(ParseDistTrainingTest, RoleDocumentParsesToSameValue) {
   const DistTraining training = Parsed(ClusterDocument());
   kube::Json again = training.spec->document;
   again["metadata"]["namespace"] = "ml";
@@ -92,7 +92,7 @@ TEST(ParseDistTrainingTest, TheDocumentOfTheRolesSaysTheSame) {
   EXPECT_EQ(second.spec->document, training.spec->document);
 }
 
-TEST(ParseDistTrainingTest, WhatTheApiServerAddsIsNoViolation) {
+TEST(ParseDistTrainingTest, AcceptsFieldsAddedByApiServer) {
   kube::Json object = ClusterDocument();
   object["metadata"].update({{"generation", 2},
                              {"resourceVersion", "17"},
@@ -109,7 +109,7 @@ TEST(ParseDistTrainingTest, WhatTheApiServerAddsIsNoViolation) {
   EXPECT_EQ(training.meta.generation, 2);
 }
 
-TEST(ParseDistTrainingTest, WhatWasReadBeforeIsReadTheSameAgain) {
+TEST(ParseDistTrainingTest, ParsingIsRepeatable) {
   kube::Json object = ClusterDocument();
   const DistTraining before = Parsed(object);
   object["metadata"]["generation"] = 2;
@@ -136,7 +136,7 @@ TEST(ParseDistTrainingTest, WhatWasReadBeforeIsReadTheSameAgain) {
   }
 }
 
-TEST(ParseDistTrainingTest, ViolationsNameFieldsAndNoPlaces) {
+TEST(ParseDistTrainingTest, ViolationsNameFieldsWithoutPositions) {
   kube::Json object = ClusterDocument();
   object["spec"]["training"]["epochs"] = -1;
   object["spec"]["trainers"] = {{"replicsa", 2}};
@@ -150,13 +150,13 @@ TEST(ParseDistTrainingTest, ViolationsNameFieldsAndNoPlaces) {
   EXPECT_EQ(training.raw_spec, object["spec"]);
 }
 
-TEST(ParseDistTrainingTest, ANameThatLeavesNoRoomForItsChildrenIsAViolation) {
+TEST(ParseDistTrainingTest, RefusesNamesTooLongForChildObjects) {
   kube::Json object = ClusterDocument();
   object["metadata"]["name"] = std::string(41, 'a');
   EXPECT_THAT(Parsed(object).violations, HasSubstr("metadata.name: expected a name of lower-case letters"));
 }
 
-TEST(ParseDistTrainingTest, TemplatesComeThroughAsTheyAre) {
+TEST(ParseDistTrainingTest, TemplatesAreUnchanged) {
   kube::Json object = ClusterDocument();
   const kube::Json odd = {{"text", "no"},
                           {"number-like", "1_000"},
@@ -176,7 +176,7 @@ TEST(ParseDistTrainingTest, TemplatesComeThroughAsTheyAre) {
   EXPECT_EQ(training.spec->role(Role::kTrainer).pod_template["metadata"]["annotations"], odd);
 }
 
-TEST(ParseDistTrainingTest, AJobIsInOurChargeUnlessItNamesAnotherController) {
+TEST(ParseDistTrainingTest, JobIsOursUnlessManagedByAnother) {
   const auto is_ours = [](const char* spec) { return IsManagedByEspalier(*kube::ParseJson(spec)); };
   EXPECT_TRUE(is_ours("{}"));
   EXPECT_TRUE(is_ours("null"));
@@ -185,7 +185,7 @@ TEST(ParseDistTrainingTest, AJobIsInOurChargeUnlessItNamesAnotherController) {
   EXPECT_FALSE(is_ours(R"({"runPolicy": {"managedBy": "example.com/queue"}})"));
 }
 
-TEST(ParseDistTrainingTest, OnlyWhatIsNoDistTrainingAtAllIsAnError) {
+TEST(ParseDistTrainingTest, OnlyOtherKindsAreErrors) {
   for (const char* text :
        {"[]", "null", "{}", R"({"metadata": {"name": "a"}})", R"({"metadata": {"name": 3}})",
         R"({"metadata": {"name": "a"}, "spec": []})", R"({"kind": "Pod", "metadata": {"name": "a"}, "spec": {}})"}) {

@@ -5,13 +5,13 @@
 namespace espalier::ctl::api {
 namespace {
 
-TEST(ProgramContainerTest, OneIsNamedAsTheRoleAndServersHaveOthersBesideIt) {
+TEST(ProgramContainerTest, FirstHasNameOfRoleFurtherServersAreNumbered) {
   EXPECT_EQ(ProgramContainer(Role::kTrainer, 0), "trainer");
   EXPECT_EQ(ProgramContainer(Role::kServer, 0), "server");
   EXPECT_EQ(ProgramContainer(Role::kServer, 15), "server-15");
 }
 
-TEST(ProgramContainerTest, ANameSaysWhichOneItIs) {
+TEST(ProgramContainerTest, ParsesNumberFromName) {
   for (uint32_t number = 0; number < job::kMaxContainersPerPod; ++number) {
     EXPECT_EQ(NumberOfContainer(Role::kServer, ProgramContainer(Role::kServer, number)), number);
   }

@@ -14,13 +14,13 @@ using testing::ElementsAre;
 using testing::Field;
 using testing::SizeIs;
 
-TEST(StatusTest, ComesBackFromJsonAsItWas) {
+TEST(StatusTest, RoundTripsThroughJson) {
   const Status status = FullStatus();
   EXPECT_EQ(StatusFromJson(ToJson(status)), status);
   EXPECT_EQ(StatusFromJson(ToJson(Status{})), Status{});
 }
 
-TEST(StatusTest, ProgressIsWrittenApartAndReadTogether) {
+TEST(StatusTest, ProgressIsWrittenSeparately) {
   Status status = FullStatus();
   status.progress = Progress{7, 14.5, 90, {{"loss", 0.5}}, At(9), "Evaluating", 40};
   EXPECT_FALSE(ToJson(status).contains("progress"));
@@ -30,13 +30,13 @@ TEST(StatusTest, ProgressIsWrittenApartAndReadTogether) {
   EXPECT_EQ(StatusFromJson(json), status);
 }
 
-TEST(StatusTest, NumbersThatJsonCannotSayAreLeftOut) {
+TEST(StatusTest, OmitsNonFiniteNumbers) {
   const kube::Json json = ProgressToJson({1, std::nan(""), {}, {{"loss", std::nan("")}, {"lr", 0.1}}, At(0), "", {}});
   EXPECT_EQ(json["percent"], 0);
   EXPECT_THAT(json["metrics"], SizeIs(1));
 }
 
-TEST(StatusTest, WhateverStandsThereIsReadWithoutComplaint) {
+TEST(StatusTest, ReadsMalformedStatusWithoutError) {
   for (
       const char* text :
       {"{}", "[]", "null", "7", R"({"conditions": 7, "incarnation": "x", "attempts": [], "partition": 3})",
@@ -53,7 +53,7 @@ TEST(StatusTest, WhateverStandsThereIsReadWithoutComplaint) {
   }
 }
 
-TEST(StatusTest, OfTwoConditionsOfATypeTheFirstCounts) {
+TEST(StatusTest, FirstConditionOfTypeWins) {
   const Status status = StatusFromJson(*kube::ParseJson(
       R"({"conditions": [{"type": "Failed", "status": "True"}, {"type": "Failed", "status": "False"}]})"));
   EXPECT_THAT(status.conditions, SizeIs(1));
@@ -61,7 +61,7 @@ TEST(StatusTest, OfTwoConditionsOfATypeTheFirstCounts) {
 }
 
 // Conditions of other writers stay in the list, which is merged by type, until those writers remove them.
-TEST(StatusTest, OthersConditionsAreNotTakenOver) {
+TEST(StatusTest, DropsUnknownConditions) {
   const Status status = StatusFromJson(*kube::ParseJson(
       R"({"conditions": [{"type": "Audited", "status": "True"}, {"type": "Accepted", "status": "True"}]})"));
   EXPECT_THAT(status.conditions, ElementsAre(Field(&Condition::type, kAccepted)));
@@ -78,7 +78,7 @@ TEST(SetConditionTest, KeepsTheTimeUnlessTheStatusChanges) {
   EXPECT_THAT(status.conditions, SizeIs(1));
 }
 
-TEST(SetConditionTest, KeepsTheOrderOfTheStory) {
+TEST(SetConditionTest, SortsConditionsByStage) {
   Status status;
   for (const char* type : {kFailed, kAccepted, kRestarting, kPartitioned}) {
     SetCondition(&status, {type, ConditionStatus::kTrue, "R", ""}, At(0));
@@ -95,7 +95,7 @@ TEST(CutMessageTest, KeepsTheCauseAtTheEndOfATrace) {
   EXPECT_EQ(cut.substr(cut.size() - 24), "\nRuntimeError: the cause");
 }
 
-TEST(StatusTest, EveryReasonIsOneThatKubernetesTakes) {
+TEST(StatusTest, ReasonsAreValidInKubernetes) {
   Status status;
   SetCondition(&status, {kAccepted, ConditionStatus::kTrue, "", ""}, At(0));
   EXPECT_EQ(ToJson(status)["conditions"][0]["reason"], "Accepted");

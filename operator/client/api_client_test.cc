@@ -86,7 +86,7 @@ TEST_F(ApiClientTest, GetsAnObjectWithManagedFields) {
             Internal("GET pods ml/x: HTTP 200, but the body is not a JSON object"));
 }
 
-TEST_F(ApiClientTest, SaysWhatItWasDoingAndWhatTheServerSaid) {
+TEST_F(ApiClientTest, ErrorsNameRequestAndServerMessage) {
   transport_.Then(404, Error(404, "NotFound", "pods \"x\" not found"));
   EXPECT_EQ(client_.Get(kPods, kKey).status(), NotFound("GET pods ml/x: pods \"x\" not found"));
   transport_.Then(409, Error(409, "AlreadyExists"));
@@ -98,7 +98,7 @@ TEST_F(ApiClientTest, SaysWhatItWasDoingAndWhatTheServerSaid) {
             Status(StatusCode::kPermissionDenied, "LIST pods in ml: m"));
 }
 
-TEST_F(ApiClientTest, AnAnswerThatIsNoObjectIsAnError) {
+TEST_F(ApiClientTest, NonObjectResponseIsError) {
   for (const char* body : {"", "<html>login</html>", "[]", "null", "{"}) {
     transport_.Then(200, body);
     const Status status = client_.Get(kPods, kKey).status();
@@ -110,7 +110,7 @@ TEST_F(ApiClientTest, AnAnswerThatIsNoObjectIsAnError) {
   EXPECT_EQ(client_.Get(kPods, kKey).status().code(), StatusCode::kUnknown);
 }
 
-TEST_F(ApiClientTest, SendsNothingForNamesThatLeadElsewhere) {
+TEST_F(ApiClientTest, RefusesNamesThatChangePath) {
   EXPECT_EQ(client_.Get(kPods, {"ml", ".."}).status().code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(client_.Delete(kPods, {"ml", ""}, {.uid = "u"}).code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(client_.Delete(kPods, {"", "x"}, {.uid = "u"}).code(), StatusCode::kInvalidArgument);
@@ -120,7 +120,7 @@ TEST_F(ApiClientTest, SendsNothingForNamesThatLeadElsewhere) {
   EXPECT_THAT(transport_.requests(), IsEmpty());
 }
 
-TEST_F(ApiClientTest, WritesInItsOwnName) {
+TEST_F(ApiClientTest, WritesWithFieldManager) {
   for (int i = 0; i < 6; ++i) transport_.Then(200, "{}");
   EXPECT_TRUE(client_.Create(kPods, PodNamed("x")).ok());
   EXPECT_TRUE(client_.Apply(kPods, PodNamed("x"), {}).ok());
@@ -136,7 +136,7 @@ TEST_F(ApiClientTest, WritesInItsOwnName) {
                                      "PUT /api/v1/namespaces/ml/pods/x?fieldManager=me"));
 }
 
-TEST_F(ApiClientTest, AReviewHasNoNameAndReturnsItsStatus) {
+TEST_F(ApiClientTest, ReviewReturnsStatus) {
   transport_.Then(201, R"({"kind": "TokenReview", "status": {"authenticated": true}})");
   const Result<Json> review = client_.Review(kube::kTokenReviews, {{"spec", {{"token", "secret"}}}});
   ASSERT_TRUE(review.ok()) << review.status().ToString();
@@ -147,19 +147,19 @@ TEST_F(ApiClientTest, AReviewHasNoNameAndReturnsItsStatus) {
             Status(StatusCode::kPermissionDenied, "CREATE tokenreviews: m"));
 }
 
-TEST_F(ApiClientTest, DeletingWhatIsGoneSucceeds) {
+TEST_F(ApiClientTest, DeleteOfMissingObjectSucceeds) {
   transport_.Then(200, R"({"kind":"Status","status":"Success"})");
   transport_.Then(202, R"({"kind":"Pod"})");
   transport_.Then(404, Error(404, "NotFound"));
   for (int i = 0; i < 3; ++i) EXPECT_EQ(client_.Delete(kPods, kKey, {.uid = "u"}), Status());
 }
 
-TEST_F(ApiClientTest, DoesNotTakeAProxysPageForTheObjectBeingGone) {
+TEST_F(ApiClientTest, ProxyErrorPageIsNotNotFound) {
   transport_.Then(404, "<html>no such site</html>");
   EXPECT_EQ(client_.Delete(kPods, kKey, {.uid = "u"}).code(), StatusCode::kNotFound);
 }
 
-TEST_F(ApiClientTest, DoesNotDeleteAnotherObjectOfThatName) {
+TEST_F(ApiClientTest, DeletesOnlyObjectWithUid) {
   transport_.Then(409, Error(409, "Conflict", "the UID in the precondition (u) does not match"));
   const Status status = client_.Delete(kJobs, kKey, {.uid = "u"});
   EXPECT_EQ(status, Aborted("DELETE jobs ml/x: the UID in the precondition (u) does not match"));
@@ -178,7 +178,7 @@ TEST_F(ApiClientTest, ListsAllPages) {
                                      "GET /api/v1/namespaces/ml/pods?limit=2&continue=t1"));
 }
 
-TEST_F(ApiClientTest, AnExpiredTokenStartsOverOnceWithoutPages) {
+TEST_F(ApiClientTest, ExpiredTokenRestartsOnceWithoutPages) {
   transport_.Then(200, PageOf({"a", "b"}, "t1"));
   transport_.Then(410, Error(410, "Expired"));
   transport_.Then(200, PageOf({"b", "c"}, ""));
@@ -188,7 +188,7 @@ TEST_F(ApiClientTest, AnExpiredTokenStartsOverOnceWithoutPages) {
   EXPECT_EQ(Targets().back(), "GET /api/v1/pods?resourceVersion=5&resourceVersionMatch=NotOlderThan");
 }
 
-TEST_F(ApiClientTest, AnExpiredVersionIsTheCallersBusiness) {
+TEST_F(ApiClientTest, ReturnsOutOfRangeForExpiredVersion) {
   transport_.Then(410, Error(410, "Expired"));
   EXPECT_EQ(client_.List(kPods, {.resource_version = "5"}).status().code(), StatusCode::kOutOfRange);
   transport_.Then(200, PageOf({"a"}, "t1"));
@@ -198,7 +198,7 @@ TEST_F(ApiClientTest, AnExpiredVersionIsTheCallersBusiness) {
   EXPECT_EQ(transport_.num_answers_left(), 0u);
 }
 
-TEST_F(ApiClientTest, AnAnswerThatIsTooLargeIsAskedForInSmallerPages) {
+TEST_F(ApiClientTest, TooLargeResponseReducesPageSize) {
   transport_.ThenFail(ResourceExhausted("more than 64 MiB"));
   transport_.Then(200, PageOf({"a"}, "t1"));
   transport_.ThenFail(ResourceExhausted("more than 64 MiB"));
@@ -211,14 +211,14 @@ TEST_F(ApiClientTest, AnAnswerThatIsTooLargeIsAskedForInSmallerPages) {
                           "GET /api/v1/pods?limit=250&continue=t1", "GET /api/v1/pods?limit=125&continue=t1"));
 }
 
-TEST_F(ApiClientTest, AListThatMayNotHavePagesGetsThemWhereItIsTooLarge) {
+TEST_F(ApiClientTest, TooLargeListWithoutPagesIsPaged) {
   transport_.ThenFail(ResourceExhausted("more than 64 MiB"));
   transport_.Then(200, PageOf({"a"}, ""));
   EXPECT_TRUE(client_.List(kPods, {.limit = 0}).ok());
   EXPECT_EQ(Targets().back(), "GET /api/v1/pods?limit=500");
 }
 
-TEST_F(ApiClientTest, AnAnswerOfTooManyValuesIsAskedForInSmallerPages) {
+TEST_F(ApiClientTest, TooManyValuesReducePageSize) {
   std::string body = R"({"items":[0)";
   for (size_t i = 0; i < kube::kMaxJsonValues; ++i) body += ",0";
   transport_.Then(200, body + "]}");
@@ -233,13 +233,13 @@ TEST_F(ApiClientTest, AnObjectThatIsTooLargeAloneIsAnError) {
   EXPECT_EQ(Targets().back(), "GET /api/v1/pods?limit=1");
 }
 
-TEST_F(ApiClientTest, AServerThatHasTooMuchToDoIsNotAskedForMorePages) {
+TEST_F(ApiClientTest, OverloadedServerGetsNoFurtherRequests) {
   transport_.Then(429, Error(429, "TooManyRequests"));
   EXPECT_EQ(client_.List(kPods, {}).status().code(), StatusCode::kResourceExhausted);
   EXPECT_THAT(transport_.requests(), SizeIs(1));
 }
 
-TEST_F(ApiClientTest, EachPageHasItsOwnTime) {
+TEST_F(ApiClientTest, EachPageHasItsOwnTimeout) {
   for (int i = 1; i <= 5; ++i) {
     transport_.Then([this, i](const kube::HttpRequest&) -> Result<HttpResponse> {
       clock_.Advance(seconds(20));
@@ -251,7 +251,7 @@ TEST_F(ApiClientTest, EachPageHasItsOwnTime) {
   EXPECT_THAT(list->items, SizeIs(5));
 }
 
-TEST_F(ApiClientTest, AListAndTheOpeningOfAWatchEndWhenAskedTo) {
+TEST_F(ApiClientTest, StopEndsListAndOpeningOfWatch) {
   std::stop_source stop;
   transport_.Then(200, PageOf({"a"}, "t1"));
   const auto take = [&stop](const std::vector<Json>&) { return stop.request_stop(); };
@@ -266,7 +266,7 @@ TEST_F(ApiClientTest, AListAndTheOpeningOfAWatchEndWhenAskedTo) {
   EXPECT_TRUE(client_.Get(kPods, kKey).ok()) << "nobody else";
 }
 
-TEST_F(ApiClientTest, HandsOutPagesOneByOneUntilToldToStop) {
+TEST_F(ApiClientTest, ListPagesStopsWhenCallbackReturnsFalse) {
   transport_.Then(200, PageOf({"a", "b"}, "t1"));
   transport_.Then(200, PageOf({"c"}, "t2"));
   std::vector<std::vector<std::string>> pages;
@@ -278,7 +278,7 @@ TEST_F(ApiClientTest, HandsOutPagesOneByOneUntilToldToStop) {
   EXPECT_THAT(pages, ElementsAre(ElementsAre("a", "b"), ElementsAre("c")));
 }
 
-TEST_F(ApiClientTest, TellsTheReaderOfPagesThatTheyStartOver) {
+TEST_F(ApiClientTest, ListPagesReportsRestart) {
   transport_.Then(200, PageOf({"a"}, "t1"));
   transport_.Then(410, Error(410, "Expired"));
   transport_.Then(200, PageOf({"b"}, ""));
@@ -291,7 +291,7 @@ TEST_F(ApiClientTest, TellsTheReaderOfPagesThatTheyStartOver) {
   EXPECT_THAT(told, ElementsAre("a", "restart", "b"));
 }
 
-TEST_F(ApiClientTest, ListsOfNothingAndListsThatAreNone) {
+TEST_F(ApiClientTest, ListsEmptyAndRejectsMalformedLists) {
   for (const char* body :
        {R"({"metadata":{"resourceVersion":"7"}})", R"({"metadata":{"resourceVersion":"7"},"items":null})"}) {
     transport_.Then(200, body);
@@ -309,7 +309,7 @@ TEST_F(ApiClientTest, ListsOfNothingAndListsThatAreNone) {
   EXPECT_EQ(client_.List(kPods, {}).status(), Internal("LIST pods: repeated continue token"));
 }
 
-TEST_F(ApiClientTest, WaitsAsLongAsTheServerAsks) {
+TEST_F(ApiClientTest, WaitsForRetryAfter) {
   transport_.Then(429, Error(429, "TooManyRequests"), {{"retry-after", "2"}});
   transport_.Then(503, "", {{"Retry-After", "3"}});
   transport_.Then(200, "{}");
@@ -318,7 +318,7 @@ TEST_F(ApiClientTest, WaitsAsLongAsTheServerAsks) {
   EXPECT_THAT(transport_.requests(), SizeIs(3));
 }
 
-TEST_F(ApiClientTest, RepeatsTenTimesAtMost) {
+TEST_F(ApiClientTest, RetriesAtMostTenTimes) {
   for (int i = 0; i < 20; ++i) transport_.Then(429, Error(429, "TooManyRequests"), {{"Retry-After", "1"}});
   EXPECT_EQ(client_.Get(kPods, kKey).status().code(), StatusCode::kResourceExhausted);
   EXPECT_THAT(transport_.requests(), SizeIs(11));
@@ -330,7 +330,7 @@ TEST_F(ApiClientTest, DoesNotWaitBeyondItsDeadline) {
   EXPECT_EQ(Slept(), seconds(0));
 }
 
-TEST_F(ApiClientTest, RepeatsOnlyWhatTheServerAsksFor) {
+TEST_F(ApiClientTest, RetriesOnlyIfServerAsks) {
   transport_.Then(429, Error(429, "TooManyRequests"));
   transport_.Then(429, Error(429, "TooManyRequests"), {{"Retry-After", "Wed, 21 Oct 2026 07:28:00 GMT"}});
   transport_.Then(500, Error(500, "InternalError"), {{"Retry-After", "1"}});
@@ -338,7 +338,7 @@ TEST_F(ApiClientTest, RepeatsOnlyWhatTheServerAsksFor) {
   EXPECT_THAT(transport_.requests(), SizeIs(3));
 }
 
-TEST_F(ApiClientTest, RepeatsOnceAfterABrokenConnection) {
+TEST_F(ApiClientTest, RetriesOnceAfterBrokenConnection) {
   transport_.ThenFail(Unavailable("broken pipe"));
   transport_.Then(409, Error(409, "AlreadyExists"));
   EXPECT_EQ(client_.Create(kPods, PodNamed("x")).status().code(), StatusCode::kAlreadyExists)
@@ -348,14 +348,14 @@ TEST_F(ApiClientTest, RepeatsOnceAfterABrokenConnection) {
   EXPECT_EQ(client_.Create(kPods, PodNamed("x")).status(), Unavailable("CREATE pods ml/x: broken again"));
 }
 
-TEST_F(ApiClientTest, ARequestThatWasNotSentIsUnavailableToTheCaller) {
+TEST_F(ApiClientTest, UnsentRequestIsUnavailable) {
   transport_.ThenFail(FailedPrecondition("connection refused"));
   transport_.ThenFail(FailedPrecondition("connection refused"));
   EXPECT_EQ(client_.Get(kPods, kKey).status(), Unavailable("GET pods ml/x: not sent: connection refused"));
   EXPECT_THAT(transport_.requests(), SizeIs(2));
 }
 
-TEST_F(ApiClientTest, DoesNotRepeatOtherFailures) {
+TEST_F(ApiClientTest, DoesNotRetryOtherFailures) {
   for (const Status& status : {DeadlineExceeded("slow"), Status(StatusCode::kUnauthenticated, "certificate"),
                                ResourceExhausted("too long"), Cancelled("stop")}) {
     transport_.ThenFail(status);
@@ -364,7 +364,7 @@ TEST_F(ApiClientTest, DoesNotRepeatOtherFailures) {
   EXPECT_THAT(transport_.requests(), SizeIs(4));
 }
 
-TEST_F(ApiClientTest, EveryRequestTakesAToken) {
+TEST_F(ApiClientTest, EveryRequestTakesRateLimitToken) {
   ApiClient client(transport_, {.qps = 10, .burst = 2}, metrics_, clock_);
   transport_.Then(200, "{}");
   transport_.ThenFail(Unavailable("broken pipe"));
@@ -375,7 +375,7 @@ TEST_F(ApiClientTest, EveryRequestTakesAToken) {
   EXPECT_EQ(Slept(), std::chrono::milliseconds(100)) << "the repetition, too";
 }
 
-TEST_F(ApiClientTest, GivesUpWhereItsTurnComesAfterTheDeadline) {
+TEST_F(ApiClientTest, FailsIfRateLimitExceedsDeadline) {
   ApiClient client(transport_, {.qps = 0.01, .burst = 1}, metrics_, clock_);
   transport_.Then(200, "{}");
   EXPECT_TRUE(client.Get(kPods, kKey).ok());
@@ -396,7 +396,7 @@ TEST_F(ApiClientTest, OpensAWatch) {
   EXPECT_TRUE(line.ok() && !line->has_value());
 }
 
-TEST_F(ApiClientTest, OpensAWatchAsOtherCallsAreMade) {
+TEST_F(ApiClientTest, OpenWatchRetriesLikeOtherCalls) {
   transport_.ThenFailStream(Unavailable("broken pipe"));
   transport_.ThenRefuseStream(429, "", {{"Retry-After", "1"}});
   transport_.ThenStream({});
@@ -408,7 +408,7 @@ TEST_F(ApiClientTest, OpensAWatchAsOtherCallsAreMade) {
   EXPECT_FALSE(client_.Watch(kPods, {}).ok()) << "a success without events";
 }
 
-TEST_F(ApiClientTest, StopEndsCallsAndThoseThatWait) {
+TEST_F(ApiClientTest, StopEndsRunningAndWaitingCalls) {
   transport_.Then([this](const kube::HttpRequest&) -> Result<HttpResponse> {
     client_.Stop();  // before the response arrives
     return HttpResponse{429, {{"Retry-After", "5"}}, ""};

@@ -74,7 +74,7 @@ TEST_F(CredentialFilesTest, KeepsTheOldTokenWhileTheFileCannotBeRead) {
   EXPECT_EQ(Token(*source), "t4") << "sooner than after a good read";
 }
 
-TEST_F(CredentialFilesTest, HasNothingToKeepAtFirst) {
+TEST_F(CredentialFilesTest, FirstReadReturnsError) {
   const auto source = TokenFile(Path("token"), clock_);
   EXPECT_EQ(Token(*source), "NOT_FOUND: opening " + Path("token") + ": No such file or directory");
   Write("token", "two words");
@@ -121,7 +121,7 @@ TEST(CredentialsTest, ComparesCertificatesAndNotTokens) {
   EXPECT_FALSE(SameCertificate(a, b));
 }
 
-TEST(BearerTokenTest, IsTrimmedAndClean) {
+TEST(BearerTokenTest, IsTrimmedAndValidated) {
   EXPECT_EQ(ParseBearerToken(" \r\nabc.def-_~+/=\n")->Reveal(), "abc.def-_~+/=");
   for (const char* text : {"", "\n", "a b", "a\nb", "a\r\nX: y", "a\tb", "a\x7f", "\xc3\xa4"}) {
     EXPECT_EQ(ParseBearerToken(text).status().code(), StatusCode::kInvalidArgument) << text;
@@ -130,7 +130,7 @@ TEST(BearerTokenTest, IsTrimmedAndClean) {
   EXPECT_THAT(ParseBearerToken("hunter2 x").status().message(), Not(HasSubstr("hunter2")));
 }
 
-TEST(CertificatePairTest, ChecksThatTheyBelongTogether) {
+TEST(CertificatePairTest, RefusesMismatchedPair) {
   const std::string certificate = TestFile("client.crt");
   EXPECT_TRUE(CheckCertificatePair(certificate, TestFile("client.key")).ok());
   EXPECT_EQ(CheckCertificatePair(certificate, TestFile("other.key")).message(),

@@ -82,7 +82,7 @@ EOF
   std::atomic<kube::WallTime> now_ = *kube::ParseTime("2026-01-02T03:00:00Z");
 };
 
-TEST_F(ExecPluginTest, AsksOnceUntilTheCredentialExpires) {
+TEST_F(ExecPluginTest, RunsOnceUntilCredentialExpires) {
   const auto plugin = Plugin(R"({"token":"t$n","expirationTimestamp":"2026-01-02T03:0$n:00Z"})");
   EXPECT_EQ(Token(*plugin), "t1");
   Pass(seconds(49));
@@ -92,14 +92,14 @@ TEST_F(ExecPluginTest, AsksOnceUntilTheCredentialExpires) {
   EXPECT_EQ(NumRuns(), 2);
 }
 
-TEST_F(ExecPluginTest, AsksOnceForAllWhereNothingExpires) {
+TEST_F(ExecPluginTest, RunsOnceIfCredentialNeverExpires) {
   const auto plugin = Plugin(R"({"token":"t$n"})");
   EXPECT_EQ(Token(*plugin), "t1");
   Pass(seconds(1'000'000));
   EXPECT_EQ(Token(*plugin), "t1");
 }
 
-TEST_F(ExecPluginTest, AsksAgainAfterARejection) {
+TEST_F(ExecPluginTest, RunsAgainAfterRejection) {
   const auto plugin = Plugin(R"({"token":"t$n"})");
   EXPECT_EQ(Token(*plugin), "t1");
   Pass(seconds(2));
@@ -109,7 +109,7 @@ TEST_F(ExecPluginTest, AsksAgainAfterARejection) {
   EXPECT_EQ(Token(*plugin), "t2") << "the rejection is of what was sent before";
 }
 
-TEST_F(ExecPluginTest, KeepsWhatIsValidWhileThePluginFails) {
+TEST_F(ExecPluginTest, KeepsValidCredentialWhilePluginFails) {
   const auto plugin = Plugin(R"({"token":"t$n","expirationTimestamp":"2026-01-02T03:01:00Z"})",
                              "test -e broken && touch failed && exit 1;");
   EXPECT_EQ(Token(*plugin), "t1");
@@ -132,7 +132,7 @@ TEST_F(ExecPluginTest, DoesNotRunAgainAtOnceAfterAFailure) {
 }
 
 // For example, the renewal of a lease must not wait for a plugin that is slower than the lease's term.
-TEST_F(ExecPluginTest, WhatIsValidIsInUseWhileASlowPluginRenewsIt) {
+TEST_F(ExecPluginTest, ReturnsValidCredentialDuringRenewal) {
   const auto plugin = Plugin(R"({"token":"t$n","expirationTimestamp":"2026-01-02T03:0$n:00Z"})",
                              "test $n = 1 || { touch started; while ! test -e go; do sleep 0.01; done; };");
   EXPECT_EQ(Token(*plugin), "t1");
@@ -148,14 +148,14 @@ TEST_F(ExecPluginTest, WhatIsValidIsInUseWhileASlowPluginRenewsIt) {
   EXPECT_EQ(NumRuns(), 2);
 }
 
-TEST_F(ExecPluginTest, ARunEndsWithItsSource) {
+TEST_F(ExecPluginTest, DestructorEndsRun) {
   auto plugin = Plugin(R"({"token":"t$n"})", "touch started; sleep 1000;");
   EXPECT_EQ(plugin->Get(Deadline::After(seconds(0))).status().code(), StatusCode::kDeadlineExceeded);
   ASSERT_TRUE(AwaitFile("started"));
   plugin.reset();  // must not wait for the plugin
 }
 
-TEST_F(ExecPluginTest, DoesNotUseWhatWasRejectedWhileThePluginFails) {
+TEST_F(ExecPluginTest, DoesNotReuseRejectedCredential) {
   const auto plugin = Plugin(R"({"token":"t$n"})", "test -e broken && exit 1;");
   EXPECT_EQ(Token(*plugin), "t1");
   Touch("broken");
@@ -164,7 +164,7 @@ TEST_F(ExecPluginTest, DoesNotUseWhatWasRejectedWhileThePluginFails) {
   EXPECT_THAT(Token(*plugin), HasSubstr("exit code 1"));
 }
 
-TEST_F(ExecPluginTest, RunsOnceForAllThatWait) {
+TEST_F(ExecPluginTest, ConcurrentCallersShareRun) {
   const auto plugin = Plugin(R"({"token":"t$n"})");
   std::vector<std::string> tokens(8);
   {
@@ -181,7 +181,7 @@ TEST_F(ExecPluginTest, RunsOnceForAllThatWait) {
   EXPECT_EQ(NumRuns(), 1);
 }
 
-TEST_F(ExecPluginTest, WhoWaitsForARunWaitsUntilItsOwnDeadline) {
+TEST_F(ExecPluginTest, EachCallerHasItsOwnDeadline) {
   const auto plugin = Plugin(R"({"token":"t$n"})", "touch started; while ! test -e go; do sleep 0.01; done;");
   std::jthread first([&] { EXPECT_EQ(Token(*plugin), "t1"); });
   ASSERT_TRUE(AwaitFile("started"));
@@ -191,13 +191,13 @@ TEST_F(ExecPluginTest, WhoWaitsForARunWaitsUntilItsOwnDeadline) {
   Touch("go");
 }
 
-TEST_F(ExecPluginTest, EndsAPluginThatTakesTooLong) {
+TEST_F(ExecPluginTest, KillsPluginAfterTimeout) {
   ExecPluginOptions options = Options("sleep 1000");
   options.timeout = std::chrono::milliseconds(50);
   EXPECT_EQ(Token(*ExecPlugin(options)), "UNAUTHENTICATED: exec plugin: running sh: it did not end in time");
 }
 
-TEST_F(ExecPluginTest, OneCallersShortTimeIsNotTheOthersFailure) {
+TEST_F(ExecPluginTest, TimeoutOfOneCallerDoesNotEndRun) {
   const auto plugin = Plugin(R"({"token":"t$n"})", "touch started; while ! test -e go; do sleep 0.01; done;");
   EXPECT_EQ(plugin->Get(Deadline::After(std::chrono::milliseconds(1))).status().code(), StatusCode::kDeadlineExceeded);
   ASSERT_TRUE(AwaitFile("started"));
@@ -205,7 +205,7 @@ TEST_F(ExecPluginTest, OneCallersShortTimeIsNotTheOthersFailure) {
   EXPECT_EQ(Token(*plugin), "t1") << "the run goes on";
 }
 
-TEST_F(ExecPluginTest, HintsAtHowToInstallWhatIsMissing) {
+TEST_F(ExecPluginTest, NamesInstallHintForMissingPlugin) {
   ExecPluginOptions options = Options("");
   options.command = "no-such-plugin";
   options.install_hint = "see https://plugin.test";
@@ -213,12 +213,12 @@ TEST_F(ExecPluginTest, HintsAtHowToInstallWhatIsMissing) {
             "UNAUTHENTICATED: exec plugin: running no-such-plugin: not in PATH; see https://plugin.test");
 }
 
-TEST_F(ExecPluginTest, RefusesWhatHasExpiredAlready) {
+TEST_F(ExecPluginTest, RefusesExpiredCredential) {
   EXPECT_EQ(Token(*Plugin(R"({"token":"t$n","expirationTimestamp":"2026-01-02T02:59:00Z"})")),
             "UNAUTHENTICATED: exec plugin sh: its credentials have expired already");
 }
 
-TEST_F(ExecPluginTest, DoesNotRepeatWhatItDoesNotUnderstand) {
+TEST_F(ExecPluginTest, DoesNotQuoteInvalidOutput) {
   EXPECT_EQ(Token(*ExecPlugin(Options("echo hunter2"))),
             "UNAUTHENTICATED: exec plugin sh: its output is not an ExecCredential");
 }
@@ -243,7 +243,7 @@ TEST(ExecCredentialTest, ReadsYamlToo) {
   EXPECT_EQ(credential->expires_at, *kube::ParseTime("2026-01-02T03:04:05Z"));
 }
 
-TEST(ExecCredentialTest, SaysWhatIsWrongWithoutRepeatingIt) {
+TEST(ExecCredentialTest, ErrorsDoNotQuoteInput) {
   EXPECT_EQ(ErrorOf(WithStatus(R"({"token":"t"})")), "ok");
   EXPECT_THAT(ErrorOf("{\"hunter2"), HasSubstr("its output: line 1"));
   EXPECT_EQ(ErrorOf(""), "its output is not an ExecCredential");

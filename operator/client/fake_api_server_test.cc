@@ -75,7 +75,7 @@ class FakeApiServerTest : public ::testing::Test {
   std::string last_version_;
 };
 
-TEST_F(FakeApiServerTest, LetsATestPlayTheControllers) {
+TEST_F(FakeApiServerTest, TestsActAsControllers) {
   const std::unique_ptr<LineStream> lines = Watch();
   ASSERT_TRUE(server_.Put(kube::kConfigMaps, ConfigMap("a")).ok());
   ASSERT_TRUE(server_.Update(kube::kConfigMaps, kA, [](Json& object) { object["data"]["x"] = "2"; }).ok());
@@ -103,7 +103,7 @@ TEST_F(FakeApiServerTest, ReplacesAnObjectThatIsPutAgainAndKeepsItsUid) {
   EXPECT_EQ(server_.Count(kube::kConfigMaps), 1u);
 }
 
-TEST_F(FakeApiServerTest, RemovesAPodThatIsEndingWhenItsKubeletSaysSo) {
+TEST_F(FakeApiServerTest, RemovesTerminatingPodOnKubeletRequest) {
   ASSERT_TRUE(server_.Put(kube::kPods, Pod("a")).ok());
   const std::string uid = UidOf(*server_.Find(kube::kPods, kA));
   EXPECT_EQ(Send(kube::DeleteRequest(kube::kPods, kA, {.uid = uid})), 200);
@@ -112,7 +112,7 @@ TEST_F(FakeApiServerTest, RemovesAPodThatIsEndingWhenItsKubeletSaysSo) {
   EXPECT_EQ(server_.Find(kube::kPods, kA), std::nullopt);
 }
 
-TEST_F(FakeApiServerTest, LetsATestAnswerInItsPlace) {
+TEST_F(FakeApiServerTest, InterceptorReplacesResponse) {
   server_.SetInterceptor([](const kube::HttpRequest& request, bool is_done) -> std::optional<Result<HttpResponse>> {
     if (request.method != "POST" || is_done) return std::nullopt;
     return HttpResponse{429, {{"Retry-After", "1"}}, ""};
@@ -123,7 +123,7 @@ TEST_F(FakeApiServerTest, LetsATestAnswerInItsPlace) {
   EXPECT_EQ(Create("a"), 201);
 }
 
-TEST_F(FakeApiServerTest, LetsATestLoseAnAnswerAfterItsWorkIsDone) {
+TEST_F(FakeApiServerTest, InterceptorDropsResponseAfterWrite) {
   server_.SetInterceptor([](const kube::HttpRequest&, bool is_done) -> std::optional<Result<HttpResponse>> {
     if (!is_done) return std::nullopt;
     return Result<HttpResponse>(Unavailable("the connection broke"));
@@ -132,7 +132,7 @@ TEST_F(FakeApiServerTest, LetsATestLoseAnAnswerAfterItsWorkIsDone) {
   EXPECT_EQ(server_.Count(kube::kConfigMaps), 1u);
 }
 
-TEST_F(FakeApiServerTest, LogsWhoAskedWhatAndTheAnswer) {
+TEST_F(FakeApiServerTest, LogsUserRequestAndResponse) {
   Create("a");
   Create("a");
   const std::vector<FakeApiServer::LoggedRequest> log = server_.log();
@@ -196,13 +196,13 @@ TEST_F(FakeApiServerTest, EndsAWatchByItsClockWithABookmark) {
   EXPECT_EQ(Next(*lines), "END");
 }
 
-TEST_F(FakeApiServerTest, DropsAWatchThatFallsFarBehind) {
+TEST_F(FakeApiServerTest, DropsSlowWatch) {
   const std::unique_ptr<LineStream> lines = Watch();
   for (const char* name : {"a", "b", "c", "d", "e"}) Create(name);
   EXPECT_EQ(Next(*lines), "END");
 }
 
-TEST_F(FakeApiServerTest, ForgetsWhatLiesBeforeItsHistory) {
+TEST_F(FakeApiServerTest, ExpiresVersionsBeforeHistory) {
   Create("a");
   const std::string version = VersionOf(*server_.Find(kube::kConfigMaps, kA));
   for (const char* name : {"b", "c", "d", "e", "f"}) Create(name);
@@ -222,7 +222,7 @@ TEST_F(FakeApiServerTest, HonorsDeadlinesAndStops) {
 }
 
 // With concurrent writers, a watch receives every change once, in the order of versions.
-TEST(FakeApiServerThreadsTest, TellsAWatchEveryChangeInOrder) {
+TEST(FakeApiServerThreadsTest, WatchReceivesChangesInOrder) {
   constexpr int kThreads = 4, kEach = 250;
   FakeApiServer server;
   const std::unique_ptr<HttpTransport> transport = server.Connect();

@@ -53,7 +53,7 @@ TEST_F(InClusterTest, TakesIpV6AddressesWithAndWithoutBrackets) {
   }
 }
 
-TEST_F(InClusterTest, IsInNoPodWithoutAddressOrToken) {
+TEST_F(InClusterTest, NotInClusterWithoutAddressOrToken) {
   const auto whole = environment_;
   for (const char* name : {"KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"}) {
     environment_ = whole;
@@ -65,14 +65,14 @@ TEST_F(InClusterTest, IsInNoPodWithoutAddressOrToken) {
   EXPECT_EQ(Connect().status().code(), StatusCode::kNotFound);
 }
 
-TEST_F(InClusterTest, RefusesABadPortAndAuthoritiesThatAreNone) {
+TEST_F(InClusterTest, RefusesBadPortAndInvalidAuthorities) {
   Write("ca.crt", "no certificate");
   EXPECT_EQ(Connect().status(), InvalidArgument(folder_.path() + "/ca.crt: no PEM certificate"));
   environment_["KUBERNETES_SERVICE_PORT"] = "tcp://10.96.0.1:443";  // set for a Service named "kubernetes-service"
   EXPECT_THAT(Connect().status().message(), HasSubstr("KUBERNETES_SERVICE_PORT"));
 }
 
-TEST_F(InClusterTest, DoesWithoutANamespace) {
+TEST_F(InClusterTest, NamespaceIsOptional) {
   std::filesystem::remove(folder_.path() + "/namespace");
   ASSERT_TRUE(Connect().ok());
   EXPECT_EQ(Connect()->name_space, "");

@@ -81,7 +81,7 @@ TEST(KubeConfigTest, AcceptsTheFilesOfTheCorpus) {
   for (const CorpusFile& file : files) EXPECT_EQ(Described(file), file.expected) << file.path;
 }
 
-TEST(KubeConfigTest, RefusesTheBadFilesOfTheCorpusWithoutTellingSecrets) {
+TEST(KubeConfigTest, RefusesBadFilesOfCorpusWithoutQuotingSecrets) {
   const std::vector<CorpusFile> files = Corpus("refused");
   ASSERT_GE(files.size(), 40u);
   for (const CorpusFile& file : files) {
@@ -120,7 +120,7 @@ contexts: [{name: a, context: {cluster: later}}]
 )";
 
 // The same as with the flags of kubectl.
-TEST_F(KubeConfigMergeTest, FlagsReplaceWhatTheFilesSay) {
+TEST_F(KubeConfigMergeTest, FlagsOverrideFiles) {
   Write("two/token", "t0ken\n");
   const std::string first = Write("one/config", kFirst);
   const std::string second = Write("two/config", kSecond);
@@ -149,7 +149,7 @@ TEST_F(KubeConfigMergeTest, FlagsReplaceWhatTheFilesSay) {
   EXPECT_THAT(chosen.status().message(), HasSubstr("there is no " + missing));
 }
 
-TEST(KubeOverridesTest, ThoseOfTheClusterOrUserExcludeThePodsAccount) {
+TEST(KubeOverridesTest, RecognizesFlagsThatChooseClusterOrUser) {
   for (const KubeOverrides& overrides : std::vector<KubeOverrides>{{.cluster = "c"},
                                                                    {.user = "u"},
                                                                    {.server = "https://other.test"},
@@ -163,7 +163,7 @@ TEST(KubeOverridesTest, ThoseOfTheClusterOrUserExcludeThePodsAccount) {
   EXPECT_FALSE((KubeOverrides{.as = "jane", .as_uid = "7", .as_groups = {"a"}}).chooses_a_cluster_or_user());
 }
 
-TEST_F(KubeConfigMergeTest, TheFirstFileToNameSomethingWins) {
+TEST_F(KubeConfigMergeTest, FirstFileWins) {
   Write("two/token", "t0ken\n");
   const std::string first = Write("one/config", kFirst);
   const std::string second = Write("two/config", kSecond);
@@ -173,7 +173,7 @@ TEST_F(KubeConfigMergeTest, TheFirstFileToNameSomethingWins) {
   EXPECT_EQ(Load({second, first}, "a"), "https later.test 443");
 }
 
-TEST_F(KubeConfigMergeTest, PassesOverFilesThatDoNotExist) {
+TEST_F(KubeConfigMergeTest, SkipsMissingFiles) {
   const std::string second = Write("config", kSecond);
   const std::string missing = folder_.path() + "/missing";
   EXPECT_EQ(Load({missing, second}, "a"), "https later.test 443");
@@ -181,14 +181,14 @@ TEST_F(KubeConfigMergeTest, PassesOverFilesThatDoNotExist) {
   EXPECT_EQ(Load({}), "NOT_FOUND: no kubeconfig: no path is given");
 }
 
-TEST_F(KubeConfigMergeTest, AFileThatCannotBeReadIsNotPassedOver) {
+TEST_F(KubeConfigMergeTest, UnreadableFileIsError) {
   const std::string second = Write("config", kSecond);
   EXPECT_EQ(Load({folder_.path(), second}, "a"), "INVALID_ARGUMENT: $DIR is a folder: expected a file");
   EXPECT_THAT(Load({Write("long", std::string((4 << 20) + 1, '#')), second}, "a"),
               HasSubstr("is longer than 4194304 bytes"));
 }
 
-TEST_F(KubeConfigMergeTest, ProvidesTheClusterToPluginsThatAskForIt) {
+TEST_F(KubeConfigMergeTest, ProvidesClusterInfoToPlugins) {
   const std::string path = Write("config", R"(
 current-context: a
 clusters:

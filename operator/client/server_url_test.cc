@@ -15,7 +15,7 @@ ServerUrl Parsed(std::string_view text) {
   return url.ok() ? *url : ServerUrl();
 }
 
-TEST(ServerUrlTest, ReadsItsParts) {
+TEST(ServerUrlTest, ParsesParts) {
   EXPECT_EQ(Parsed("https://api.test"), (ServerUrl{true, "api.test", 443, ""}));
   EXPECT_EQ(Parsed("http://10.0.0.1/"), (ServerUrl{false, "10.0.0.1", 80, ""}));
   EXPECT_EQ(Parsed("https://api.test:6443/k8s/c-1/"), (ServerUrl{true, "api.test", 6443, "/k8s/c-1"}));
@@ -23,7 +23,7 @@ TEST(ServerUrlTest, ReadsItsParts) {
   EXPECT_EQ(Parsed("https://[::1]/p"), (ServerUrl{true, "::1", 443, "/p"}));
 }
 
-TEST(ServerUrlTest, RefusesEverythingElseWithoutRepeatingIt) {
+TEST(ServerUrlTest, RefusesOtherUrlsWithoutQuotingThem) {
   for (const char* text : {"",
                            "hunter2",
                            "api.test:6443",

@@ -14,7 +14,7 @@ using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 using std::chrono::seconds;
 
-TEST(TokenBucketTest, LetsABurstThroughAndThenOneAtATime) {
+TEST(TokenBucketTest, AllowsBurstThenRate) {
   FakeClock clock;
   TokenBucket bucket(/*qps=*/10, /*burst=*/3, clock);
   for (int i = 0; i < 3; ++i) EXPECT_EQ(bucket.Take(), nanoseconds(0));
@@ -22,7 +22,7 @@ TEST(TokenBucketTest, LetsABurstThroughAndThenOneAtATime) {
   EXPECT_EQ(bucket.Take(), milliseconds(200)) << "the next token of the future";
 }
 
-TEST(TokenBucketTest, FillsAgainUpToTheBurst) {
+TEST(TokenBucketTest, RefillsUpToBurst) {
   FakeClock clock;
   TokenBucket bucket(/*qps=*/10, /*burst=*/2, clock);
   bucket.Take();
@@ -33,7 +33,7 @@ TEST(TokenBucketTest, FillsAgainUpToTheBurst) {
   EXPECT_EQ(bucket.Take(), milliseconds(100));
 }
 
-TEST(TokenBucketTest, WhoWillNotWaitTakesNothing) {
+TEST(TokenBucketTest, RefusedCallerTakesNoToken) {
   FakeClock clock;
   TokenBucket bucket(/*qps=*/10, /*burst=*/1, clock);
   bucket.Take();

@@ -5,7 +5,7 @@
 namespace espalier::ctl::client {
 namespace {
 
-TEST(HttpResponseTest, FindsHeadersWhateverTheirCase) {
+TEST(HttpResponseTest, FindsHeadersIgnoringCase) {
   const HttpResponse response{200, {{"Content-Type", "application/json"}, {"RETRY-AFTER", "3"}}, ""};
   EXPECT_EQ(response.Header("content-type"), "application/json");
   EXPECT_EQ(response.Header("Retry-After"), "3");

@@ -29,13 +29,13 @@ TEST(YamlJsonTest, ReadsBlocksAndAliases) {
             R"({"a":{"b":[1]},"c":{"b":[1]},"d":"two\nlines\n"})");
 }
 
-TEST(YamlJsonTest, ReadsJsonThatYamlReadersDoNot) {
+TEST(YamlJsonTest, ReadsJsonThatIsNoYaml) {
   EXPECT_EQ(AsJson("{\n\t\"a\":\t\"\\/\\ud83c\\udf33\"}"), "{\"a\":\"/\xf0\x9f\x8c\xb3\"}");
 }
 
 TEST(YamlJsonTest, ReadsYamlThatBeginsWithABrace) { EXPECT_EQ(AsJson("{a: b}"), R"({"a":"b"})"); }
 
-TEST(YamlJsonTest, SaysTheLineAndNotTheText) {
+TEST(YamlJsonTest, ErrorsNameLineWithoutText) {
   EXPECT_THAT(AsJson("a: 1\nb: [hunter2\n"), HasSubstr("INVALID_ARGUMENT: line"));
   for (const char* text : {"a: [hunter2", "a: !!binary hunter2", "a: *hunter", "{\"a\": \"hunter2",
                            "a: hunter2\na: hunter2", "[hunter2]: 1", "? {a: hunter2}\n: 1", "a: \"\\xZZhunter2\""}) {

@@ -73,7 +73,7 @@ class ApplyTest : public ::testing::Test {
   Applier applier{job.client, guard, events, job.memory, metrics, "cluster.local"};
 };
 
-TEST_F(ApplyTest, WritesNoStatusThatIsStoredAlready) {
+TEST_F(ApplyTest, WritesNoUnchangedStatus) {
   plan.actions = {ConfigMap()};
   const Result<Applied> applied = Apply();
   ASSERT_TRUE(applied.ok()) << applied.status().ToString();
@@ -82,7 +82,7 @@ TEST_F(ApplyTest, WritesNoStatusThatIsStoredAlready) {
   EXPECT_TRUE(Stored().has_value());
 }
 
-TEST_F(ApplyTest, MakesNothingBeforeTheStatusThatAnnouncesItIsStored) {
+TEST_F(ApplyTest, CreatesNothingBeforeStatusIsStored) {
   plan.status.incarnation = 1;
   plan.actions = {ConfigMap()};
   Refuse("PATCH", "/status", 503, "ServiceUnavailable");
@@ -95,7 +95,7 @@ TEST_F(ApplyTest, MakesNothingBeforeTheStatusThatAnnouncesItIsStored) {
   EXPECT_EQ(kube::IntegerAt(job.Stored(), {"status", "incarnation"}), 1);
 }
 
-TEST_F(ApplyTest, DoesNothingWhereTheResourceHasChangedMeanwhile) {
+TEST_F(ApplyTest, DoesNothingIfResourceChanged) {
   plan.status.incarnation = 1;
   plan.actions = {ConfigMap()};
   ASSERT_TRUE(job.server
@@ -106,14 +106,14 @@ TEST_F(ApplyTest, DoesNothingWhereTheResourceHasChangedMeanwhile) {
   EXPECT_FALSE(Stored().has_value());
 }
 
-TEST_F(ApplyTest, NotesItsWritesUntilTheCachesShowThem) {
+TEST_F(ApplyTest, RecordsWritesUntilCachesShowThem) {
   EXPECT_TRUE(IsFresh());
   plan.actions = {ConfigMap()};
   ASSERT_TRUE(Apply().ok());
   EXPECT_FALSE(IsFresh());
 }
 
-TEST_F(ApplyTest, NeverTakesOverWhatIsSomebodyElses) {
+TEST_F(ApplyTest, NeverChangesObjectsOfOthers) {
   job.PutObject(kube::kConfigMaps, "cora-config", /*is_ours=*/false, {{"data", {{"theirs", "1"}}}});
   plan.actions = {ConfigMap()};
   const Result<Applied> applied = Apply();
@@ -125,7 +125,7 @@ TEST_F(ApplyTest, NeverTakesOverWhatIsSomebodyElses) {
   EXPECT_EQ(job.memory.FindRefusal(job.key, training.meta.uid)->reason, "NameTaken");
 }
 
-TEST_F(ApplyTest, FindsTheChildThatALostAnswerHasMade) {
+TEST_F(ApplyTest, FindsChildCreatedByLostResponse) {
   job.PutObject(kube::kConfigMaps, "cora-config", /*is_ours=*/true, Labeled());
   plan.actions = {ConfigMap()};
   const Result<Applied> applied = Apply();
@@ -135,7 +135,7 @@ TEST_F(ApplyTest, FindsTheChildThatALostAnswerHasMade) {
   EXPECT_FALSE(IsFresh()) << "until the cache shows it";
 }
 
-TEST_F(ApplyTest, BringsBackTheLabelsWithoutWhichNoCacheShowsAChild) {
+TEST_F(ApplyTest, RestoresLabelsNeededByCaches) {
   kube::Json more = Labeled();
   more["metadata"]["labels"][resources::kManagedByLabel] = "a-policy";
   more["metadata"]["labels"]["team"] = "graphs";
@@ -151,7 +151,7 @@ TEST_F(ApplyTest, BringsBackTheLabelsWithoutWhichNoCacheShowsAChild) {
   EXPECT_FALSE(IsFresh()) << "until the cache shows it";
 }
 
-TEST_F(ApplyTest, SaysWhichLabelIsTakenAwayFromAChild) {
+TEST_F(ApplyTest, NamesLabelRemovedFromChild) {
   job.PutObject(kube::kConfigMaps, "cora-config", /*is_ours=*/true);
   const kube::Json without_labels = *Stored();  // a webhook removes the labels from our patch
   job.server.SetInterceptor([without_labels](const kube::HttpRequest& request, bool) -> ServerAnswer {
@@ -166,7 +166,7 @@ TEST_F(ApplyTest, SaysWhichLabelIsTakenAwayFromAChild) {
   EXPECT_TRUE(IsFresh()) << "no cache will show it";
 }
 
-TEST_F(ApplyTest, DoesNotMakeAgainByAChangeWhatIsGone) {
+TEST_F(ApplyTest, ChangeDoesNotRecreateDeletedChild) {
   job.PutObject(kube::kConfigMaps, "cora-config", /*is_ours=*/true);
   plan.actions = {ConfigMap(UidOfStored())};
   ASSERT_TRUE(job.server.Remove(kube::kConfigMaps, {"ml", "cora-config"}).ok());
@@ -174,7 +174,7 @@ TEST_F(ApplyTest, DoesNotMakeAgainByAChangeWhatIsGone) {
   EXPECT_FALSE(Stored().has_value());
 }
 
-TEST_F(ApplyTest, DeletesTheVeryObjectOnly) {
+TEST_F(ApplyTest, DeletesOnlyObjectWithUid) {
   job.PutObject(kube::kConfigMaps, "cora-config", /*is_ours=*/true);
   plan.actions = {Deletion("of-the-one-before")};
   EXPECT_EQ(Apply().status().code(), StatusCode::kAborted);
@@ -186,7 +186,7 @@ TEST_F(ApplyTest, DeletesTheVeryObjectOnly) {
   EXPECT_TRUE(Apply().ok()) << "gone already";
 }
 
-TEST_F(ApplyTest, DeletesNothingOnTheWordOfAnOldDocument) {
+TEST_F(ApplyTest, DeletesNothingForOldGeneration) {
   job.PutObject(kube::kConfigMaps, "cora-config", /*is_ours=*/true);
   plan.actions = {Deletion(UidOfStored())};
   --training.meta.generation;  // the plan was made for an older generation
@@ -194,7 +194,7 @@ TEST_F(ApplyTest, DeletesNothingOnTheWordOfAnOldDocument) {
   EXPECT_TRUE(Stored().has_value());
 }
 
-TEST_F(ApplyTest, StopsAtTheFirstRefusalAndRemembersIt) {
+TEST_F(ApplyTest, StopsAtFirstRefusalAndRecordsIt) {
   job.PutObject(kube::kConfigMaps, "other", /*is_ours=*/true);
   plan.actions = {ConfigMap(), plan::DeleteSelf{}};
   Refuse("POST", "/configmaps", 403, "Forbidden");
@@ -214,7 +214,7 @@ TEST_F(ApplyTest, StopsAtTheFirstRefusalAndRemembersIt) {
 }
 
 // The deletion of a pod on a lost node, on which no other action depends.
-TEST_F(ApplyTest, ARefusedForcedDeletionIsToldAfterEverythingElse) {
+TEST_F(ApplyTest, RefusedForcedDeletionDoesNotStopOtherActions) {
   job.PutObject(kube::kPods, "cora-server-0-0", /*is_ours=*/true);
   const std::string uid = kube::StringAt(*job.server.Find(kube::kPods, {"ml", "cora-server-0-0"}), {"metadata", "uid"});
   plan.actions = {plan::DeleteChild{&kube::kPods, {"ml", "cora-server-0-0"}, uid, /*force=*/true}, ConfigMap()};
@@ -230,7 +230,7 @@ TEST_F(ApplyTest, ARefusedForcedDeletionIsToldAfterEverythingElse) {
 }
 
 // The plan was made from a cache that did not show the success yet.
-TEST_F(ApplyTest, DeletesNoTrainersThatHaveDoneTheirWork) {
+TEST_F(ApplyTest, DeletesNoCompletedTrainers) {
   kube::Json done = Labeled();
   done["metadata"]["labels"][resources::kComponentLabel] = "trainer";
   done["status"]["conditions"] = kube::Json::array({{{"type", "SuccessCriteriaMet"}, {"status", "True"}}});
@@ -249,7 +249,7 @@ TEST_F(ApplyTest, DeletesNoTrainersThatHaveDoneTheirWork) {
 }
 
 // A webhook may be unreachable until a user repairs it. A retry with backoff alone would report it nowhere.
-TEST_F(ApplyTest, TellsOfAWebhookThatIsOutOfReach) {
+TEST_F(ApplyTest, ReportsUnreachableWebhook) {
   plan.actions = {ConfigMap()};
   Refuse("POST", "/configmaps", 500, "InternalError", kWebhookOutOfReach);
   const Result<Applied> applied = Apply();
@@ -277,14 +277,14 @@ class TemplatesTest : public ApplyTest {
   }
 };
 
-TEST_F(TemplatesTest, AreToBlameForWhatTheServerRefuses) {
+TEST_F(TemplatesTest, InvalidTemplateIsReported) {
   Refuse("PATCH", "/jobs", 422, "Invalid", ".spec.template.spec.foo: no such field");
   const plan::Observed::DryRun answer = Answer();
   EXPECT_EQ(answer.error, "spec.trainers.template.spec.foo: no such field");
   EXPECT_EQ(answer.refusal, Refusal::kTemplate);
 }
 
-TEST_F(TemplatesTest, AreNotToBlameForAnothersName) {
+TEST_F(TemplatesTest, NameConflictIsNoTemplateError) {
   job.PutObject(kube::kJobs, "cora-trainer-1", /*is_ours=*/false);
   Refuse("PATCH", "/jobs", 422, "Invalid", ".spec.template: field is immutable");
   EXPECT_EQ(Answer().refusal, Refusal::kName);
@@ -292,7 +292,7 @@ TEST_F(TemplatesTest, AreNotToBlameForAnothersName) {
 }
 
 // The object of an earlier job of the same name has just been deleted.
-TEST_F(TemplatesTest, AreAskedAboutAgainWhereTheOthersNameHasJustBecomeFree) {
+TEST_F(TemplatesTest, DryRunRepeatsWhenNameBecomesFree) {
   int requested = 0;
   job.server.SetInterceptor([&](const kube::HttpRequest& request, bool is_done) -> ServerAnswer {
     const bool is_of_jobs = request.method == "PATCH" && request.target.find("/jobs") != std::string::npos;
@@ -303,7 +303,7 @@ TEST_F(TemplatesTest, AreAskedAboutAgainWhereTheOthersNameHasJustBecomeFree) {
   EXPECT_EQ(requested, 2);
 }
 
-TEST_F(TemplatesTest, AreNotToBlameForWebhooks) {
+TEST_F(TemplatesTest, WebhookFailureIsNoTemplateError) {
   Refuse("PATCH", "/jobs", 400, "BadRequest", "admission webhook \"x\" does not support dry run");
   EXPECT_EQ(Answer().refusal, Refusal::kNone);
   EXPECT_THAT(Answer().error, HasSubstr("does not support dry run"));
@@ -312,7 +312,7 @@ TEST_F(TemplatesTest, AreNotToBlameForWebhooks) {
   EXPECT_THAT(Answer().error, HasSubstr("policy.example.org"));
 }
 
-TEST_F(ApplyTest, TheFinalProgressStopsNothingWhereItIsRefused) {
+TEST_F(ApplyTest, RefusedFinalProgressDoesNotStopOtherActions) {
   job.PutObject(kube::kConfigMaps, "cora-config", /*is_ours=*/true);
   plan.actions = {plan::WriteProgress{{.epoch = 5, .percent = 100}}, Deletion(UidOfStored())};
   Refuse("PATCH", "/status", 422, "Invalid");
@@ -334,7 +334,7 @@ TEST_F(ApplyTest, TheFinalProgressStopsNothingWhereItIsRefused) {
   EXPECT_EQ(job.Training().status.progress->epoch, 5);
 }
 
-TEST_F(ApplyTest, MakesCertificatesWithoutReadingWhatItHasMade) {
+TEST_F(ApplyTest, CreatesCertificatesWithoutRereading) {
   plan.actions = {plan::MakeAuthority{}, plan::MakeLeaf{api::Role::kServer}, plan::MakeLeaf{api::Role::kTrainer}};
   ASSERT_TRUE(Apply().ok());
   EXPECT_EQ(job.NumRequests("GET"), 0);
@@ -345,7 +345,7 @@ TEST_F(ApplyTest, MakesCertificatesWithoutReadingWhatItHasMade) {
   EXPECT_EQ(known->leaves.at(api::Role::kServer).authority, known->authority->authority);
 }
 
-TEST_F(ApplyTest, RenewsALeafByTheAuthorityThatIsThere) {
+TEST_F(ApplyTest, RenewsLeafWithExistingAuthority) {
   plan.actions = {plan::MakeAuthority{}, plan::MakeLeaf{api::Role::kServer}};
   ASSERT_TRUE(Apply().ok());
   const auto leaf = [&] { return *job.server.Find(kube::kSecrets, {"ml", "cora-tls-server"}); };
@@ -358,7 +358,7 @@ TEST_F(ApplyTest, RenewsALeafByTheAuthorityThatIsThere) {
   EXPECT_EQ(leaf()["data"]["ca.crt"], old_authority["data"]["tls.crt"]);
 }
 
-TEST_F(ApplyTest, ForgetsItsCertificatesWhereOneCouldNotBeMade) {
+TEST_F(ApplyTest, ForgetsCertificatesAfterFailure) {
   job.PutObject(kube::kSecrets, "cora-tls-server", /*is_ours=*/false);
   plan.actions = {plan::MakeAuthority{}, plan::MakeLeaf{api::Role::kServer}};
   const Result<Applied> applied = Apply();

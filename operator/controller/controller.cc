@@ -17,7 +17,8 @@ namespace {
 
 // No watch reports a change of quotas or permissions, so a refused action is retried at this interval.
 constexpr std::chrono::nanoseconds kTryAgain = std::chrono::seconds(10);
-constexpr std::chrono::seconds kLongestBackoff{30};  // of a failing reconcile; also the longest delay after an outage
+constexpr std::chrono::seconds kMaxReconcileBackoff{
+    30};  // of a failing reconcile; also the longest delay after an outage
 
 ControllerOptions WithDefaults(ControllerOptions options) {
   if (!options.wall_clock) options.wall_clock = kube::SystemTime;
@@ -46,7 +47,7 @@ class Controller::Impl {
         memory_(options_.wall_clock),
         guard_(std::chrono::seconds(30), clock),
         applier_(client, guard_, events, memory_, metrics_, options_.defaults.cluster_domain, options_.pod_policy),
-        queue_({.max_delay = kLongestBackoff}, registry, clock),
+        queue_({.max_delay = kMaxReconcileBackoff}, registry, clock),
         informers_(client, MakeInformersOptions(options_), caches_, Handlers(), registry, clock),
         workers_(
             queue_, [this](const kube::ObjectKey& key) { return Reconcile(key); }, options_.num_workers, registry),

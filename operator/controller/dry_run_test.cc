@@ -28,13 +28,13 @@ TEST(DryRunTest, ReadsStrictDecodingErrors) {
             "spec.servers.template.spec.foo: unknown field");
 }
 
-TEST(DryRunTest, KeysOfListsMayHoldAnything) {
+TEST(DryRunTest, ListKeysMayContainAnyCharacter) {
   EXPECT_EQ(TranslateToDocument(ChildOf("sampler"),
                                 ".spec.template.spec.containers[name=\"a:b c\"].foo: field not declared in schema"),
             "spec.samplers.template.spec.containers[name=\"a:b c\"].foo: field not declared in schema");
 }
 
-TEST(DryRunTest, KeepsWordsThatNameNoPath) {
+TEST(DryRunTest, KeepsTextWithoutPath) {
   EXPECT_EQ(TranslateToDocument(ChildOf("partitioner"), "denied by a webhook"),
             "spec.partitioner.template: denied by a webhook");
   EXPECT_EQ(TranslateToDocument(ChildOf("job"), "spec.template.x: y"), "spec.template.x: y");
@@ -64,7 +64,7 @@ class FieldsOfTheRoleTest : public ::testing::Test {
   const kube::Json kResources = {{"requests", {{"cpu", "2"}}}, {"limits", {{"cpu", "1"}}}};
 };
 
-TEST_F(FieldsOfTheRoleTest, ComeBeforeItsTemplate) {
+TEST_F(FieldsOfTheRoleTest, PrecedeTemplate) {
   EXPECT_EQ(Path("containers[0].resources.requests", {{"resources", kResources}}), "spec.trainers.resources.requests");
   EXPECT_EQ(Path("containers[name=\"trainer\"].resources.limits[cpu]", {{"resources", kResources}}),
             "spec.trainers.resources.limits[cpu]");
@@ -75,7 +75,7 @@ TEST_F(FieldsOfTheRoleTest, ComeBeforeItsTemplate) {
   EXPECT_EQ(Path("serviceAccountName", {{"serviceAccountName", "me"}}), "spec.trainers.serviceAccountName");
 }
 
-TEST_F(FieldsOfTheRoleTest, DoNotHideWhatTheTemplateSays) {
+TEST_F(FieldsOfTheRoleTest, DoNotHideTemplateErrors) {
   EXPECT_EQ(Path("containers[0].resources.requests",
                  {{"resources", kResources}, {"template", InTemplate({{"resources", kResources}})}}),
             "spec.trainers.template.spec.containers[name=\"trainer\"].resources.requests");

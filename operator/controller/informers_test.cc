@@ -50,7 +50,7 @@ class TogetherTransport final : public client::HttpTransport {
   size_t num_alone_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-TEST(InformersTest, AreAllToldToStopBeforeOneIsWaitedFor) {
+TEST(InformersTest, StopRequestsAllBeforeWaiting) {
   TogetherTransport transport;
   telemetry::MetricRegistry registry;
   client::ClientMetrics client_metrics(registry);

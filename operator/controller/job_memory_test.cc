@@ -12,7 +12,7 @@ class JobMemoryTest : public ::testing::Test {
   const kube::ObjectKey job{"ml", "cora"};
 };
 
-TEST_F(JobMemoryTest, ARefusedDryRunIsDueAgainAfterItsTime) {
+TEST_F(JobMemoryTest, RefusedDryRunExpires) {
   memory.RememberDryRun(job, "a", {.generation = 1, .error = "no"}, std::chrono::seconds(8));
   EXPECT_FALSE(memory.FindDryRun(job, "a")->is_due);
   now += std::chrono::seconds(8);
@@ -23,7 +23,7 @@ TEST_F(JobMemoryTest, ARefusedDryRunIsDueAgainAfterItsTime) {
   EXPECT_FALSE(memory.FindDryRun(job, "a")->is_due);
 }
 
-TEST_F(JobMemoryTest, ARefusalIsNewsOnceHoweverItsNumbersDiffer) {
+TEST_F(JobMemoryTest, RefusalsThatDifferInNumbersAreEqual) {
   EXPECT_TRUE(memory.RememberRefusal(job, "a", {{"Job cora-partition-1", "Forbidden", "denied: request 17"}}));
   EXPECT_FALSE(memory.RememberRefusal(job, "a", {{"Job cora-partition-1", "Forbidden", "denied: request 5e-af"}}));
   EXPECT_EQ(memory.FindRefusal(job, "a")->message, "denied: request 17");
@@ -35,7 +35,7 @@ TEST_F(JobMemoryTest, ARefusalIsNewsOnceHoweverItsNumbersDiffer) {
   EXPECT_FALSE(memory.RememberRefusal(job, "a", std::nullopt));
 }
 
-TEST_F(JobMemoryTest, KnowsNothingOfAJobThatWasMadeAgain) {
+TEST_F(JobMemoryTest, RecreatedJobStartsEmpty) {
   memory.RememberDryRun(job, "a", {.generation = 1});
   memory.RememberTaken(job, "a", {&kube::kServices, "cora"});
   EXPECT_FALSE(memory.FindDryRun(job, "b").has_value());
@@ -44,14 +44,14 @@ TEST_F(JobMemoryTest, KnowsNothingOfAJobThatWasMadeAgain) {
   EXPECT_FALSE(memory.FindDryRun(job, "a").has_value());
 }
 
-TEST_F(JobMemoryTest, TellsWhetherARefusalIsNews) {
+TEST_F(JobMemoryTest, ReportsWhetherRefusalIsNew) {
   EXPECT_FALSE(memory.RememberRefusal(job, "a", std::nullopt));
   EXPECT_TRUE(memory.RememberRefusal(job, "a", plan::Observed::Refusal{"Job x", "Forbidden", "quota"}));
   EXPECT_FALSE(memory.RememberRefusal(job, "a", plan::Observed::Refusal{"Job x", "Forbidden", "quota"}));
   EXPECT_TRUE(memory.RememberRefusal(job, "a", std::nullopt));
 }
 
-TEST_F(JobMemoryTest, AFlavorIsReadAgainAfterItsTime) {
+TEST_F(JobMemoryTest, FlavorExpires) {
   const plan::Observed::Queue::Flavor flavor{.node_labels = {{"pool", "spot"}}, .tolerations = {}, .error = {}};
   memory.RememberFlavor(job, "a", "spot", flavor, std::chrono::seconds(600));
   EXPECT_EQ(memory.FindFlavor(job, "a", "spot"), flavor);
@@ -61,7 +61,7 @@ TEST_F(JobMemoryTest, AFlavorIsReadAgainAfterItsTime) {
   EXPECT_FALSE(memory.FindFlavor(job, "a", "spot").has_value());
 }
 
-TEST_F(JobMemoryTest, KeepsNothingOfAJobThatIsGone) {
+TEST_F(JobMemoryTest, ForgetsDeletedJobs) {
   memory.RememberCertificates(job, "a", {}, std::chrono::seconds(600));
   EXPECT_TRUE(memory.FindCertificates(job, "a").has_value());
   memory.Forget(job);

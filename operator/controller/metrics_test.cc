@@ -53,7 +53,7 @@ TEST(ControllerMetricsTest, CountTrainerGroupsByJob) {
               HasSubstr("espalier_operator_job_incarnation_count{job_name=\"cora\",job_namespace=\"ml\"} 2\n"));
 }
 
-TEST(ControllerMetricsTest, SayNothingOfAnotherControllersJobs) {
+TEST(ControllerMetricsTest, IgnoreJobsOfOtherControllers) {
   telemetry::MetricRegistry registry;
   ControllerMetrics metrics(registry);
   const TrainingRecord others = *ParseTrainingRecord({{"metadata", {{"name", "cora"}, {"namespace", "ml"}}},
@@ -71,7 +71,7 @@ TEST(ControllerMetricsTest, SayNothingOfAnotherControllersJobs) {
   EXPECT_THAT(registry.Serialize(), HasSubstr(Info("cora", "Pending")));
 }
 
-TEST(ControllerMetricsTest, ForgetJobsThatAreGone) {
+TEST(ControllerMetricsTest, RemoveDeletedJobs) {
   telemetry::MetricRegistry registry;
   ControllerMetrics metrics(registry);
   const TrainingRecord gone = Record("cora", "Succeeded", 1);

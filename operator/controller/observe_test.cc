@@ -35,13 +35,13 @@ class ObserveTest : public ::testing::Test {
   OneJob job{kWithCredentials};
 };
 
-TEST_F(ObserveTest, AsksNothingThatIsNotAsked) {
+TEST_F(ObserveTest, RequestsNothingUnneeded) {
   const plan::Observed seen = Ask({});
   EXPECT_THAT(seen.missing_secrets, IsEmpty());
   EXPECT_EQ(job.server.num_requests(), 0);
 }
 
-TEST_F(ObserveTest, FindsSecretsAndKeysThatAreMissing) {
+TEST_F(ObserveTest, FindsMissingSecretsAndKeys) {
   plan::Observed seen = Ask({.referenced_secrets = true});
   ASSERT_THAT(seen.missing_secrets, SizeIs(1));
   EXPECT_EQ(seen.missing_secrets[0].name, "cora-s3");
@@ -57,7 +57,7 @@ TEST_F(ObserveTest, FindsSecretsAndKeysThatAreMissing) {
   EXPECT_THAT(Ask({.referenced_secrets = true}).missing_secrets, IsEmpty());
 }
 
-TEST_F(ObserveTest, ReadsFlavorsOnceAndSaysWhichAreMissing) {
+TEST_F(ObserveTest, ReadsFlavorsOnceAndNamesMissingOnes) {
   const kube::Json toleration = {{"key", "spot"}, {"operator", "Exists"}};
   const kube::Json spot = {
       {"apiVersion", "kueue.x-k8s.io/v1beta2"},
@@ -74,7 +74,7 @@ TEST_F(ObserveTest, ReadsFlavorsOnceAndSaysWhichAreMissing) {
   EXPECT_EQ(job.NumRequests("GET", "/resourceflavors/spot"), 1);
 }
 
-TEST_F(ObserveTest, ReadsTheValueOfAPriorityClassOrWhyItCannot) {
+TEST_F(ObserveTest, ReadsPriorityClassOrReturnsError) {
   EXPECT_NE(Ask({.priority_class = "high"}).queue.priority_error, "");
   const kube::Json high = {{"apiVersion", "kueue.x-k8s.io/v1beta2"},
                            {"kind", "WorkloadPriorityClass"},
@@ -95,7 +95,7 @@ TEST_F(ObserveTest, GivenCertificatesNeedAPairForEachRoleThatHasPeers) {
   EXPECT_THAT(references[0].keys, ElementsAre("ca.crt", "server.crt", "server.key", "trainer.crt", "trainer.key"));
 }
 
-TEST_F(ObserveTest, LooksForLeavesOnlyUnderAnAuthorityAndRemembersTheAnswer) {
+TEST_F(ObserveTest, ReadsLeavesOnlyWithAuthorityAndCachesThem) {
   EXPECT_FALSE(Ask({.certificates = true}).authority.has_value());
   EXPECT_EQ(job.NumRequests("GET", "/secrets/"), 1);
   Ask({.certificates = true});
@@ -105,7 +105,7 @@ TEST_F(ObserveTest, LooksForLeavesOnlyUnderAnAuthorityAndRemembersTheAnswer) {
   EXPECT_EQ(job.NumRequests("GET", "/secrets/"), 2);
 }
 
-TEST_F(ObserveTest, ReadsCertificatesAnewWhereWhatIsRememberedIsTooOld) {
+TEST_F(ObserveTest, RereadsCertificatesWhenCacheIsTooOld) {
   Ask({.certificates = true});
   ASSERT_EQ(job.NumRequests("GET", "/secrets/"), 1);
   const kube::WallTime read_at = job.now;
@@ -116,7 +116,7 @@ TEST_F(ObserveTest, ReadsCertificatesAnewWhereWhatIsRememberedIsTooOld) {
   EXPECT_EQ(job.NumRequests("GET", "/secrets/"), 2);
 }
 
-TEST_F(ObserveTest, TellsTheNewestOfAPodsTroublesWithVolumesAndNoOther) {
+TEST_F(ObserveTest, ReturnsNewestMountFailureOfPod) {
   PutEvent("a", "pod-1", "FailedMount", "the old one", "2099-01-01T00:00:00Z");
   PutEvent("b", "pod-1", "FailedAttachVolume", "the new one", "2099-01-01T00:00:09Z");
   PutEvent("c", "pod-1", "Unhealthy", "of a probe", "2099-01-01T00:00:10Z");
@@ -125,7 +125,7 @@ TEST_F(ObserveTest, TellsTheNewestOfAPodsTroublesWithVolumesAndNoOther) {
   EXPECT_EQ(seen.mount_failures, (std::map<std::string, std::string>{{"pod-1", "the new one"}}));
 }
 
-TEST_F(ObserveTest, ATroubleWithAVolumeThatNobodyRepeatsIsOver) {
+TEST_F(ObserveTest, OldMountFailureIsIgnored) {
   PutEvent("a", "pod-1", "FailedMount", "at the start, once", "2027-01-15T07:50:00Z");
   PutEvent("b", "pod-2", "FailedMount", "still", "2027-01-15T07:58:00Z");
   ASSERT_EQ(job.now, *kube::ParseTime("2027-01-15T08:00:00Z"));
@@ -133,7 +133,7 @@ TEST_F(ObserveTest, ATroubleWithAVolumeThatNobodyRepeatsIsOver) {
   EXPECT_EQ(seen.mount_failures, (std::map<std::string, std::string>{{"pod-2", "still"}}));
 }
 
-TEST_F(ObserveTest, TellsWhyNoPodCouldBeMadeNewestFirst) {
+TEST_F(ObserveTest, ReturnsPodCreationFailuresNewestFirst) {
   PutEvent("a", "set-1", "FailedCreate", "the old one", "2099-01-01T00:00:00Z");
   PutEvent("b", "set-1", "FailedCreate", "the new one", "2099-01-01T00:00:09Z");
   PutEvent("c", "set-1", "SuccessfulCreate", "of no interest", "2099-01-01T00:00:10Z");
@@ -141,7 +141,7 @@ TEST_F(ObserveTest, TellsWhyNoPodCouldBeMadeNewestFirst) {
   EXPECT_THAT(seen.creation_failures.at("set-1"), ElementsAre("the new one", "the old one"));
 }
 
-TEST_F(ObserveTest, RemembersWhatEventsSaidUntilAPlanAsksForAnotherRound) {
+TEST_F(ObserveTest, CachesEventsUntilPlanRequestsNewOnes) {
   static_assert(kEventsLifetime < plan::kMinEventReadInterval);
   const plan::Lookups lookups{.creation_failures_of = {"set-1"}, .mount_failures_of = {"pod-1"}};
   EXPECT_THAT(Ask(lookups).creation_failures.at("set-1"), IsEmpty());
@@ -159,14 +159,14 @@ TEST_F(ObserveTest, RemembersWhatEventsSaidUntilAPlanAsksForAnotherRound) {
   EXPECT_EQ(job.NumRequests("GET", "/events"), 4);
 }
 
-TEST_F(ObserveTest, AVanishedJobIsGoneOnlyWhereTheServerSaysSo) {
+TEST_F(ObserveTest, VanishedJobIsConfirmedByServer) {
   job.PutObject(kube::kJobs, "cora-trainer-1", /*is_ours=*/true);
   EXPECT_THAT(Ask({.vanished_jobs = {"cora-trainer-1", "cora-trainer-2"}}).confirmed_gone,
               ElementsAre("cora-trainer-2"));
 }
 
 // A watch that is behind shows an ended Job and none of its pods.
-TEST_F(ObserveTest, PodsThatTheCacheLacksAreAskedFor) {
+TEST_F(ObserveTest, RequestsPodsMissingFromCache) {
   const auto put = [this](const char* name, const char* of_job) {
     job.PutObject(kube::kPods, name, /*is_ours=*/true,
                   {{"metadata", {{"labels", {{"batch.kubernetes.io/job-name", of_job}}}}}});
@@ -178,7 +178,7 @@ TEST_F(ObserveTest, PodsThatTheCacheLacksAreAskedFor) {
   EXPECT_EQ(seen.pods[0]->meta.key.name, "cora-partition-2-y");
 }
 
-TEST_F(ObserveTest, AServerThatDoesNotAnswerIsAnErrorAndNoAbsence) {
+TEST_F(ObserveTest, UnavailableServerIsErrorNotAbsence) {
   job.server.SetInterceptor([](const kube::HttpRequest&, bool) -> std::optional<Result<client::HttpResponse>> {
     return Result<client::HttpResponse>(Unavailable("down"));
   });
@@ -191,7 +191,7 @@ TEST_F(ObserveTest, AServerThatDoesNotAnswerIsAnErrorAndNoAbsence) {
   EXPECT_THAT(seen.confirmed_gone, IsEmpty());
 }
 
-TEST_F(ObserveTest, ANameIsTakenUntilItsObjectIsGoneOrOurs) {
+TEST_F(ObserveTest, NameIsTakenUntilObjectIsDeletedOrOurs) {
   const std::string uid = job.Training().meta.uid;
   job.PutObject(kube::kServices, "cora", /*is_ours=*/false);
   job.memory.RememberTaken(job.key, uid, {&kube::kServices, "cora"});
@@ -207,7 +207,7 @@ TEST_F(ObserveTest, ANameIsTakenUntilItsObjectIsGoneOrOurs) {
   EXPECT_THAT(job.memory.FindTakenNames(job.key, uid), IsEmpty());
 }
 
-TEST_F(ObserveTest, TakesFromTheCachesWhatCarriesTheJobsLabel) {
+TEST_F(ObserveTest, SelectsCachedObjectsByJobLabel) {
   Caches caches;
   kube::Job mine;
   mine.meta.key = {"ml", "cora-partition-1"};

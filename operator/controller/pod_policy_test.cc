@@ -110,7 +110,7 @@ std::vector<Way> WaysToASecret() {
   };
 }
 
-TEST(PodPolicyTest, NoWayLeadsToASecretWithoutTheLabel) {
+TEST(PodPolicyTest, RefusesSecretsWithoutLabel) {
   for (const Way& way : WaysToASecret()) {
     for (const char* name : {"db", "other", "not-there", "Not/a name"}) {
       const bool is_checked_before = std::string(way.path).find("template") == std::string::npos;
@@ -122,13 +122,13 @@ TEST(PodPolicyTest, NoWayLeadsToASecretWithoutTheLabel) {
   }
 }
 
-TEST(PodPolicyTest, AKeyAloneAsksForNoValue) {
+TEST(PodPolicyTest, LabelWithoutValueMatchesAnyValue) {
   const Way way = WaysToASecret().front();
   ExpectTaken(way, "other", {.secret_label = "example.org/use"});
   ExpectRefused(way, "db", {.secret_label = "example.org/use"});
 }
 
-TEST(PodPolicyTest, NoWayLeadsToAnotherImage) {
+TEST(PodPolicyTest, RefusesOtherImages) {
   const PodPolicy policy{.images = std::vector<std::string>{"r.example/ml"}};
   const std::vector<Way> ways = {
       {"spec.trainers.image", Parsed(R"({"trainers": {"image": "NAME"}})")},
@@ -153,14 +153,14 @@ TEST(PodPolicyTest, NoWayLeadsToAnotherImage) {
 }
 
 // A port is part of the registry's name.
-TEST(PodPolicyTest, AnotherPortIsAnotherRegistry) {
+TEST(PodPolicyTest, PortIsPartOfRegistry) {
   const PodPolicy policy{.images = std::vector<std::string>{"r.example"}};
   EXPECT_TRUE(AllowsImage(policy, "r.example/x:1"));
   EXPECT_FALSE(AllowsImage(policy, "r.example:5000/x"));
   EXPECT_FALSE(AllowsImage(policy, "r.example.org/x"));
 }
 
-TEST(PodPolicyTest, NoWayLeadsToAnotherAccount) {
+TEST(PodPolicyTest, RefusesOtherServiceAccounts) {
   const PodPolicy policy{.service_accounts = std::vector<std::string>{"reader"}};
   const std::vector<Way> ways = {
       {"spec.trainers.serviceAccountName", Parsed(R"({"trainers": {"serviceAccountName": "NAME"}})")},
@@ -175,7 +175,7 @@ TEST(PodPolicyTest, NoWayLeadsToAnotherAccount) {
   }
 }
 
-TEST(PodPolicyTest, WhatTheOperatorAddsIsAllowedByTheStrictestPolicy) {
+TEST(PodPolicyTest, AllowsFieldsAddedByOperator) {
   const PodPolicy strict{
       .service_accounts = std::vector<std::string>(), .images = std::vector<std::string>(), .secret_label = kLabel};
   for (const char* tls : {"Managed", "Disabled"}) {
@@ -184,7 +184,7 @@ TEST(PodPolicyTest, WhatTheOperatorAddsIsAllowedByTheStrictestPolicy) {
   }
 }
 
-TEST(PodPolicyTest, SaysAllThatIsNotAllowedAtOnce) {
+TEST(PodPolicyTest, ReportsAllViolations) {
   const PodPolicy strict{.service_accounts = std::vector<std::string>(), .images = std::vector<std::string>()};
   const plan::Observed::DryRun answer = Tried(
       {{"trainers", {{"serviceAccountName", "deployer"}, {"image", "evil/x"}}}, {"servers", {{"image", "evil/y"}}}},
@@ -195,7 +195,7 @@ TEST(PodPolicyTest, SaysAllThatIsNotAllowedAtOnce) {
 }
 
 // A refusal does not disclose which Secrets exist.
-TEST(PodPolicyTest, ARefusalDoesNotTellWhetherASecretExists) {
+TEST(PodPolicyTest, RefusalDoesNotRevealWhetherSecretExists) {
   const Way way = WaysToASecret().front();
   std::string there = Tried(Named(way.spec, "db"), {.secret_label = kLabel}).error;
   const std::string absent = Tried(Named(way.spec, "ab"), {.secret_label = kLabel}).error;

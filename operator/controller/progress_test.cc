@@ -23,7 +23,7 @@ TrainingRecord Record() {
 constexpr char kGood[] = R"({"job": "cora", "uid": "5f1c", "rank": 0, "incarnation": 2, "epoch": 7, "step": 3,
   "percent": 14.06, "etaSeconds": 61.4, "metrics": {"loss": 0.25, "words": "x"}})";
 
-TEST(ProgressTest, ReadsWhatATrainerSays) {
+TEST(ProgressTest, ReadsStatusOfTrainer) {
   const Result<api::Progress> progress = ParseProgress(kGood, Record(), kube::WallTime(std::chrono::seconds(5)));
   ASSERT_TRUE(progress.ok()) << progress.status().ToString();
   EXPECT_EQ(progress->epoch, 7);
@@ -32,7 +32,7 @@ TEST(ProgressTest, ReadsWhatATrainerSays) {
   EXPECT_EQ(progress->metrics, (std::map<std::string, double>{{"loss", 0.25}}));
 }
 
-TEST(ProgressTest, ReadsThePhaseThatATrainerIsIn) {
+TEST(ProgressTest, ReadsPhaseOfTrainer) {
   EXPECT_EQ(ParseProgress(kGood, Record(), {})->phase, "") << "of an older trainer";
   const auto parsed = [](const std::string& phase) {
     return ParseProgress(R"({"uid": "5f1c", "incarnation": 2, "percent": 100, "phasePercent": 33.333, "phase": )" +
@@ -48,7 +48,7 @@ TEST(ProgressTest, ReadsThePhaseThatATrainerIsIn) {
   }
 }
 
-TEST(ProgressTest, RefusesWhatComesFromAnotherJobOrIncarnation) {
+TEST(ProgressTest, RefusesStatusOfOtherJobOrIncarnation) {
   TrainingRecord other = Record();
   other.meta.uid = "77aa";
   EXPECT_FALSE(ParseProgress(kGood, other, {}).ok());
@@ -57,7 +57,7 @@ TEST(ProgressTest, RefusesWhatComesFromAnotherJobOrIncarnation) {
   EXPECT_FALSE(ParseProgress(kGood, other, {}).ok());
 }
 
-TEST(ProgressTest, RefusesWhatIsNoStatus) {
+TEST(ProgressTest, RefusesMalformedStatus) {
   for (const char* const body : {"", "[]", "null", "{\"uid\": \"5f1c\", \"incarnation\": 2}",
                                  "{\"uid\": \"5f1c\", \"incarnation\": 2, \"percent\": \"all\"}"}) {
     EXPECT_FALSE(ParseProgress(body, Record(), {}).ok()) << body;
@@ -134,7 +134,7 @@ class ProgressPollerTest : public ::testing::Test {
                         }};
 };
 
-TEST_F(ProgressPollerTest, WritesWhatTheTrainerSaysAndNothingElseOfTheStatus) {
+TEST_F(ProgressPollerTest, WritesOnlyProgressOfStatus) {
   Say(14);
   poller.PollOnce();
   EXPECT_EQ(Percent(), 14);
@@ -142,7 +142,7 @@ TEST_F(ProgressPollerTest, WritesWhatTheTrainerSaysAndNothingElseOfTheStatus) {
   EXPECT_EQ(kube::StringAt(job.Stored(), {"status", "phase"}), "Training");
 }
 
-TEST_F(ProgressPollerTest, WritesAtMostEveryFifteenSecondsAndOnlyWhatIsNew) {
+TEST_F(ProgressPollerTest, WritesChangesAtMostEveryFifteenSeconds) {
   Say(14);
   poller.PollOnce();
   Refresh();
@@ -160,7 +160,7 @@ TEST_F(ProgressPollerTest, WritesAtMostEveryFifteenSecondsAndOnlyWhatIsNew) {
   EXPECT_EQ(job.server.num_requests(), requests) << "nothing new";
 }
 
-TEST_F(ProgressPollerTest, ATrainerThatDoesNotAnswerLeavesItAsItWas) {
+TEST_F(ProgressPollerTest, UnreachableTrainerKeepsProgress) {
   Say(14);
   poller.PollOnce();
   Refresh();
@@ -172,7 +172,7 @@ TEST_F(ProgressPollerTest, ATrainerThatDoesNotAnswerLeavesItAsItWas) {
 }
 
 // The trainer has ended since the cache was updated, and its final progress is written.
-TEST_F(ProgressPollerTest, DoesNotOverwriteAStatusThatIsNewerThanItsQuestion) {
+TEST_F(ProgressPollerTest, DoesNotOverwriteNewerStatus) {
   ASSERT_TRUE(job.server
                   .Update(kube::kDistTrainings, job.key,
                           [](kube::Json& object) {
@@ -196,7 +196,7 @@ TEST_F(ProgressPollerTest, AWriteThatIsRefusedCountsAsAFailure) {
   EXPECT_THAT(job.registry.Serialize(), HasSubstr("espalier_operator_progress_failures_total 1\n"));
 }
 
-TEST_F(ProgressPollerTest, AsksNoTrainerOfAnotherControllersJob) {
+TEST_F(ProgressPollerTest, SkipsJobsOfOtherControllers) {
   Say(20);
   kube::Json object = job.Stored();
   object["spec"]["runPolicy"]["managedBy"] = "example.com/other";
@@ -205,7 +205,7 @@ TEST_F(ProgressPollerTest, AsksNoTrainerOfAnotherControllersJob) {
   EXPECT_EQ(questions, 0);
 }
 
-TEST_F(ProgressPollerTest, AsksNoProgramOfTheUsers) {
+TEST_F(ProgressPollerTest, SkipsUserPrograms) {
   Say(20);
   kube::Json object = job.Stored();
   object["spec"]["trainers"]["program"]["command"] = kube::Json::array({"my-program"});
@@ -217,7 +217,7 @@ TEST_F(ProgressPollerTest, AsksNoProgramOfTheUsers) {
   EXPECT_EQ(questions, 1);
 }
 
-TEST_F(ProgressPollerTest, AsksOnlyJobsThatTrain) {
+TEST_F(ProgressPollerTest, PollsOnlyTrainingJobs) {
   Say(14);
   for (const char* const phase : {"Starting", "Restarting", "Suspended", "Succeeded"}) {
     SetStatus({{"phase", phase}, {"incarnation", 2}});

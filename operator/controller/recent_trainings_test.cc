@@ -19,7 +19,7 @@ std::shared_ptr<const TrainingRecord> RecordOf(const kube::Json& object) {
   return std::make_shared<const TrainingRecord>(*ParseTrainingRecord(object));
 }
 
-TEST(RecentTrainingsTest, GivesTheSameValueForTheSameRecord) {
+TEST(RecentTrainingsTest, ReturnsSameValueForSameRecord) {
   RecentTrainings recent;
   const auto record = RecordOf(Document());
   const Read read = *recent.Read(record);
@@ -31,7 +31,7 @@ TEST(RecentTrainingsTest, GivesTheSameValueForTheSameRecord) {
   EXPECT_EQ(again->raw_spec, read->raw_spec);
 }
 
-TEST(RecentTrainingsTest, SeesWhatHasChanged) {
+TEST(RecentTrainingsTest, ParsesChangedRecords) {
   RecentTrainings recent;
   kube::Json object = Document();
   ASSERT_TRUE(recent.Read(RecordOf(object)).ok());
@@ -47,7 +47,7 @@ TEST(RecentTrainingsTest, SeesWhatHasChanged) {
   EXPECT_TRUE((*recent.Read(RecordOf(object)))->spec.has_value());
 }
 
-TEST(RecentTrainingsTest, KeepsTheLatestAndNoMore) {
+TEST(RecentTrainingsTest, KeepsOnlyLatestRecord) {
   RecentTrainings recent(/*capacity=*/2);
   const auto a = RecordOf(Document("a")), b = RecordOf(Document("b")), c = RecordOf(Document("c"));
   const Read first_a = *recent.Read(a), first_b = *recent.Read(b);
@@ -62,7 +62,7 @@ TEST(RecentTrainingsTest, KeepsTheLatestAndNoMore) {
   EXPECT_NE(*recent.Read(a), first_a);
 }
 
-TEST(RecentTrainingsTest, KeepsNothingOfWhatCannotBeRead) {
+TEST(RecentTrainingsTest, KeepsNothingForInvalidRecords) {
   RecentTrainings recent;
   kube::Json object = Document();
   object.erase("spec");

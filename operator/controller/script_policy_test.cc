@@ -32,7 +32,7 @@ std::string Violations(const Json& spec, const PodPolicy& policy = kApproved) {
   return text;
 }
 
-TEST(ScriptPolicyTest, TakesWhatLiesBelowAPrefix) {
+TEST(ScriptPolicyTest, AcceptsUrisBelowPrefix) {
   for (const char* const uri : {"s3://code/approved/train.py", "S3A://code/approved/a/b.py", "s3://code/approved"}) {
     EXPECT_THAT(Violations(AtUri(uri)), IsEmpty()) << uri;
   }
@@ -42,7 +42,7 @@ TEST(ScriptPolicyTest, TakesWhatLiesBelowAPrefix) {
   EXPECT_THAT(Violations({{"trainers", {{"program", {{"command", {"my-program"}}}}}}}), IsEmpty());
 }
 
-TEST(ScriptPolicyTest, RefusesOtherPlacesHoweverTheyAreWritten) {
+TEST(ScriptPolicyTest, RefusesOtherUrisInAnySpelling) {
   for (const char* const uri :
        {"s3://code/train.py", "s3://code/approved-not/train.py", "s3://code/Approved/train.py",
         "s3://Code/approved/train.py", "s3://code.evil/approved/train.py", "s3://evil/s3://code/approved/train.py",
@@ -75,7 +75,7 @@ TEST(ScriptPolicyTest, AConfigMapIsNamedOrAllAre) {
 }
 
 // In another store, a bucket of that name may belong to anyone.
-TEST(ScriptPolicyTest, TheStoreIsTheAdministrators) {
+TEST(ScriptPolicyTest, RefusesOtherEndpoints) {
   Json spec = AtUri("s3://code/approved/train.py");
   spec["storage"] = {{"s3", {{"endpoint", "https://evil.example.com"}}}};
   EXPECT_THAT(Violations(spec), HasSubstr("spec.storage.s3.endpoint: 'https://evil.example.com' is not allowed"));
@@ -99,7 +99,7 @@ TEST(ScriptPolicyTest, ARegionWithoutAnEndpointMayBeAnotherAws) {
   EXPECT_THAT(Violations(spec, policy), IsEmpty());
 }
 
-TEST(ScriptPolicyTest, WhatFetchesItIsNotChanged) {
+TEST(ScriptPolicyTest, RefusesChangesToFetcher) {
   const auto violations = [](const char* role, const Json& pod) {
     return Violations(SpecWith({{"uri", "s3://code/approved/train.py"}}, {{role, {{"template", {{"spec", pod}}}}}}));
   };
@@ -122,7 +122,7 @@ TEST(ScriptPolicyTest, WhatFetchesItIsNotChanged) {
   }
 }
 
-TEST(ScriptPolicyTest, AJobThatBreaksItIsNotAccepted) {
+TEST(ScriptPolicyTest, JobThatViolatesPolicyIsNotAccepted) {
   OneJob job(AtUri("s3://code/train.py"));
   const api::DistTraining training = job.Training();
   const plan::Plan plan =

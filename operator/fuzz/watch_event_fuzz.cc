@@ -43,7 +43,7 @@ std::vector<std::string_view> Lines(std::string_view text) {
 
 // Appends the text in pieces of 1 to 256 bytes. The first byte of a piece determines its size.
 LineBuffer::Appended AppendInPieces(std::string_view text, LineBuffer& buffer) {
-  LineBuffer::Appended appended = LineBuffer::Appended::kGoOn;
+  LineBuffer::Appended appended = LineBuffer::Appended::kContinue;
   while (!text.empty() && appended != LineBuffer::Appended::kRefused) {
     const size_t size = std::min(text.size(), size_t{1} + static_cast<unsigned char>(text.front()));
     appended = buffer.Append(text.substr(0, size), [] {});

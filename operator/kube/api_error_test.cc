@@ -41,7 +41,7 @@ TEST(ApiErrorTest, ReadsAStatus) {
   EXPECT_EQ(ToStatus(error), InvalidArgument("Job.batch \"x\" is invalid"));
 }
 
-TEST(ApiErrorTest, TellsTheCallerWhatToDo) {
+TEST(ApiErrorTest, MapsCodeAndReasonToStatus) {
   struct Row {
     int code;
     const char* reason;
@@ -72,20 +72,20 @@ TEST(ApiErrorTest, TellsTheCallerWhatToDo) {
   }
 }
 
-TEST(ApiErrorTest, AnApplyWithAnUnknownFieldIsTheCallersFaultWhateverTheServerCallsIt) {
+TEST(ApiErrorTest, ApplyWithUnknownFieldIsInvalidArgument) {
   const std::string message =
       "failed to create typed patch object (default/x; batch/v1, Kind=Job): .spec.x: field not declared in schema";
   EXPECT_EQ(CodeFor(500, StatusText(500, "", message)), StatusCode::kInvalidArgument);
 }
 
-TEST(ApiErrorTest, AFutureVersionIsToldFromAnyTimeout) {
+TEST(ApiErrorTest, FutureVersionDiffersFromOtherTimeouts) {
   const Json details = {
       {"causes", {{{"reason", "ResourceVersionTooLarge"}, {"message", "Too large resource version"}}}}};
   EXPECT_EQ(CodeFor(504, StatusText(504, "Timeout", "m", details)), StatusCode::kFailedPrecondition);
   EXPECT_EQ(CodeFor(504, StatusText(504, "Timeout")), StatusCode::kUnavailable);
 }
 
-TEST(ApiErrorTest, AWatchSaysItsCodeInTheBody) {
+TEST(ApiErrorTest, WatchErrorHasCodeInBody) {
   const ApiError error = ParseApiError(200, StatusText(410, "Expired"));
   EXPECT_EQ(error.code, 410);
   EXPECT_EQ(ToStatus(error).code(), StatusCode::kOutOfRange);
@@ -98,7 +98,7 @@ TEST(ApiErrorTest, FillsCodeAndReasonFromEachOther) {
   EXPECT_EQ(ApiErrorOfStatusObject({{"code", 99999}, {"reason", "Odd"}}).code, 0);
 }
 
-TEST(ApiErrorTest, KeepsOneShortLineOfWhatIsNoStatus) {
+TEST(ApiErrorTest, KeepsOneLineOfOtherBodies) {
   const ApiError page = ParseApiError(502, "<html>\r\n<h1>Bad   Gateway</h1>\n</html>");
   EXPECT_EQ(page.message, "HTTP 502: <html> <h1>Bad Gateway</h1> </html>");
   EXPECT_EQ(page.reason, "") << "nobody who speaks Kubernetes said so";
@@ -128,7 +128,7 @@ TEST(ApiErrorTest, BoundsCausesAndRetryAfter) {
   EXPECT_EQ(ParseApiError(429, StatusText(429, "", "m", {{"retryAfterSeconds", -1}})).retry_after, std::nullopt);
 }
 
-TEST(ApiErrorTest, SaysSomethingEvenWhenTheServerDoesNot) {
+TEST(ApiErrorTest, HasMessageWithoutBody) {
   EXPECT_EQ(ToStatus(ApiErrorOfStatusObject({{"code", 410}})).message(), "Expired");
   EXPECT_EQ(ToStatus(ApiErrorOfStatusObject({{"code", 418}})).message(), "HTTP 418");
   EXPECT_THAT(ToStatus(ApiErrorOfStatusObject(Json("not even an object"))).message(), HasSubstr("HTTP 0"));

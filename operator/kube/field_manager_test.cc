@@ -15,7 +15,7 @@ constexpr char kJob[] = R"({"metadata": {"name": "cora-trainer-1", "managedField
   {"apiVersion": "batch/v1", "fieldsType": "FieldsV1", "manager": "kube-controller-manager", "operation": "Update",
    "subresource": "status", "time": "2026-01-02T03:05:01Z", "fieldsV1": {"f:spec": {"f:suspend": {}}}}]}})";
 
-TEST(FieldManagerTest, IsFoundByTheFieldThatItWrote) {
+TEST(FieldManagerTest, IsFoundByWrittenField) {
   const Json job = *ParseJson(kJob);
   EXPECT_EQ(FindFieldManager(job, {"spec", "suspend"}),
             (FieldManager{"kubectl-patch", *ParseTime("2026-01-02T03:05:00Z")}));
@@ -24,7 +24,7 @@ TEST(FieldManagerTest, IsFoundByTheFieldThatItWrote) {
   EXPECT_EQ(FindFieldManager(Json::object(), {"spec", "suspend"}), std::nullopt);
 }
 
-TEST(FieldManagerTest, OfSeveralTheLastWriterIsNamed) {
+TEST(FieldManagerTest, LastOfSeveralWritersWins) {
   Json job = *ParseJson(kJob);
   Json later = {{"manager", "kueue"}, {"time", "2026-01-02T03:06:00Z"}};
   later["fieldsV1"]["f:spec"]["f:suspend"] = Json::object();

@@ -29,7 +29,7 @@ Json Parsed(std::string_view text, ManagedFields managed_fields = ManagedFields:
   return json.ok() ? *json : Json();
 }
 
-TEST(JsonTest, ReadsAndPrintsWhatItRead) {
+TEST(JsonTest, RoundTrips) {
   const std::string text = R"({"a":[1,-2,2.5,true,null,"\"é\n"],"b":{"c":{}},"d":18446744073709551615})";
   EXPECT_EQ(Print(Parsed(text)), text);
   EXPECT_EQ(Print(Parsed(" 3 ")), "3");
@@ -37,7 +37,7 @@ TEST(JsonTest, ReadsAndPrintsWhatItRead) {
 
 TEST(JsonTest, PrintsEqualValuesAlike) { EXPECT_EQ(Print(Parsed(R"({"b":1,"a":2})")), R"({"a":2,"b":1})"); }
 
-TEST(JsonTest, SaysWhereItIsNoJsonButNotWhatStoodThere) {
+TEST(JsonTest, ErrorsNamePositionWithoutText) {
   EXPECT_EQ(ErrorOf(R"({"token": hunter2})"), "INVALID_ARGUMENT: not JSON at byte 11");
   for (const char* text :
        {"", "{", "[1,]", "{\"a\":1,}", "{'a':1}", "[1] 2", "nul", "\"\x01\"", "\"\xff\"", "1e999", "01"}) {
@@ -52,7 +52,7 @@ TEST(JsonTest, RefusesDeepNestingWithoutRecursion) {
 }
 
 // One object of a list nests too deep; with a million levels, a recursive parser would overflow the stack.
-TEST(JsonTest, OneObjectThatNestsTooDeepDoesNotSpoilTheOthers) {
+TEST(JsonTest, TooDeepObjectDoesNotAffectOthers) {
   const auto object_of = [](const std::string& name, const std::string& spec) {
     return R"({"metadata":{"name":")" + name + R"("},"spec":)" + spec + R"(,"tail":1})";
   };
@@ -104,7 +104,7 @@ TEST(JsonTest, CountsDroppedLevelsToo) {
   EXPECT_EQ(ParseJson(text, ManagedFields::kDrop).status().code(), StatusCode::kInvalidArgument);
 }
 
-TEST(JsonTest, ForgetsADroppedKeyAtItsValue) {
+TEST(JsonTest, DroppedKeyEndsWithItsValue) {
   EXPECT_EQ(Print(Parsed(R"({"metadata":{"managedFields":{"metadata":{}},"labels":{"managedFields":"mine"}}})",
                          ManagedFields::kDrop)),
             R"({"metadata":{"labels":{"managedFields":"mine"}}})");
@@ -128,7 +128,7 @@ TEST(JsonTest, FindsByPath) {
   }
 }
 
-TEST(JsonTest, GivesNothingForOtherTypes) {
+TEST(JsonTest, ReturnsNothingForOtherTypes) {
   const Json json = Parsed(R"({"text":"x","number":1,"yes":true,"list":[1],"null":null})");
   EXPECT_EQ(StringAt(json, {"text"}), "x");
   EXPECT_TRUE(BoolAt(json, {"yes"}));
@@ -140,7 +140,7 @@ TEST(JsonTest, GivesNothingForOtherTypes) {
     EXPECT_EQ(IntegerAt(json, {key}), std::nullopt) << key;
 }
 
-TEST(JsonTest, ReadsIntegersHoweverTheyAreWritten) {
+TEST(JsonTest, ReadsIntegersInAnyNotation) {
   const auto integer = [](const char* text) { return IntegerAt(Parsed(text), {}); };
   EXPECT_EQ(integer("-3"), -3);
   EXPECT_EQ(integer("3.0"), 3);

@@ -38,7 +38,7 @@ TEST(ObjectMetaTest, ReadsWhatTheServerWrites) {
   EXPECT_EQ(meta.deletion_requested_at, std::nullopt);
 }
 
-TEST(ObjectMetaTest, TakesAbsentAndNullForEmpty) {
+TEST(ObjectMetaTest, AbsentAndNullAreEmpty) {
   const ObjectMeta meta = ParsedMeta({{"name", "x"}});
   EXPECT_EQ(meta,
             ParsedMeta(*ParseJson(R"({"name":"x","namespace":null,"labels":null,"annotations":null,"generation":null,
@@ -55,7 +55,7 @@ TEST(ObjectMetaTest, DeletionWasAskedForWhenTheGracePeriodBegan) {
   EXPECT_EQ(FormatTime(*meta.deletion_requested_at), "2026-01-02T03:04:05Z");
 }
 
-TEST(ObjectMetaTest, ReadsGenerationsOfClientsThatOnlyKnowDoubles) {
+TEST(ObjectMetaTest, ReadsGenerationWrittenAsDouble) {
   EXPECT_EQ(ParsedMeta({{"name", "x"}, {"generation", 4.0}}).generation, 4);
 }
 

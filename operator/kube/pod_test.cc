@@ -64,7 +64,7 @@ TEST(PodTest, ReadsHowAPodEnded) {
   EXPECT_EQ(pod.containers[0].ended, expected);
 }
 
-TEST(PodTest, SaysWhyAPodDoesNotStart) {
+TEST(PodTest, ReadsWhyPodDoesNotStart) {
   const Pod waiting =
       ParsedPod(R"({"metadata":{"name":"x"},"status":{"phase":"Pending","containerStatuses":[{"name":"c",
     "state":{"waiting":{"reason":"ImagePullBackOff","message":"Back-off pulling image"}}}],
@@ -79,7 +79,7 @@ TEST(PodTest, SaysWhyAPodDoesNotStart) {
   EXPECT_EQ(unscheduled.unscheduled_reason, "0/3 nodes are available");
 }
 
-TEST(PodTest, TakesAPodWithoutStatusForUnknown) {
+TEST(PodTest, PodWithoutStatusIsUnknown) {
   const Pod pod = ParsedPod(R"({"metadata":{"name":"x"}})");
   EXPECT_EQ(pod.phase, PodPhase::kUnknown);
   EXPECT_THAT(pod.containers, IsEmpty());
@@ -94,7 +94,7 @@ TEST(PodTest, SurvivesFieldsOfOtherTypes) {
   EXPECT_EQ(pod.containers[2].ended->exit_code, INT32_MIN);
 }
 
-TEST(PodTest, RefusesWhatIsNoObject) { EXPECT_EQ(ParsePod(Json(1)).status().code(), StatusCode::kInvalidArgument); }
+TEST(PodTest, RefusesNonObjects) { EXPECT_EQ(ParsePod(Json(1)).status().code(), StatusCode::kInvalidArgument); }
 
 }  // namespace
 }  // namespace espalier::ctl::kube

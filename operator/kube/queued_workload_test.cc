@@ -68,7 +68,7 @@ TEST(QueuedWorkloadTest, IsReadWithKueuesDecision) {
   EXPECT_EQ(workload->Find("QuotaReserved")->message, "reserved");
 }
 
-TEST(QueuedWorkloadTest, OneThatKueueHasNotSeenIsActiveAndHasNoDecision) {
+TEST(QueuedWorkloadTest, NewWorkloadIsActiveWithoutDecision) {
   const Result<QueuedWorkload> workload =
       ParseQueuedWorkload({{"metadata", {{"name", "w"}}}, {"spec", {{"active", "yes"}, {"queueName", 3}}}});
   ASSERT_TRUE(workload.ok());
@@ -79,7 +79,7 @@ TEST(QueuedWorkloadTest, OneThatKueueHasNotSeenIsActiveAndHasNoDecision) {
   EXPECT_THAT(workload->conditions, IsEmpty());
 }
 
-TEST(QueuedWorkloadTest, OneWithoutANameIsInvalid) {
+TEST(QueuedWorkloadTest, WorkloadWithoutNameIsInvalid) {
   EXPECT_EQ(ParseQueuedWorkload({{"spec", Json::object()}}).status().code(), StatusCode::kInvalidArgument);
 }
 

@@ -7,7 +7,7 @@
 namespace espalier::ctl::kube {
 namespace {
 
-TEST(ResourceTest, NamesItsApiVersion) {
+TEST(ResourceTest, HasApiVersion) {
   EXPECT_EQ(kPods.api_version(), "v1");
   EXPECT_EQ(kJobs.api_version(), "batch/v1");
 }
@@ -21,12 +21,12 @@ TEST(ResourceTest, IsFoundByApiVersionAndKind) {
   EXPECT_EQ(FindResource("", ""), nullptr);
 }
 
-TEST(ObjectKeyTest, PrintsAsPeopleWriteIt) {
+TEST(ObjectKeyTest, PrintsNamespaceAndName) {
   EXPECT_EQ(ToString({"ml", "cora"}), "ml/cora");
   EXPECT_EQ(ToString({"", "node-1"}), "node-1");
 }
 
-TEST(ObjectKeyTest, RefusesNamesThatLeadElsewhereInAPath) {
+TEST(ObjectKeyTest, RefusesNamesThatChangePath) {
   EXPECT_TRUE(CheckKey(kPods, {"ml", "a.b"}).ok());
   EXPECT_TRUE(CheckKey(kNodes, {"", "node-1"}).ok());
   for (const char* name : {"", ".", "..", "a/b", "a%2fb"}) {
@@ -44,7 +44,7 @@ TEST(ResourceVersionTest, ComparesNumbersOfAnyLength) {
   EXPECT_EQ(IsOlder("18446744073709551615", "18446744073709551616"), true) << "beyond 64 bits";
 }
 
-TEST(ResourceVersionTest, DoesNotCompareWhatIsNoVersion) {
+TEST(ResourceVersionTest, DoesNotCompareInvalidVersions) {
   for (const char* text : {"", "0", "007", "-1", "1.0", "abc", "1a", " 1"}) {
     EXPECT_FALSE(IsComparable(text)) << text;
     EXPECT_EQ(IsOlder(text, "5"), std::nullopt) << text;

@@ -9,7 +9,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-TEST(WatchEventTest, KnowsTheFiveTypes) {
+TEST(WatchEventTest, ParsesFiveTypes) {
   const std::pair<const char*, WatchEventType> rows[] = {{"ADDED", WatchEventType::kAdded},
                                                          {"MODIFIED", WatchEventType::kModified},
                                                          {"DELETED", WatchEventType::kDeleted},
@@ -31,7 +31,7 @@ TEST(WatchEventTest, DropsManagedFields) {
   EXPECT_EQ(Print(event->object), R"({"metadata":{"name":"x"}})");
 }
 
-TEST(WatchEventTest, RefusesOtherLinesWithoutRepeatingThem) {
+TEST(WatchEventTest, RefusesOtherLinesWithoutQuotingThem) {
   for (const char* line :
        {"", "secret", "1f4", "null", "[]", "{}", R"({"type":"ADDED"})", R"({"type":"SECRET","object":{}})",
         R"({"type":1,"object":{}})", R"({"type":"ADDED","object":"secret"})", R"({"type":"ADDED","object":null})",

@@ -40,7 +40,7 @@ TEST(JobTest, ReadsHowAJobEnded) {
   EXPECT_EQ(failed.failure_message, "Job has reached the limit");
 }
 
-TEST(JobTest, IsGoingToFailBeforeItHas) {
+TEST(JobTest, FailureTargetPrecedesFailed) {
   const Job job = Parsed(&ParseJob, R"({"metadata":{"name":"j"},"status":{"conditions":[
     {"type":"FailureTarget","status":"True","reason":"DeadlineExceeded"},{"type":"Failed","status":"False"}]}})");
   EXPECT_TRUE(job.failure_target);
@@ -48,7 +48,7 @@ TEST(JobTest, IsGoingToFailBeforeItHas) {
   EXPECT_EQ(job.failure_reason, "DeadlineExceeded");
 }
 
-TEST(JobTest, IsGoingToBeCompleteBeforeItIs) {
+TEST(JobTest, SuccessCriteriaMetPrecedesComplete) {
   const Job job = Parsed(&ParseJob, R"({"metadata":{"name":"j"},"status":{"conditions":[
     {"type":"SuccessCriteriaMet","status":"True"},{"type":"Complete","status":"False"}]}})");
   EXPECT_TRUE(job.success_criteria_met);
@@ -64,7 +64,7 @@ TEST(JobTest, ReadsSuspend) {
   EXPECT_EQ(done.suspended_since, *ParseTime("2026-01-02T03:04:05Z"));
 }
 
-TEST(JobTest, KnowsTheIndexesThatHaveCompleted) {
+TEST(JobTest, ParsesCompletedIndexes) {
   Job job;
   EXPECT_FALSE(job.HasCompleted("0"));
   job.completed_indexes = "0,2-4,7";
@@ -85,7 +85,7 @@ TEST(StatefulSetTest, ReadsReplicas) {
   EXPECT_EQ(set.ready, 1);
 }
 
-TEST(StatefulSetTest, WantsOneReplicaWhereNothingIsSaid) {
+TEST(StatefulSetTest, DefaultsToOneReplica) {
   EXPECT_EQ(Parsed(&ParseStatefulSet, R"({"metadata":{"name":"s"}})").wanted, 1);
 }
 

@@ -53,7 +53,7 @@ constexpr const char* kSuspendFooter = R"(Example:
 // Parses a timeout as kubectl does: a Go duration in hours, minutes, seconds and milliseconds, or seconds without a
 // unit. Returns nullopt if it is invalid or longer than a day.
 std::optional<std::chrono::nanoseconds> ParseRequestTimeout(std::string_view text) {
-  constexpr std::chrono::nanoseconds kMost = std::chrono::hours(24);
+  constexpr std::chrono::nanoseconds kMaxTimeout = std::chrono::hours(24);
   const std::pair<std::string_view, std::chrono::nanoseconds> units[] = {{"ms", std::chrono::milliseconds(1)},
                                                                          {"h", std::chrono::hours(1)},
                                                                          {"m", std::chrono::minutes(1)},
@@ -71,7 +71,7 @@ std::optional<std::chrono::nanoseconds> ParseRequestTimeout(std::string_view tex
                                    [text](const auto& one) { return text.starts_with(one.first); });
     if (!text.empty() && unit == std::end(units)) return std::nullopt;
     total += int64_t{number} * (text.empty() ? std::chrono::nanoseconds(std::chrono::seconds(1)) : unit->second);
-    if (total > kMost) return std::nullopt;
+    if (total > kMaxTimeout) return std::nullopt;
     if (!text.empty()) text.remove_prefix(unit->first.size());
     has_unit = true;
   }

@@ -123,7 +123,7 @@ class KubectlLiveTest : public ::testing::Test {
   static inline LiveServer* live_ = nullptr;
 };
 
-TEST_F(KubectlLiveTest, ShowsWhatTheServerHas) {
+TEST_F(KubectlLiveTest, ShowsJobsOfServer) {
   CreateJob("shown");
   SetStatus("shown", {{"phase", "Training"}, {"progress", {{"epoch", 3}, {"percent", 30}}}});
   const Ended table = live_->Kubectl("status");
@@ -189,7 +189,7 @@ TEST_F(KubectlLiveTest, SuspendsAndResumes) {
   EXPECT_FALSE(is_suspended());
 }
 
-TEST_F(KubectlLiveTest, TakesKubectlsFlags) {
+TEST_F(KubectlLiveTest, AcceptsFlagsOfKubectl) {
   CreateJob("flagged");
   const Ended refused = live_->Kubectl("status flagged --as jane");
   EXPECT_EQ(refused.code, 77);
@@ -205,7 +205,7 @@ TEST_F(KubectlLiveTest, TakesKubectlsFlags) {
   EXPECT_EQ(live_->Kubectl("status flagged --user nobody").code, 65);
 }
 
-TEST_F(KubectlLiveTest, SaysWhatIsWrong) {
+TEST_F(KubectlLiveTest, ReportsErrors) {
   const Ended none = live_->Kubectl("status nowhere");
   EXPECT_EQ(none.code, 65);
   EXPECT_THAT(none.error, HasSubstr("no DistTraining nowhere in namespace default"));

@@ -9,7 +9,7 @@
 namespace espalier::ctl::process {
 namespace {
 
-constexpr unsigned kPatienceSeconds = 30;
+constexpr unsigned kTimeoutSeconds = 30;
 
 // Makes stderr a full pipe without a reader that empties it.
 void FillStderr() {
@@ -24,16 +24,16 @@ void FillStderr() {
   fcntl(ends[1], F_SETFL, 0);
 }
 
-TEST(EndAtOnceDeathTest, SaysWhyAndEndsWithTheCode) {
+TEST(EndAtOnceDeathTest, PrintsReasonAndExitsWithCode) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(EndAtOnce("the lease is lost\n", ExitCode::kUnavailable), testing::ExitedWithCode(74),
               "the lease is lost");
 }
 
-TEST(EndAtOnceDeathTest, EndsAlsoWhereNobodyReadsItsWords) {
+TEST(EndAtOnceDeathTest, ExitsIfStderrIsBlocked) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto end = [] {
-    alarm(kPatienceSeconds);  // kills the process if it hangs
+    alarm(kTimeoutSeconds);  // kills the process if it hangs
     FillStderr();
     EndAtOnce("the lease is lost\n", ExitCode::kUnavailable);
   };

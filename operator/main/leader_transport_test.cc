@@ -13,7 +13,7 @@ using ::testing::SizeIs;
 
 const Deadline kSoon = Deadline::After(std::chrono::seconds(10));
 
-TEST(LeadersTransportTest, WhoDoesNotLeadWritesNothing) {
+TEST(LeadersTransportTest, FollowerWritesNothing) {
   client::ScriptedTransport inner;
   LeaderTransport transport(inner, [] { return false; });
   for (const char* method : {"POST", "PUT", "PATCH", "DELETE"}) {
@@ -22,7 +22,7 @@ TEST(LeadersTransportTest, WhoDoesNotLeadWritesNothing) {
   EXPECT_THAT(inner.requests(), IsEmpty());
 }
 
-TEST(LeadersTransportTest, EverybodyReads) {
+TEST(LeadersTransportTest, FollowerReads) {
   client::ScriptedTransport inner;
   inner.Then(200, "{}");
   inner.ThenStream({"{}"});
@@ -31,7 +31,7 @@ TEST(LeadersTransportTest, EverybodyReads) {
   EXPECT_TRUE(transport.Open({.method = "GET", .target = "/x?watch=true"}, kSoon).ok());
 }
 
-TEST(LeadersTransportTest, EachWriteAsksAnew) {
+TEST(LeadersTransportTest, EachWriteChecksLeadership) {
   client::ScriptedTransport inner;
   inner.Then(200, "{}");
   bool leads = true;

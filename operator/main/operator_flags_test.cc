@@ -12,7 +12,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST(OperatorFlagsTest, DefaultsAreGood) { EXPECT_TRUE(CheckOperatorFlags(OperatorFlags()).ok()); }
+TEST(OperatorFlagsTest, DefaultsAreValid) { EXPECT_TRUE(CheckOperatorFlags(OperatorFlags()).ok()); }
 
 TEST(OperatorFlagsTest, ReadsFlags) {
   CLI::App app;
@@ -26,7 +26,7 @@ TEST(OperatorFlagsTest, ReadsFlags) {
   EXPECT_EQ(flags.lease_seconds, 20);
 }
 
-TEST(OperatorFlagsTest, MakesNoPodGroupsUnlessItIsAsked) {
+TEST(OperatorFlagsTest, PodGroupsAreDisabledByDefault) {
   OperatorFlags flags;
   CLI::App app;
   AddOperatorFlags(app, &flags);
@@ -35,7 +35,7 @@ TEST(OperatorFlagsTest, MakesNoPodGroupsUnlessItIsAsked) {
   EXPECT_TRUE(flags.gang_scheduling);
 }
 
-TEST(OperatorFlagsTest, DoesNotUseKueueUnlessItIsAsked) {
+TEST(OperatorFlagsTest, KueueIsDisabledByDefault) {
   CLI::App app;
   OperatorFlags flags;
   AddOperatorFlags(app, &flags);
@@ -154,14 +154,14 @@ TEST(OperatorFlagsTest, RefusesANamespaceBesideClusterWide) {
   EXPECT_THAT(CheckOperatorFlags(flags).message(), HasSubstr("--cluster-wide"));
 }
 
-TEST(OperatorFlagsTest, RefusesAnAdminAddressThatIsNone) {
+TEST(OperatorFlagsTest, RefusesInvalidAdminAddress) {
   OperatorFlags flags;
   flags.admin_listen = "127.0.0.1";
   EXPECT_THAT(CheckOperatorFlags(flags).message(),
               HasSubstr("--admin-listen: address '127.0.0.1': expected host:port"));
 }
 
-TEST(OperatorFlagsTest, RefusesLeaseTimesThatLetTwoLead) {
+TEST(OperatorFlagsTest, RefusesUnsafeLeaseTimes) {
   OperatorFlags flags;
   flags.lease_renew_seconds = flags.lease_seconds;
   EXPECT_THAT(CheckOperatorFlags(flags).message(), HasSubstr("--lease-renew-seconds"));
@@ -174,7 +174,7 @@ TEST(OperatorFlagsTest, RefusesLeaseTimesThatLetTwoLead) {
   EXPECT_TRUE(CheckOperatorFlags(flags).ok());
 }
 
-TEST(OperatorFlagsTest, WatchesItsOwnNamespaceUnlessToldOtherwise) {
+TEST(OperatorFlagsTest, WatchesOwnNamespaceByDefault) {
   OperatorFlags flags;
   client::Connection connection;
   EXPECT_EQ(WatchedNamespace(flags, connection), "default");

@@ -25,7 +25,7 @@ using telemetry::Level;
 using telemetry::Log;
 
 // How often a wait checks whether a stop was requested.
-constexpr std::chrono::milliseconds kLook{100};
+constexpr std::chrono::milliseconds kPollInterval{100};
 constexpr std::chrono::seconds kLastEvents{3};
 // The limit for work that has already been cancelled.
 constexpr std::chrono::seconds kStopTimeout{1};
@@ -138,7 +138,7 @@ class Operator {
   Status FillCaches() {
     const Deadline deadline = Deadline::After(context_.cache_sync_timeout);
     while (true) {
-      const Status filled = controller_.WaitForCaches(deadline.AtMost(kLook));
+      const Status filled = controller_.WaitForCaches(deadline.AtMost(kPollInterval));
       if (filled.ok() || context_.stop.requested()) return Status();
       if (deadline.HasPassed()) return filled;
     }
@@ -151,7 +151,7 @@ class Operator {
     elector_->Start();
     Log(Level::kInfo, "waiting for the lease", {{"lease", flags_.lease_name}, {"identity", context_.identity}});
     while (!context_.stop.requested()) {
-      if (elector_->WaitToLead(Deadline::After(kLook))) return true;
+      if (elector_->WaitToLead(Deadline::After(kPollInterval))) return true;
     }
     return false;
   }

@@ -36,7 +36,7 @@ class MetricsGuardTest : public ::testing::Test {
   MetricsGuard guard_{client_, {}, clock_};
 };
 
-TEST_F(MetricsGuardTest, LetsThroughWhoMayGetTheMetrics) {
+TEST_F(MetricsGuardTest, AllowsTokensWithPermission) {
   EXPECT_EQ(CodeFor("Bearer scraper-token"), 200);
   EXPECT_EQ(reviews_.last_question(), kube::Json({{"user", "system:serviceaccount:monitoring:prometheus"},
                                                   {"uid", "uid-of-system:serviceaccount:monitoring:prometheus"},
@@ -70,7 +70,7 @@ TEST_F(MetricsGuardTest, RefusesRequestsWithoutAValidToken) {
   EXPECT_EQ(reviews_.num_requests(), 1);
 }
 
-TEST_F(MetricsGuardTest, AsksAgainAboutATokenAfterAMinute) {
+TEST_F(MetricsGuardTest, ReviewsTokenAgainAfterMinute) {
   EXPECT_EQ(CodeFor("Bearer scraper-token"), 200);
   clock_.Advance(std::chrono::seconds(59));
   EXPECT_EQ(CodeFor("Bearer scraper-token"), 200);

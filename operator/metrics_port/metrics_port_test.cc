@@ -102,7 +102,7 @@ TEST_F(MetricsPortTest, ClosesAConnectionThatDoesNotSpeakTls) {
   EXPECT_TRUE(Get(*port, "/metrics", "scraper-token").ok());
 }
 
-TEST_F(MetricsPortTest, NamesTheFileThatIsNoCertificate) {
+TEST_F(MetricsPortTest, NamesInvalidCertificateFile) {
   const auto start = [&](const CertificateFiles& files) {
     return MetricsPort::Start({.certificate = files}, reviews_, registry_).status();
   };

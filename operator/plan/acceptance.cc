@@ -16,7 +16,7 @@ using api::ConditionStatus;
 using api::Role;
 using Refusal = Observed::DryRun::Refusal;
 
-constexpr std::chrono::seconds kTryTemplatesAgain{10};
+constexpr std::chrono::seconds kTemplateRetryInterval{10};
 
 bool WasAccepted(const api::Status& status) {
   const api::Condition* accepted = api::FindCondition(status, api::kAccepted);
@@ -154,7 +154,7 @@ bool Accept(PlanBuilder& builder) {
     const char* const reason = ToReason(dry_run.refusal);
     builder.SetCondition(api::kAccepted, ConditionStatus::kFalse, reason, dry_run.error);
     if (dry_run.is_due) PlanDryRun(builder);
-    builder.RequeueAfter(kTryTemplatesAgain);
+    builder.RequeueAfter(kTemplateRetryInterval);
     builder.BlockChanges({.reason = reason, .message = dry_run.error});
     return has_begun;
   }

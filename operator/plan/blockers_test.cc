@@ -24,7 +24,7 @@ Lookups Asked(Scene& scene) {
   return CollectLookups(scene.cluster().training(), scene.cluster().Now(), scene.cluster().now());
 }
 
-TEST(BlockersTest, AnInvalidSpecMakesNothingUntilItIsMended) {
+TEST(BlockersTest, InvalidSpecBlocksUntilFixed) {
   Scene scene = Scene::With({{"training", {{"epochs", "many"}}}});
   ASSERT_FALSE(scene.cluster().training().spec.has_value());
   scene.Settle();
@@ -38,7 +38,7 @@ TEST(BlockersTest, AnInvalidSpecMakesNothingUntilItIsMended) {
   EXPECT_EQ(scene.status().phase, Phase::kPartitioning);
 }
 
-TEST(BlockersTest, ATemplateThatTheServerRefusesMakesNothingUntilItIsMended) {
+TEST(BlockersTest, RefusedTemplateBlocksUntilFixed) {
   Scene scene;
   scene.cluster().set_template_error("trainers.template: unknown field");
   scene.Settle();
@@ -50,7 +50,7 @@ TEST(BlockersTest, ATemplateThatTheServerRefusesMakesNothingUntilItIsMended) {
   EXPECT_EQ(scene.status().phase, Phase::kPartitioning);
 }
 
-TEST(BlockersTest, AMissingSecretHoldsTheJobUntilItIsThere) {
+TEST(BlockersTest, MissingSecretBlocksUntilCreated) {
   Scene scene;
   scene.cluster().set_missing_secrets({{.name = "cora-s3"}});
   scene.Settle();
@@ -66,7 +66,7 @@ TEST(BlockersTest, AMissingSecretHoldsTheJobUntilItIsThere) {
 }
 
 // A new job is not started. A running job keeps running, and nothing new is created.
-TEST(BlockersTest, WhatPodsMayNotUseIsShownAndKeepsTheJobFromAllThatIsNew) {
+TEST(BlockersTest, PolicyViolationBlocksNewPods) {
   for (const bool has_begun : {false, true}) {
     Scene scene;
     if (has_begun) {
@@ -89,7 +89,7 @@ TEST(BlockersTest, WhatPodsMayNotUseIsShownAndKeepsTheJobFromAllThatIsNew) {
   }
 }
 
-TEST(BlockersTest, ASecretThatLacksAKeyHoldsTheJobUntilItHasIt) {
+TEST(BlockersTest, MissingSecretKeyBlocksUntilAdded) {
   Scene scene;
   scene.cluster().set_missing_secrets({{.name = "cora-s3", .keys = {"AWS_SECRET_ACCESS_KEY"}}});
   scene.Settle();
@@ -101,7 +101,7 @@ TEST(BlockersTest, ASecretThatLacksAKeyHoldsTheJobUntilItHasIt) {
   EXPECT_EQ(scene.ReasonOf(api::kPartitioned), kPartitioning);
 }
 
-TEST(BlockersTest, AVolumeThatCannotBeMountedIsAskedAboutAndShown) {
+TEST(BlockersTest, MountFailureIsLookedUpAndShown) {
   Scene scene = Scene::With(
       {{"partitioner",
         {{"template",
@@ -126,7 +126,7 @@ TEST(BlockersTest, AVolumeThatCannotBeMountedIsAskedAboutAndShown) {
 }
 
 // Hundreds of jobs may wait for the same quota, so events are read less often over time.
-TEST(BlockersTest, WhatLacksPodsForLongIsAskedAboutLessOften) {
+TEST(BlockersTest, LookupsBecomeRarerWithTime) {
   Scene scene;
   scene.cluster().set_creation_error("exceeded quota: pods");
   scene.Settle();
@@ -138,7 +138,7 @@ TEST(BlockersTest, WhatLacksPodsForLongIsAskedAboutLessOften) {
   EXPECT_EQ(scene.Look().requeue_after, std::chrono::nanoseconds(kMaxEventReadInterval));
 }
 
-TEST(BlockersTest, APodThatOnlyWaitsForItsImageIsNotAskedAbout) {
+TEST(BlockersTest, ImagePullNeedsNoLookup) {
   Scene scene;
   scene.cluster().set_mount_failure("nobody has said so");
   scene.Settle();
@@ -146,7 +146,7 @@ TEST(BlockersTest, APodThatOnlyWaitsForItsImageIsNotAskedAbout) {
   EXPECT_THAT(Asked(scene).mount_failures_of, IsEmpty()) << "all of its volumes are the operator's";
 }
 
-TEST(BlockersTest, ANameThatIsTakenIsNeverTouched) {
+TEST(BlockersTest, ForeignObjectIsNeverChanged) {
   for (const bool with_label : {true, false}) {
     for (const kube::Resource* resource : {&kube::kServices, &kube::kJobs}) {
       Scene scene;
@@ -163,7 +163,7 @@ TEST(BlockersTest, ANameThatIsTakenIsNeverTouched) {
   }
 }
 
-TEST(BlockersTest, PodsThatAreMissingForThreeSecondsAreAskedAbout) {
+TEST(BlockersTest, PodsMissingForThreeSecondsAreLookedUp) {
   Scene scene;
   scene.cluster().set_creation_error("pods \"x\" is forbidden: exceeded quota: compute");
   scene.Settle();
@@ -184,7 +184,7 @@ TEST(BlockersTest, PodsThatAreMissingForThreeSecondsAreAskedAbout) {
 }
 
 // Otherwise events up to an hour old would be found, of a quota that was full at that time.
-TEST(BlockersTest, APodThatHasJustGoneIsNotAskedAbout) {
+TEST(BlockersTest, RecentlyDeletedPodIsNotLookedUp) {
   Scene scene;
   scene.Training();
   scene.cluster().Pass(std::chrono::minutes(40));
@@ -198,7 +198,7 @@ TEST(BlockersTest, APodThatHasJustGoneIsNotAskedAbout) {
   EXPECT_LE(*plan.requeue_after, std::chrono::nanoseconds(seconds(3)));
 }
 
-TEST(BlockersTest, WhatAPodWaitsForIsShownAndIsNoFailure) {
+TEST(BlockersTest, WaitingPodIsBlockerNotFailure) {
   const struct {
     const char* waiting;
     const char* reason;
@@ -237,7 +237,7 @@ TEST(BlockersTest, APodWithoutANodeIsUnschedulable) {
   EXPECT_EQ(plan.status.phase, Phase::kStarting);
 }
 
-TEST(BlockersTest, AServerThatCrashesAgainAndAgainShowsWhatItDiedOf) {
+TEST(BlockersTest, CrashLoopShowsLastFailure) {
   Scene scene;
   scene.Training();
   kube::Pod* pod = scene.cluster().FindPod("cora-server-0-0");
@@ -250,7 +250,7 @@ TEST(BlockersTest, AServerThatCrashesAgainAndAgainShowsWhatItDiedOf) {
   EXPECT_FALSE(api::IsTerminal(plan.status));
 }
 
-TEST(BlockersTest, WhatTheServerRefusesIsShownAndTriedAgain) {
+TEST(BlockersTest, RefusedChildIsShownAndRetried) {
   Scene scene;
   scene.Act();
   Observed seen = scene.cluster().Now();
@@ -273,7 +273,7 @@ TEST(CertificatesTest, LeavesAreRenewedAtTwoThirdsOfTheirLife) {
   EXPECT_EQ(scene.status().phase, Phase::kTraining);
 }
 
-TEST(CertificatesTest, TheAnnotationRenewsThemAndALostAuthorityTakesItsLeavesAlong) {
+TEST(CertificatesTest, AnnotationAndLostAuthorityRenewAll) {
   Scene scene = Scene::With({{"tls", {{"mode", "Managed"}}}});
   scene.Training();
   scene.cluster().Edit([](api::DistTraining* training) {
@@ -317,7 +317,7 @@ TEST(CertificatesTest, LeavesAreRenewedAfterTheEndWhileServersAreKept) {
   }
 }
 
-TEST(CertificatesTest, GivenOrNoCertificatesNeedNoMaking) {
+TEST(CertificatesTest, GivenOrDisabledCertificatesAreNotCreated) {
   for (const kube::Json& tls :
        {kube::Json{{"mode", "Disabled"}}, kube::Json{{"mode", "SecretRef"}, {"secretName", "mine"}}}) {
     Scene scene = Scene::With({{"tls", tls}});
@@ -327,7 +327,7 @@ TEST(CertificatesTest, GivenOrNoCertificatesNeedNoMaking) {
   }
 }
 
-TEST(BlockersTest, AChildThatAnotherWriterHasSuspendedIsNamedWithTheWriterAndTheTime) {
+TEST(BlockersTest, SuspendedChildIsNamedWithWriterAndTime) {
   Scene scene;
   scene.Training();
   const std::string since = kube::FormatTime(std::chrono::floor<std::chrono::seconds>(scene.cluster().now()));
@@ -344,7 +344,7 @@ TEST(BlockersTest, AChildThatAnotherWriterHasSuspendedIsNamedWithTheWriterAndThe
   EXPECT_EQ(scene.status().last_error, std::nullopt);
 }
 
-TEST(BlockersTest, ASuspensionByAWebhookIsNotTheOperators) {
+TEST(BlockersTest, SuspensionByWebhookIsNamed) {
   Scene scene;
   scene.Partitioning();
   scene.cluster().SuspendJob("cora-partition-1", true, kFieldManager);

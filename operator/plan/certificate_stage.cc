@@ -18,11 +18,11 @@ namespace {
 
 using api::Role;
 
-constexpr std::chrono::minutes kLookAtCertificates{10};
+constexpr std::chrono::minutes kCertificateCheckInterval{10};
 // A pod that has waited for its containers for kLongWait may lack its Secret of certificates. It may also just pull a
-// large image, so while it waits the Secrets are read only every kReadAgainWhileWaiting.
-constexpr std::chrono::seconds kLongWait{15}, kReadAgainWhileWaiting{30};
-constexpr std::chrono::seconds kReadAgainAfterAnEnd{4};
+// large image, so while it waits the Secrets are read only every kRereadIntervalWhileWaiting.
+constexpr std::chrono::seconds kLongWait{15}, kRereadIntervalWhileWaiting{30};
+constexpr std::chrono::seconds kRereadDelayAfterExit{4};
 // How long kubelets may still mount the old contents of a Secret after it was replaced.
 constexpr std::chrono::minutes kMountDelay{2};
 
@@ -66,12 +66,12 @@ std::optional<kube::WallTime> CertificatesReadSince(const api::DistTraining& tra
   if (!IsManaged(training)) return std::nullopt;
   const std::vector<const kube::Pod*> pods = PodsWithCertificates(training, world);
   if (std::any_of(pods.begin(), pods.end(), [](const kube::Pod* pod) { return EndedByCertificates(*pod); })) {
-    return now - kReadAgainAfterAnEnd;
+    return now - kRereadDelayAfterExit;
   }
   const auto waits_for_long = [now](const kube::Pod* pod) {
     return WaitsForItsContainers(*pod) && pod->meta.created_at + kLongWait <= now;
   };
-  if (std::any_of(pods.begin(), pods.end(), waits_for_long)) return now - kReadAgainWhileWaiting;
+  if (std::any_of(pods.begin(), pods.end(), waits_for_long)) return now - kRereadIntervalWhileWaiting;
   return std::nullopt;
 }
 
@@ -127,11 +127,11 @@ void MakeCertificates(PlanBuilder& builder) {
       builder.Add(MakeLeaf{role});
     }
   }
-  builder.RequeueAfter(kLookAtCertificates);  // no watch reports a deleted Secret
+  builder.RequeueAfter(kCertificateCheckInterval);  // no watch reports a deleted Secret
   for (const kube::Pod* pod : PodsWithCertificates(builder.training(), builder.world())) {
     if (!WaitsForItsContainers(*pod)) continue;
     const kube::WallTime due = pod->meta.created_at + kLongWait;
-    builder.RequeueAt(due > builder.now() ? due : builder.now() + kReadAgainWhileWaiting);
+    builder.RequeueAt(due > builder.now() ? due : builder.now() + kRereadIntervalWhileWaiting);
   }
 }
 
@@ -146,7 +146,7 @@ void RenewCertificates(PlanBuilder& builder) {
       builder.Add(MakeLeaf{role});
     }
   }
-  builder.RequeueAfter(kLookAtCertificates);
+  builder.RequeueAfter(kCertificateCheckInterval);
 }
 
 }  // namespace espalier::ctl::plan

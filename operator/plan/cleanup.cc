@@ -18,11 +18,11 @@ bool JobHasEnded(const kube::Job& job) {
 }
 
 // Returns whether a Job in whose pods only other containers than the program's still run is kept for now. A sidecar may
-// end by itself within kHeldGrace, and its pod is then kept. With policy None all pods are kept.
+// end by itself within kHeldPodGrace, and its pod is then kept. With policy None all pods are kept.
 bool KeepsHeldPods(PlanBuilder& builder, const JobRun& run, CleanPodPolicy policy) {
   if (policy == CleanPodPolicy::kAll || !IsHeldByOthersAlone(run)) return false;
   if (policy == CleanPodPolicy::kNone) return true;
-  const kube::WallTime due = *builder.status().finished_at + kHeldGrace;
+  const kube::WallTime due = *builder.status().finished_at + kHeldPodGrace;
   if (builder.now() >= due) return false;
   builder.RequeueAt(due);
   return true;
@@ -129,11 +129,11 @@ std::optional<kube::WallTime> ForceDeleteAt(const PlanBuilder& builder, const ku
 }
 
 // The grace period may be minutes, so that the program can save a checkpoint. After the program has ended, the other
-// containers need only kHeldGrace.
+// containers need only kHeldPodGrace.
 void ShortenGraceOfHeldPods(PlanBuilder& builder) {
   for (const api::Role role : {api::Role::kPartitioner, api::Role::kTrainer}) {
     for (const kube::Pod* pod : builder.world().pods(role)) {
-      if (pod->meta.deletion_requested_at && pod->meta.deletion_grace > kHeldGrace && IsHeld(*pod)) {
+      if (pod->meta.deletion_requested_at && pod->meta.deletion_grace > kHeldPodGrace && IsHeld(*pod)) {
         DeleteHeldPod(builder, *pod);
       }
     }
@@ -142,7 +142,7 @@ void ShortenGraceOfHeldPods(PlanBuilder& builder) {
 
 void DeleteHeldPod(PlanBuilder& builder, const kube::Pod& pod) {
   DeleteChild deletion{&kube::kPods, pod.meta.key, pod.meta.uid};
-  deletion.grace = kHeldGrace;
+  deletion.grace = kHeldPodGrace;
   builder.Add(std::move(deletion));
 }
 

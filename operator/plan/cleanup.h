@@ -14,8 +14,8 @@ void DeleteSets(PlanBuilder& builder);  // servers and samplers
 // Returns the time from which the pod is deleted by force, because its node is assumed lost. Returns nullopt if the
 // pod's deletion was not requested.
 std::optional<kube::WallTime> ForceDeleteAt(const PlanBuilder& builder, const kube::Pod& pod);
-// Deletes a held pod, with a grace period of kHeldGrace. A pod is held if its program has ended and another container
-// still runs (program_pod.h).
+// Deletes a held pod, with a grace period of kHeldPodGrace. A pod is held if its program has ended and another
+// container still runs (program_pod.h).
 void DeleteHeldPod(PlanBuilder& builder, const kube::Pod& pod);
 void ShortenGraceOfHeldPods(PlanBuilder& builder);  // of those that are being deleted
 void ForceDeleteLostPods(PlanBuilder& builder);     // of this job, and pods left by an earlier job with the same name

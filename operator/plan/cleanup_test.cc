@@ -58,7 +58,7 @@ TEST(CleanUpTest, NoPolicyLetsTrainersRunOn) {
 }
 
 // Its pods have succeeded, and the Job controller has not reported it yet.
-TEST(CleanUpTest, WhatIsAboutToBeCompleteIsNotTakenBack) {
+TEST(CleanUpTest, CompletingJobIsNotDeleted) {
   const std::vector<std::function<void(Scene&)>> happenings = {
       [](Scene& scene) { scene.cluster().Pass(seconds(100)); },  // its deadline
       [](Scene& scene) { scene.Suspend(); },
@@ -87,7 +87,7 @@ TEST(CleanUpTest, WhatIsAboutToBeCompleteIsNotTakenBack) {
   }
 }
 
-TEST(CleanUpTest, TheResourceIsDeletedWhenItsTimeIsOver) {
+TEST(CleanUpTest, ResourceIsDeletedAfterTtl) {
   Scene scene = Scene::With({{"runPolicy", {{"ttlSecondsAfterFinished", 60}}}});
   scene.Training();
   scene.TrainersDone();
@@ -99,7 +99,7 @@ TEST(CleanUpTest, TheResourceIsDeletedWhenItsTimeIsOver) {
   EXPECT_THAT(Described(scene.Look().actions), ElementsAre("delete self"));
 }
 
-TEST(CleanUpTest, AnEndIsAnEndWhateverHappensAfterwards) {
+TEST(CleanUpTest, EndedJobStaysEnded) {
   Scene scene;
   scene.Training();
   scene.TrainersDone();
@@ -119,7 +119,7 @@ TEST(CleanUpTest, AnEndIsAnEndWhateverHappensAfterwards) {
   EXPECT_TRUE(scene.cluster().Now().jobs.empty());
 }
 
-TEST(CleanUpTest, APodThatANodeKeepsIsForcedOnlyAfterItsOwnTime) {
+TEST(CleanUpTest, PodOnLostNodeIsForceDeletedAfterGracePeriod) {
   Scene scene;
   scene.Training();
   const std::string trainer = scene.TrainerPod(0);
@@ -134,7 +134,7 @@ TEST(CleanUpTest, APodThatANodeKeepsIsForcedOnlyAfterItsOwnTime) {
 }
 
 // As with kubectl taint: the kubelet lets the pod save its state.
-TEST(CleanUpTest, APodThatATaintEvictsFromALivingNodeHasItsOwnTime) {
+TEST(CleanUpTest, EvictedPodHasItsGracePeriod) {
   Scene scene;
   scene.Training();
   const auto evict = [&scene](const std::string& name) {
@@ -178,7 +178,7 @@ TEST(CleanUpTest, APodThatATaintEvictsFromALivingNodeHasItsOwnTime) {
 }
 
 // The pod's StatefulSet was deleted with its job, and the new job's StatefulSet cannot create a pod of that name.
-TEST(CleanUpTest, APodOfAJobBeforeThisOneIsForcedAsOursAre) {
+TEST(CleanUpTest, PodOfEarlierJobIsForceDeletedToo) {
   Scene scene;
   scene.Training();
   Observed seen = scene.cluster().Now();

@@ -57,7 +57,7 @@ std::string StrongestOf(const std::vector<kube::Pod>& pods) {
   return failure ? failure->reason : "none";
 }
 
-TEST(FailureTest, ExitCodesSayWhatMayBeDone) {
+TEST(FailureTest, ExitCodesDetermineRetry) {
   const struct {
     int exit_code;
     const char* reason;
@@ -82,7 +82,7 @@ TEST(FailureTest, APodThatRunsOrEndedWellHasNotFailed) {
   EXPECT_FALSE(FindFailure(PodThatEnded(0)).has_value());
 }
 
-TEST(FailureTest, TheCauseIsStrongerThanItsConsequences) {
+TEST(FailureTest, CauseRanksAboveConsequences) {
   const kube::Pod peer = PodThatEnded(74);
   EXPECT_EQ(StrongestOf({peer, PodThatEnded(65), PodThatEnded(137, kOutOfMemory)}), "BadInput");
   EXPECT_EQ(StrongestOf({peer, PodThatEnded(70), PodThatEnded(137, kOutOfMemory)}), kOutOfMemory);
@@ -94,7 +94,7 @@ TEST(FailureTest, TheCauseIsStrongerThanItsConsequences) {
   EXPECT_EQ(StrongestOf({}), "none");
 }
 
-TEST(FailureTest, WhatADeletedPodSaysCountsOnlyWhereNothingElseIsKnown) {
+TEST(FailureTest, DeletedPodRanksLast) {
   const kube::Pod told_to_end = Deleted(PodThatEnded(143));
   EXPECT_EQ(StrongestOf({told_to_end}), "Stopped");
   EXPECT_EQ(FindFailure(told_to_end)->retry, Retry::kNotCounted);
@@ -102,7 +102,7 @@ TEST(FailureTest, WhatADeletedPodSaysCountsOnlyWhereNothingElseIsKnown) {
   EXPECT_EQ(StrongestOf({Deleted(PodThatEnded(75)), PodThatEnded(74)}), "Unavailable");
 }
 
-TEST(FailureTest, APodThatIsStillEndingWasToldToEnd) {
+TEST(FailureTest, TerminatingPodCountsAsStopped) {
   kube::Pod ending;
   ending.phase = kube::PodPhase::kRunning;
   ending = Deleted(ending);
@@ -111,7 +111,7 @@ TEST(FailureTest, APodThatIsStillEndingWasToldToEnd) {
   EXPECT_EQ(StrongestOf({Deleted(PodThatEnded(0))}), "none");
 }
 
-TEST(FailureTest, WhatIsRememberedOfAPodCountsAsThePodDid) {
+TEST(FailureTest, RecordedFailureRanksAsOriginal) {
   std::vector<kube::Pod> pods = {Deleted(PodThatEnded(143)), Disrupted(PodThatEnded(143)), PodOfARestartedNode()};
   for (const int exit_code : {1, 70, 74, 77, 139}) pods.push_back(PodThatEnded(exit_code));
   pods.push_back(PodThatEnded(137, kOutOfMemory));
@@ -125,12 +125,12 @@ TEST(FailureTest, WhatIsRememberedOfAPodCountsAsThePodDid) {
   }
 }
 
-TEST(FailureTest, WhatSigtermDoesNotCauseIsBelievedOfADeletedPodToo) {
+TEST(FailureTest, DeletedPodKeepsFailuresNotCausedBySigterm) {
   EXPECT_EQ(StrongestOf({Deleted(PodThatEnded(65)), PodThatEnded(74)}), "BadInput");
   EXPECT_EQ(StrongestOf({Deleted(PodThatEnded(137, kOutOfMemory)), PodThatEnded(74)}), kOutOfMemory);
 }
 
-TEST(FailureTest, BadInputOfAProgramThatWasToldToEndIsAConsequence) {
+TEST(FailureTest, BadInputAfterDeletionIsConsequence) {
   const kube::Pod crashed = PodThatEnded(139), deleted = Deleted(PodThatEnded(65));
   const kube::Pod by_itself = Deleted(PodThatEnded(65), kNoon + std::chrono::seconds(5));
   const auto of_programs = [](const kube::Pod& a, const kube::Pod& b) {
@@ -143,12 +143,12 @@ TEST(FailureTest, BadInputOfAProgramThatWasToldToEndIsAConsequence) {
   EXPECT_EQ(of_programs(crashed, PodThatEnded(64)), "BadDocument");
 }
 
-TEST(FailureTest, APodThatEndedBeforeItsDeletionEndedByItself) {
+TEST(FailureTest, PodThatEndedBeforeDeletionEndedByItself) {
   const kube::WallTime later = kNoon + std::chrono::seconds(5);
   EXPECT_EQ(StrongestOf({Deleted(PodThatEnded(70), later), PodThatEnded(74)}), "Internal");
 }
 
-TEST(FailureTest, APodOfALostNodeSaysNothingAndIsNotCounted) {
+TEST(FailureTest, PodOnLostNodeIsNotCounted) {
   kube::Pod pod;
   pod.phase = kube::PodPhase::kRunning;
   pod = Deleted(Disrupted(pod));
@@ -161,7 +161,7 @@ TEST(FailureTest, APodOfALostNodeSaysNothingAndIsNotCounted) {
   EXPECT_EQ(FindFailure(unknown)->reason, kNodeLost);
 }
 
-TEST(FailureTest, AContainerThatWentWithItsNodeIsNotCounted) {
+TEST(FailureTest, ContainerLostWithNodeIsNotCounted) {
   for (const kube::Pod& pod : {PodOfARestartedNode(), PodThatTheRuntimeForgot()}) {
     const std::optional<Failure> failure = FindFailure(pod);
     ASSERT_TRUE(failure.has_value());
@@ -173,14 +173,14 @@ TEST(FailureTest, AContainerThatWentWithItsNodeIsNotCounted) {
   }
 }
 
-TEST(FailureTest, AProgramThatEndsWith255ByItselfIsCounted) {
+TEST(FailureTest, ExitCode255IsCounted) {
   EXPECT_EQ(FindFailure(PodThatEnded(255))->retry, Retry::kCounted);
   EXPECT_EQ(FindFailure(PodThatEnded(1, "Unknown"))->retry, Retry::kCounted);
   EXPECT_EQ(FindFailure(PodThatEnded(137))->retry, Retry::kCounted);
 }
 
 // The peers notice within milliseconds, and the Job controller deletes the other pods before the node is back.
-TEST(FailureTest, TheNodeIsTheCauseOfWhatPeersSayAlsoOfAPodThatWasToldToEnd) {
+TEST(FailureTest, LostNodeRanksAboveErrorsOfPeers) {
   const kube::Pod peer = PodThatEnded(74), peer_told_to_end = Deleted(PodThatEnded(75));
   EXPECT_EQ(StrongestOf({peer, PodOfARestartedNode()}), kNodeLost);
   EXPECT_EQ(StrongestOf({peer_told_to_end, PodOfARestartedNode()}), kNodeLost);
@@ -191,7 +191,7 @@ TEST(FailureTest, TheNodeIsTheCauseOfWhatPeersSayAlsoOfAPodThatWasToldToEnd) {
   EXPECT_EQ(StrongestOf({peer, forgotten}), kNodeLost);
 }
 
-TEST(FailureTest, AFailureThatNoNodeExplainsIsStrongerThanALostNode) {
+TEST(FailureTest, UnrelatedFailureRanksAboveLostNode) {
   EXPECT_EQ(StrongestOf({PodOfARestartedNode(), PodThatEnded(65)}), "BadInput");
   EXPECT_EQ(StrongestOf({PodOfARestartedNode(), PodThatEnded(137, kOutOfMemory)}), kOutOfMemory);
   EXPECT_EQ(StrongestOf({PodOfARestartedNode(), PodThatEnded(139)}), kSignal);
@@ -199,24 +199,24 @@ TEST(FailureTest, AFailureThatNoNodeExplainsIsStrongerThanALostNode) {
 }
 
 // The kubelet reports a container that was never created in the same way.
-TEST(FailureTest, APodThatWasDeletedBeforeItRanWasToldToEnd) {
+TEST(FailureTest, PodDeletedBeforeStartIsStopped) {
   const kube::Pod deleted = Deleted(PodThatTheRuntimeForgot());
   EXPECT_EQ(StrongestOf({deleted}), "Stopped");
   EXPECT_EQ(StrongestOf({deleted, PodThatEnded(74)}), "Unavailable");
 }
 
-TEST(FailureTest, APodThatTheKubeletEndedItselfIsCounted) {
+TEST(FailureTest, PodKilledByKubeletIsCounted) {
   kube::Pod pod = PodThatTheRuntimeForgot();
   pod.reason = "DeadlineExceeded";
   EXPECT_EQ(FindFailure(pod)->retry, Retry::kCounted);
 }
 
-TEST(FailureTest, ADisruptedPodIsNotCountedWhateverItSaid) {
+TEST(FailureTest, DisruptedPodIsNeverCounted) {
   EXPECT_EQ(FindFailure(Disrupted(PodThatEnded(137)))->retry, Retry::kNotCounted);
   EXPECT_EQ(FindFailure(Disrupted(PodThatEnded(70)))->retry, Retry::kNotCounted);
 }
 
-TEST(FailureTest, APodThatTheKubeletRejectedIsCounted) {
+TEST(FailureTest, RejectedPodIsCounted) {
   kube::Pod pod;
   pod.phase = kube::PodPhase::kFailed;
   pod.reason = "OutOfcpu";
@@ -226,7 +226,7 @@ TEST(FailureTest, APodThatTheKubeletRejectedIsCounted) {
   EXPECT_THAT(FindFailure(pod)->message, HasSubstr("enough resource"));
 }
 
-TEST(FailureTest, OurProgramIsBelievedBeforeItsSidecars) {
+TEST(FailureTest, ProgramRanksAboveSidecars) {
   kube::Pod pod = PodThatEnded(75);
   pod.containers[0].ended->message = R"({"reason": "Stopped", "exitCode": 75, "message": "asked to stop"})";
   kube::ContainerState sidecar = PodThatEnded(143).containers[0];
@@ -243,7 +243,7 @@ TEST(FailureTest, OurProgramIsBelievedBeforeItsSidecars) {
   EXPECT_THAT(FindFailure(pod)->message, HasSubstr("container istio-proxy"));
 }
 
-TEST(FailureTest, OfAPodWhoseProgramSucceededTheOthersAreNoFailureOfIts) {
+TEST(FailureTest, SidecarsDoNotFailSucceededProgram) {
   kube::Pod pod = PodThatEnded(0);
   pod.phase = kube::PodPhase::kFailed;
   pod.containers.push_back(PodThatEnded(1).containers[0]);
@@ -256,7 +256,7 @@ TEST(FailureTest, OfAPodWhoseProgramSucceededTheOthersAreNoFailureOfIts) {
 }
 
 // A user's program may end with 0 on SIGTERM, and the sidecar with 143.
-TEST(FailureTest, ASidecarThatEndsBecauseItsPodDoesIsNoFailureOfIts) {
+TEST(FailureTest, SidecarKilledWithPodIsNoFailure) {
   kube::Pod pod = PodThatEnded(0);
   pod.phase = kube::PodPhase::kFailed;
   pod.containers.push_back(PodThatEnded(143).containers[0]);
@@ -275,7 +275,7 @@ TEST(FailureTest, ASidecarThatEndsBecauseItsPodDoesIsNoFailureOfIts) {
   EXPECT_EQ(failure_of(Deleted(pod, kNoon + std::chrono::seconds(1))).reason, kSidecarFailed);
 }
 
-TEST(FailureTest, AProgramThatFailedBesideAContainerThatRunsOnHasFailed) {
+TEST(FailureTest, ProgramFailsWhileSidecarRuns) {
   kube::Pod pod = PodThatEnded(74);
   pod.phase = kube::PodPhase::kRunning;
   pod.containers.insert(pod.containers.begin(), {.name = "istio-proxy", .ready = true});
@@ -283,7 +283,7 @@ TEST(FailureTest, AProgramThatFailedBesideAContainerThatRunsOnHasFailed) {
   EXPECT_EQ(StrongestOf({Deleted(pod, kNoon + std::chrono::seconds(5))}), "Unavailable");
 }
 
-TEST(FailureTest, AMessageThatIsNoneOfOursIsNotRepeated) {
+TEST(FailureTest, ForeignTerminationMessageIsIgnored) {
   kube::Pod pod = PodThatEnded(70);
   for (const char* text : {"{", "[]", "null", R"({"message": 7})", "\xff\xfe", R"({"exitCode": 70, "message": []})"}) {
     pod.containers[0].ended->message = text;
@@ -291,7 +291,7 @@ TEST(FailureTest, AMessageThatIsNoneOfOursIsNotRepeated) {
   }
 }
 
-TEST(FailureTest, WhatTheRuntimeSaysOfAProgramThatItCannotStartIsRepeated) {
+TEST(FailureTest, StartErrorOfRuntimeIsShown) {
   kube::Pod pod = PodThatEnded(128);
   pod.containers[0].ended->reason = "StartError";
   pod.containers[0].ended->message = "exec: \"espalier-trainer\": executable file not found in $PATH";
@@ -299,7 +299,7 @@ TEST(FailureTest, WhatTheRuntimeSaysOfAProgramThatItCannotStartIsRepeated) {
   EXPECT_EQ(FindFailure(pod)->retry, Retry::kCounted);
 }
 
-TEST(FailureTest, OnlyTheProgramsOwnExitCodesSayThatNothingHelps) {
+TEST(FailureTest, OnlyProgramContainersFailPermanently) {
   kube::Pod pod = PodThatEnded(65);
   EXPECT_EQ(FindFailure(pod)->retry, Retry::kNever);
   pod.containers[0].name = "server-1";  // the second of a pod's servers
@@ -317,7 +317,7 @@ TEST(FailureTest, OnlyTheProgramsOwnExitCodesSayThatNothingHelps) {
   EXPECT_FALSE(FindPermanentFailure(pods).has_value());
 }
 
-TEST(FailureTest, EachServerOfAPodMayBeTheHopelessOne) {
+TEST(FailureTest, EachServerOfPodCanFailPermanently) {
   kube::Pod pod;
   pod.phase = kube::PodPhase::kRunning;
   pod.containers = {{.name = "server"}, {.name = "server-1"}};
@@ -327,7 +327,7 @@ TEST(FailureTest, EachServerOfAPodMayBeTheHopelessOne) {
   EXPECT_EQ(FindPermanentFailure(pods)->reason, "BadInput");
 }
 
-TEST(FailureTest, ARestartedContainerThatCannotSucceedIsHopeless) {
+TEST(FailureTest, RestartedContainerCanFailPermanently) {
   kube::Pod pod;
   pod.phase = kube::PodPhase::kRunning;
   pod.containers.push_back({.name = "trainer"});

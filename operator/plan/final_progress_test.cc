@@ -29,7 +29,7 @@ void TrainersEnd(Scene& scene) {
   scene.cluster().EndPod(scene.TrainerPod(0), Trained(0.5));
 }
 
-TEST(FinalProgressTest, IsTheWordOfTheFirstTrainer) {
+TEST(FinalProgressTest, IsThatOfRankZero) {
   Scene scene;
   scene.Training();
   TrainersEnd(scene);
@@ -42,7 +42,7 @@ TEST(FinalProgressTest, IsTheWordOfTheFirstTrainer) {
             (std::map<std::string, double>{{"bestEpoch", 20}, {"loss", 0.5}, {"testAccuracy", 0.81}}));
 }
 
-TEST(FinalProgressTest, IsWrittenBeforeThePodsThatSayItGo) {
+TEST(FinalProgressTest, IsWrittenBeforePodsAreDeleted) {
   Scene scene = Scene::With({{"runPolicy", {{"cleanPodPolicy", "All"}}}});
   scene.Training();
   TrainersEnd(scene);
@@ -72,7 +72,7 @@ TEST(FinalProgressTest, WarningsOfTheFirstTrainerBecomeOneEvent) {
 }
 
 // Two caches: the cache of pods may be behind the cache of Jobs.
-TEST(FinalProgressTest, IsWaitedForWhileTheCacheShowsItsPodAtWork) {
+TEST(FinalProgressTest, IsAwaitedWhileCacheShowsRunningPod) {
   Scene scene = Scene::With({{"runPolicy", {{"cleanPodPolicy", "All"}}}});
   scene.Training();
   TrainersEnd(scene);
@@ -92,7 +92,7 @@ TEST(FinalProgressTest, IsWaitedForWhileTheCacheShowsItsPodAtWork) {
   EXPECT_TRUE(scene.cluster().Now().pods.empty());
 }
 
-TEST(FinalProgressTest, IsNotWaitedForOncePodAndWordsAreGone) {
+TEST(FinalProgressTest, IsNotAwaitedAfterPodIsGone) {
   Scene scene = Scene::With({{"runPolicy", {{"cleanPodPolicy", "All"}}}});
   scene.Training();
   TrainersEnd(scene);
@@ -103,7 +103,7 @@ TEST(FinalProgressTest, IsNotWaitedForOncePodAndWordsAreGone) {
   EXPECT_THAT(Described(scene.Look().actions), Contains("delete Job cora-trainer-1"));
 }
 
-TEST(FinalProgressTest, ReplacesAPollThatCameLate) {
+TEST(FinalProgressTest, ReplacesLatePoll) {
   Scene scene;
   scene.Training();
   TrainersEnd(scene);
@@ -112,7 +112,7 @@ TEST(FinalProgressTest, ReplacesAPollThatCameLate) {
   EXPECT_THAT(Described(scene.Look().actions), ElementsAre("write progress"));
 }
 
-TEST(FinalProgressTest, ATrainerThatDoesNotSayHowFarLeavesItAsItWas) {
+TEST(FinalProgressTest, TrainerWithoutProgressKeepsIt) {
   Scene scene;
   scene.Training();
   scene.TrainersDone();  // without a termination message
@@ -121,7 +121,7 @@ TEST(FinalProgressTest, ATrainerThatDoesNotSayHowFarLeavesItAsItWas) {
   EXPECT_FALSE(scene.status().progress.has_value());
 }
 
-TEST(FinalProgressTest, AGroupThatWasStoppedHasNone) {
+TEST(FinalProgressTest, StoppedGroupHasNone) {
   Scene scene;
   scene.Training();
   Ending stopped = Trained(0.5);

@@ -153,7 +153,7 @@ uint64_t NumSeeds(uint64_t otherwise) {
 #endif
 }
 
-TEST(FixedPointTest, AJobThatOnlyHasMisfortuneSucceeds) {
+TEST(FixedPointTest, TransientFailuresDoNotFailJob) {
   for (uint64_t seed = 0; seed < NumSeeds(150); ++seed) {
     RandomJob job(seed, Fate::kWell);
     job.Run();
@@ -177,7 +177,7 @@ TEST(FixedPointTest, AJobWithBadInputFails) {
   }
 }
 
-TEST(FixedPointTest, AJobThatCrashesAlwaysIsTriedAsOftenAsItsLimitSays) {
+TEST(FixedPointTest, CrashingJobIsRetriedUpToLimit) {
   for (uint64_t seed = 0; seed < NumSeeds(60); ++seed) {
     RandomJob job(seed, Fate::kCrashesAlways);
     job.Run();

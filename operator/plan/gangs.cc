@@ -19,7 +19,7 @@ namespace {
 using api::Role;
 
 // No watch reports a change of permissions.
-constexpr std::chrono::seconds kAskForGroupsAgain{10};
+constexpr std::chrono::seconds kPodGroupRetryInterval{10};
 
 bool IsKnown(const Observed::Gangs& gangs) { return gangs.is_enabled && !gangs.is_missing && gangs.list_error.empty(); }
 
@@ -98,7 +98,7 @@ bool PlanGang(PlanBuilder& builder, Role role) {
                           .message = "PodGroups cannot be listed (" + gangs.list_error +
                                      "): set gangScheduling.enabled of the chart, which grants the permissions, or "
                                      "spec.scheduling.gang to Never"});
-    builder.RequeueAfter(kAskForGroupsAgain);
+    builder.RequeueAfter(kPodGroupRetryInterval);
     return false;
   }
   builder.AddGang(role);

@@ -41,7 +41,7 @@ int64_t MinCountOf(Scene& scene, const std::string& name) {
   return group == nullptr ? -1 : group->min_count;
 }
 
-TEST(GangsTest, EachRoleWithSeveralPodsHasAPodGroupThatIsMadeBeforeItsPods) {
+TEST(GangsTest, PodGroupsOfRolesAreCreatedBeforePods) {
   Scene scene = WithPodGroups({{"graph", {{"partitions", {{"algorithm", "Random"}}}}},
                                {"partitioner", {{"replicas", 2}}},
                                {"samplers", {{"replicas", 3}}}});
@@ -84,7 +84,7 @@ TEST(GangsTest, ASinglePodIsNoGang) {
   EXPECT_EQ(scene.cluster().FindJob("cora-trainer-1")->pod_group, "");
 }
 
-TEST(GangsTest, NothingChangesWhereTheApiIsMissingOrNotUsedOrTheJobWantsNone) {
+TEST(GangsTest, NoPodGroupsWithoutApiOrIfDisabled) {
   for (const bool are_used : {false, true}) {
     Scene scene;
     scene.cluster().set_pod_groups(are_used, /*are_served=*/false);
@@ -188,7 +188,7 @@ TEST(GangsTest, APodGroupThatIsGoneIsMadeAgain) {
               ElementsAre("apply PodGroup cora-server", "apply PodGroup cora-trainer-1"));
 }
 
-TEST(GangsTest, IfPodGroupsCannotBeListedNewPodsWaitAndRunningOnesContinue) {
+TEST(GangsTest, UnlistablePodGroupsBlockNewPodsOnly) {
   Scene scene = WithPodGroups();
   scene.PartitionJobDone();
   scene.cluster().set_pod_groups_unknown("podgroups is forbidden");

@@ -32,7 +32,7 @@ void Upgrade(Scene& scene) {
 
 void Mend(Scene& scene) { scene.Edit(kube::Json::object()); }
 
-TEST(InvalidSpecTest, ARunningJobRunsOnAndSaysSo) {
+TEST(InvalidSpecTest, RunningJobContinuesWithCondition) {
   Scene scene;
   scene.Training();
   Upgrade(scene);
@@ -44,7 +44,7 @@ TEST(InvalidSpecTest, ARunningJobRunsOnAndSaysSo) {
   EXPECT_EQ(scene.Pods("cora-trainer-1").size(), 2u);
 }
 
-TEST(InvalidSpecTest, ItsEndIsSeenAndCleanedUpAfter) {
+TEST(InvalidSpecTest, EndIsDetectedAndCleanedUp) {
   Scene scene = Scene::With({{"runPolicy", {{"cleanPodPolicy", "All"}, {"ttlSecondsAfterFinished", 60}}}});
   scene.Training();
   Upgrade(scene);
@@ -57,7 +57,7 @@ TEST(InvalidSpecTest, ItsEndIsSeenAndCleanedUpAfter) {
   EXPECT_THAT(Described(scene.Look().actions), Contains("delete self"));
 }
 
-TEST(InvalidSpecTest, AFailureThatIsNeverRetriedEndsIt) {
+TEST(InvalidSpecTest, PermanentFailureEndsJob) {
   Scene scene;
   scene.Training();
   Upgrade(scene);
@@ -67,7 +67,7 @@ TEST(InvalidSpecTest, AFailureThatIsNeverRetriedEndsIt) {
   EXPECT_EQ(scene.ReasonOf(api::kFailed), "BadInput");
 }
 
-TEST(InvalidSpecTest, AFailedGroupIsCountedOnceAndWaitsUntilTheDocumentIsMended) {
+TEST(InvalidSpecTest, FailedGroupIsCountedOnceAndWaitsForFix) {
   Scene scene;
   scene.Training();
   Upgrade(scene);
@@ -85,7 +85,7 @@ TEST(InvalidSpecTest, AFailedGroupIsCountedOnceAndWaitsUntilTheDocumentIsMended)
   EXPECT_TRUE(scene.cluster().Has(kube::kJobs, "cora-trainer-2"));
 }
 
-TEST(InvalidSpecTest, AFailureIsToldBeforeTheDocumentIsAgain) {
+TEST(InvalidSpecTest, FailureIsReportedBeforeInvalidSpec) {
   Scene scene;
   scene.Training();
   Upgrade(scene);
@@ -102,7 +102,7 @@ TEST(InvalidSpecTest, AFailureIsToldBeforeTheDocumentIsAgain) {
   EXPECT_EQ(scene.status().last_error->reason, kInvalidSpec);
 }
 
-TEST(InvalidSpecTest, ItsDeadlineCounts) {
+TEST(InvalidSpecTest, DeadlineApplies) {
   Scene scene = Scene::With({{"runPolicy", {{"activeDeadlineSeconds", 100}}}});
   scene.Training();
   Upgrade(scene);
@@ -111,7 +111,7 @@ TEST(InvalidSpecTest, ItsDeadlineCounts) {
   EXPECT_THAT(scene.Pods("cora-server-0"), IsEmpty());
 }
 
-TEST(InvalidSpecTest, ItCanBeSuspended) {
+TEST(InvalidSpecTest, JobCanBeSuspended) {
   Scene scene;
   scene.Training();
   Upgrade(scene);
@@ -124,7 +124,7 @@ TEST(InvalidSpecTest, ItCanBeSuspended) {
   EXPECT_EQ(scene.status().phase, Phase::kTraining);
 }
 
-TEST(InvalidSpecTest, ItsCertificatesAreRenewed) {
+TEST(InvalidSpecTest, CertificatesAreRenewed) {
   Scene scene = Scene::With({{"tls", {{"mode", "Managed"}}}});
   scene.Training();
   Upgrade(scene);
@@ -139,7 +139,7 @@ TEST(InvalidSpecTest, ItsCertificatesAreRenewed) {
   EXPECT_THAT(Described(scene.Look().actions), IsEmpty()) << "what it runs with, and nothing new";
 }
 
-TEST(InvalidSpecTest, ADeadlineThatMakesNoSenseIsNone) {
+TEST(InvalidSpecTest, InvalidDeadlineIsIgnored) {
   for (const kube::Json& seconds_text : {kube::Json(-1), kube::Json("1h"), kube::Json(9e18)}) {
     Scene scene;
     scene.Training();

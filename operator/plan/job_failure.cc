@@ -126,7 +126,7 @@ std::optional<Failure> SettledFailure(PlanBuilder& builder, const JobRun& run, B
   }
   if (!strongest || IsSecondary(*strongest)) {
     if (AnyIsGivenUp(builder, run)) return NodeLostFailure(*run.job);
-    const kube::WallTime longest = *since + kLongestSilence;
+    const kube::WallTime longest = *since + kMaxSilence;
     if (HasSilentPods(run) && builder.now() < longest) {
       FailJobOfHeldPods(builder, run);
       builder.RequeueAt(longest);

@@ -9,11 +9,11 @@ namespace espalier::ctl::plan {
 inline constexpr std::chrono::seconds kCollect{3};
 // The longest wait for pods that are still ending if no pod has reported a cause yet. It is long enough for a grace
 // period and a forced deletion.
-inline constexpr std::chrono::minutes kLongestSilence{10};
+inline constexpr std::chrono::minutes kMaxSilence{10};
 // Returns why the Job fails, or nullopt if it does not fail or if causes are still being collected. Collecting ends at
 // once if a known cause forbids a retry, or if a cause is known and all pods have ended; otherwise it ends after
 // kCollect. If no pod has reported a cause by then, collecting continues while pods are still ending, until one of them
-// has to be deleted by force (cleanup.h), but for at most kLongestSilence. `bad_input` determines whether exit code 64
+// has to be deleted by force (cleanup.h), but for at most kMaxSilence. `bad_input` determines whether exit code 64
 // or 65 of a pod whose deletion had been requested is the cause of the failure or a consequence (failure.h).
 std::optional<Failure> SettledFailure(PlanBuilder& builder, const JobRun& run, BadInputDuringDeletion bad_input);
 // Returns the names of the current Jobs that have ended or are failing although the cache has no pod of them. Either

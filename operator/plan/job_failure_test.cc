@@ -15,7 +15,7 @@ using testing::Scene;
 
 // After kubectl delete pod the Job fails at once, the trainers write a checkpoint first, and their pods disappear with
 // their termination messages.
-TEST(JobFailureTest, ADeletedPodIsNotCountedHoweverLongItsGroupTakesToEnd) {
+TEST(JobFailureTest, DeletedPodIsNotCountedIfGroupEndsLate) {
   Scene scene = Scene::With({{"runPolicy", {{"backoffLimit", 0}}}});
   scene.Training();
   for (int rank = 0; rank < 2; ++rank) scene.cluster().FindPod(scene.TrainerPod(rank))->node = "node-that-is-busy";
@@ -34,7 +34,7 @@ TEST(JobFailureTest, ADeletedPodIsNotCountedHoweverLongItsGroupTakesToEnd) {
   EXPECT_EQ(scene.status().phase, Phase::kTraining);
 }
 
-TEST(JobFailureTest, ADeletedPodThatNeverEndsIsGivenUpAndNotCounted) {
+TEST(JobFailureTest, DeletedPodThatNeverEndsIsNotCounted) {
   Scene scene = Scene::With({{"runPolicy", {{"backoffLimit", 0}}}});
   scene.Training();
   const std::string deleted = scene.TrainerPod(0);
@@ -54,7 +54,7 @@ TEST(JobFailureTest, ADeletedPodThatNeverEndsIsGivenUpAndNotCounted) {
 
 // A machine is off for a shorter time than any timeout. The peer of the trainer there notices first, and the Job
 // controller deletes the trainer's pod.
-TEST(JobFailureTest, ANodeThatComesBackIsNotCountedThoughAPeerHasEndedBefore) {
+TEST(JobFailureTest, ReturningNodeIsNotCountedIfPeerEndedBefore) {
   Scene scene = Scene::With({{"runPolicy", {{"backoffLimit", 0}}}});
   scene.Training();
   const std::string lost = scene.TrainerPod(1);
@@ -75,7 +75,7 @@ TEST(JobFailureTest, ANodeThatComesBackIsNotCountedThoughAPeerHasEndedBefore) {
   EXPECT_EQ(scene.status().phase, Phase::kTraining);
 }
 
-TEST(JobFailureTest, ANodeThatComesBackIsNotCountedThoughAPeerEndsAfterwards) {
+TEST(JobFailureTest, ReturningNodeIsNotCountedIfPeerEndsAfter) {
   Scene scene = Scene::With({{"runPolicy", {{"backoffLimit", 0}}}});
   scene.Training();
   ASSERT_TRUE(scene.cluster().EndPod(scene.TrainerPod(1), {.exit_code = 255, .reason = "Unknown"}));
@@ -87,7 +87,7 @@ TEST(JobFailureTest, ANodeThatComesBackIsNotCountedThoughAPeerEndsAfterwards) {
 }
 
 // A pod exists until its Job has counted it, and its Node object may be gone: the disruption is seen once.
-TEST(JobFailureTest, ADisruptionIsRememberedWhenItsPodIsGone) {
+TEST(JobFailureTest, DisruptionIsRecordedAfterPodIsGone) {
   Scene scene = Scene::With({{"trainers", {{"replicas", 3}}}, {"runPolicy", {{"backoffLimit", 0}}}});
   scene.Training();
   const std::string lost = scene.TrainerPod(0);
@@ -110,7 +110,7 @@ TEST(JobFailureTest, ADisruptionIsRememberedWhenItsPodIsGone) {
   EXPECT_EQ(scene.status().phase, Phase::kTraining);
 }
 
-TEST(JobFailureTest, ACrashIsCountedAlsoWhereItsPodIsDeletedMeanwhile) {
+TEST(JobFailureTest, CrashIsCountedIfPodIsDeletedMeanwhile) {
   Scene scene;
   scene.Training();
   const std::string crashed = scene.TrainerPod(0);

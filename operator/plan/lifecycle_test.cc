@@ -18,7 +18,7 @@ using testing::kSoon;
 using testing::PartitionEnding;
 using testing::Scene;
 
-TEST(SuspensionTest, TrainersEndBeforeTheServersThatTheySaveWith) {
+TEST(SuspensionTest, TrainersEndBeforeServers) {
   Scene scene;
   scene.Training();
   scene.Suspend();
@@ -32,7 +32,7 @@ TEST(SuspensionTest, TrainersEndBeforeTheServersThatTheySaveWith) {
   EXPECT_TRUE(scene.cluster().Now().pods.empty());
 }
 
-TEST(SuspensionTest, ItIsNotSuspendedWhileAPodIsLeft) {
+TEST(SuspensionTest, SuspendedOnlyWithoutPods) {
   Scene scene;
   scene.Training();
   const std::string trainer = scene.TrainerPod(0);
@@ -47,7 +47,7 @@ TEST(SuspensionTest, ItIsNotSuspendedWhileAPodIsLeft) {
   EXPECT_EQ(scene.status().phase, Phase::kSuspended);
 }
 
-TEST(SuspensionTest, ResumingIsAnIncarnationThatIsNotCountedAndStartsTheClockAnew) {
+TEST(SuspensionTest, ResumeIsUncountedIncarnationAndRestartsDeadline) {
   Scene scene;
   scene.Training();
   const auto first_start = scene.status().started_at;
@@ -64,7 +64,7 @@ TEST(SuspensionTest, ResumingIsAnIncarnationThatIsNotCountedAndStartsTheClockAne
   EXPECT_EQ(scene.ReasonOf(api::kSuspended), kResumed);
 }
 
-TEST(SuspensionTest, AJobCreatedSuspendedMakesNothingUntilItIsResumed) {
+TEST(SuspensionTest, JobCreatedSuspendedCreatesNothing) {
   Scene scene = Scene::With({{"runPolicy", {{"suspend", true}}}});
   scene.Settle();
   EXPECT_EQ(scene.status().phase, Phase::kSuspended);
@@ -76,7 +76,7 @@ TEST(SuspensionTest, AJobCreatedSuspendedMakesNothingUntilItIsResumed) {
   EXPECT_TRUE(scene.status().started_at.has_value());
 }
 
-TEST(SuspensionTest, APartitionerIsStartedAgainAfterItAndNotCounted) {
+TEST(SuspensionTest, PartitionerRestartIsNotCounted) {
   Scene scene;
   scene.Partitioning();
   scene.Suspend();
@@ -90,7 +90,7 @@ TEST(SuspensionTest, APartitionerIsStartedAgainAfterItAndNotCounted) {
   EXPECT_EQ(scene.Pods("cora-partition-2").size(), 1u);
 }
 
-TEST(SuspensionTest, ImagesMayChangeWhileItLasts) {
+TEST(SuspensionTest, ImagesMayChangeWhileSuspended) {
   Scene scene;
   scene.Training();
   scene.Suspend();
@@ -106,7 +106,7 @@ TEST(SuspensionTest, ImagesMayChangeWhileItLasts) {
 
 // The API server refuses that change. If it did not, the operator's default image must not be used with checkpoints of
 // another image.
-TEST(SuspensionTest, AnImageThatIsLeftOutAgainStays) {
+TEST(SuspensionTest, OmittedImageStays) {
   Scene scene = Scene::With({{"trainers", {{"image", "trainer:2"}}}});
   scene.Training();
   scene.Suspend();
@@ -118,7 +118,7 @@ TEST(SuspensionTest, AnImageThatIsLeftOutAgainStays) {
   EXPECT_EQ(scene.status().images.at("trainer"), "trainer:2");
 }
 
-TEST(SuspensionTest, ADryRunThatCannotBeMadeDoesNotKeepTrainersFromEnding) {
+TEST(SuspensionTest, FailingDryRunDoesNotBlockSuspension) {
   Scene scene;
   scene.Training();
   scene.Suspend();
@@ -128,7 +128,7 @@ TEST(SuspensionTest, ADryRunThatCannotBeMadeDoesNotKeepTrainersFromEnding) {
   EXPECT_EQ(actions.back(), "dry run");
 }
 
-TEST(SuspensionTest, IsCarriedThroughOnceItHasBegun) {
+TEST(SuspensionTest, CompletesAfterItBegan) {
   Scene scene;
   scene.Training();
   const std::string trainer = scene.TrainerPod(0);
@@ -147,7 +147,7 @@ TEST(SuspensionTest, IsCarriedThroughOnceItHasBegun) {
   EXPECT_EQ(scene.status().images.at("trainer"), "trainer:2");
 }
 
-TEST(SuspensionTest, IsMadeUpForWhereItWasOverBeforeAnybodyLooked) {
+TEST(SuspensionTest, UnobservedSuspensionRestartsTrainers) {
   Scene scene;
   scene.Training();
   scene.Suspend();
@@ -161,7 +161,7 @@ TEST(SuspensionTest, IsMadeUpForWhereItWasOverBeforeAnybodyLooked) {
   EXPECT_THAT(scene.Pods("cora-trainer-1"), IsEmpty());
 }
 
-TEST(SuspensionTest, SamplersDoNotGoFromUnderTrainersThatKnowThem) {
+TEST(SuspensionTest, TrainersRestartBeforeSamplersAreRemoved) {
   Scene scene = Scene::With({{"samplers", {{"replicas", 2}}}});
   scene.Training();
   scene.Suspend();
@@ -173,7 +173,7 @@ TEST(SuspensionTest, SamplersDoNotGoFromUnderTrainersThatKnowThem) {
   EXPECT_FALSE(scene.cluster().Has(kube::kStatefulSets, "cora-sampler"));
 }
 
-TEST(SuspensionTest, ANewerOperatorsDefaultsAndOtherChangesAreNone) {
+TEST(SuspensionTest, NewDefaultsOfOperatorSuspendNothing) {
   Scene scene = Scene::With({{"samplers", {{"replicas", 2}}}});
   scene.Training();
   scene.Edit({{"runPolicy", {{"activeDeadlineSeconds", 100000}}}});
@@ -188,7 +188,7 @@ TEST(SuspensionTest, ANewerOperatorsDefaultsAndOtherChangesAreNone) {
   EXPECT_THAT(Described(plan.actions), IsEmpty());
 }
 
-TEST(SuspensionTest, TemplatesThatTheServerRefusesKeepNoServerRunning) {
+TEST(SuspensionTest, RefusedTemplatesDoNotBlockSuspensionOfServers) {
   Scene scene;
   scene.Training();
   scene.cluster().set_template_error("servers.template: unknown field \"spec.nodeSelektor\"");
@@ -250,7 +250,7 @@ TEST(PartitionStageTest, AttemptsCountAgainstTheSameLimitAsTrainers) {
   EXPECT_EQ(scene.ReasonOf(api::kFailed), kBackoffLimitExceeded);
 }
 
-TEST(PartitionStageTest, APartitionerThatSaysNothingHasFailed) {
+TEST(PartitionStageTest, PartitionerWithoutResultHasFailed) {
   for (const char* said : {"", "{}", R"({"exitCode": 0, "partition": {"hash": "../../elsewhere"}})",
                            R"({"exitCode": 0, "partition": {"hash": 7}})", "\xff"}) {
     Scene scene;
@@ -263,7 +263,7 @@ TEST(PartitionStageTest, APartitionerThatSaysNothingHasFailed) {
   }
 }
 
-TEST(PartitionStageTest, AResultThatWasLostIsAskedForAgainAndCounted) {
+TEST(PartitionStageTest, LostResultIsRetriedAndCounted) {
   Scene scene;
   scene.Partitioning();
   const std::string pod = scene.Pods("cora-partition-1").front();
@@ -280,7 +280,7 @@ TEST(PartitionStageTest, AResultThatWasLostIsAskedForAgainAndCounted) {
 }
 
 // Jobs and pods have separate watches, and one of them may be minutes behind.
-TEST(PartitionStageTest, AResultIsNotLostWhileTheCacheShowsItsPodAtWork) {
+TEST(PartitionStageTest, ResultIsNotLostWhileCacheShowsRunningPod) {
   Scene scene;
   scene.Partitioning();
   kube::Pod* pod = scene.cluster().FindPod(scene.Pods("cora-partition-1").front());
@@ -303,7 +303,7 @@ TEST(PartitionStageTest, AResultIsNotLostWhileTheCacheShowsItsPodAtWork) {
   EXPECT_EQ(scene.Look().status.partition_attempt, 2);
 }
 
-TEST(PartitionStageTest, PodsOfAJobThatHasEndedAreAskedForWhereTheCacheShowsNone) {
+TEST(PartitionStageTest, PodsOfEndedJobAreLookedUp) {
   Scene scene;
   scene.Partitioning();
   scene.cluster().FindJob("cora-partition-1")->complete = true;
@@ -321,7 +321,7 @@ kube::Json SeveralPartitioners(int replicas) {
           {"graph", {{"source", {{"format", "NPY"}}}, {"partitions", {{"algorithm", "Streaming"}}}}}};
 }
 
-TEST(PartitionStageTest, SeveralPartitionersEndAsOneGroupForTheStrongestReason) {
+TEST(PartitionStageTest, GroupOfPartitionersFailsWithStrongestReason) {
   Scene scene = Scene::With(SeveralPartitioners(3));
   scene.Partitioning();
   const std::vector<std::string> pods = scene.Pods("cora-partition-1");
@@ -343,7 +343,7 @@ TEST(PartitionStageTest, SeveralPartitionersEndAsOneGroupForTheStrongestReason) 
   EXPECT_EQ(scene.status().replicas.at("partitioner").wanted, 0);
 }
 
-TEST(PartitionStageTest, HowManyPartitionersThereAreMayChangeWhileTheJobIsSuspended) {
+TEST(PartitionStageTest, NumberOfPartitionersMayChangeWhileSuspended) {
   Scene scene = Scene::With(SeveralPartitioners(3));
   scene.Partitioning();
   scene.Suspend();
@@ -356,7 +356,7 @@ TEST(PartitionStageTest, HowManyPartitionersThereAreMayChangeWhileTheJobIsSuspen
   EXPECT_EQ(scene.status().attempts_counted, 0);
 }
 
-TEST(PartitionStageTest, WhatIsKnownIsKnownWithoutItsJob) {
+TEST(PartitionStageTest, ResultOutlivesDeletedJob) {
   Scene scene;
   scene.Training();
   scene.cluster().DeleteChild(kube::kJobs, "cora-partition-1", kube::Propagation::kBackground);

@@ -57,7 +57,7 @@ Said ReadPartitionerMessages(const JobRun& run) {
 std::chrono::seconds PatienceFor(const JobRun& run) {
   const bool is_on_its_way =
       std::any_of(run.pods.begin(), run.pods.end(), [](const kube::Pod* pod) { return !HasEnded(*pod); });
-  return is_on_its_way ? std::chrono::seconds(kLongestSilence) : kCollect;
+  return is_on_its_way ? std::chrono::seconds(kMaxSilence) : kCollect;
 }
 
 const job::Script* FindScript(const PlanBuilder& builder) {
@@ -160,7 +160,7 @@ void WriteResult(PlanBuilder& builder) {
   if (const std::string holders = HoldersText(runs, /*except=*/0); !holders.empty()) message += "; " + holders;
   builder.SetCondition(api::kPartitioned, ConditionStatus::kTrue, kPartitionFound, message);
   if (builder.run_policy().clean_pod_policy == api::CleanPodPolicy::kNone) return;
-  const kube::WallTime due = api::FindCondition(builder.status(), api::kPartitioned)->last_transition + kHeldGrace;
+  const kube::WallTime due = api::FindCondition(builder.status(), api::kPartitioned)->last_transition + kHeldPodGrace;
   for (const auto& [attempt, run] : runs) {
     if (run.job == nullptr || !IsHeldByOthersAlone(run)) continue;
     if (builder.now() < due) {

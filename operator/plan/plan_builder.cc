@@ -12,9 +12,9 @@
 namespace espalier::ctl::plan {
 namespace {
 
-constexpr std::chrono::seconds kLookAgain{10};
+constexpr std::chrono::seconds kRecheckInterval{10};
 // Limits the delay if the clock is set, and the time for which the queue holds the keys of deleted jobs.
-constexpr std::chrono::hours kLongestSleep{1};
+constexpr std::chrono::hours kMaxRequeueDelay{1};
 
 std::string FindInputs(const kube::Json& object) {
   return kube::StringAt(object, {"metadata", "annotations", resources::kInputsAnnotation});
@@ -90,7 +90,7 @@ bool PlanBuilder::ApplyAgain(const kube::Resource& resource, kube::Json object) 
   if (world_.IsTaken(resource, child)) {
     BlockChanges({.reason = kNameTaken,
                   .message = std::string(resource.kind) + " " + child + " exists and does not belong to this job"});
-    RequeueAfter(kLookAgain);  // no watch reports when the name is free: the object lacks our label
+    RequeueAfter(kRecheckInterval);  // no watch reports when the name is free: the object lacks our label
     return false;
   }
   const kube::ObjectMeta* there = world_.Find(resource, child);
@@ -139,7 +139,7 @@ Plan PlanBuilder::Finish() && {
   std::stable_partition(plan_.actions.begin(), plan_.actions.end(),
                         [](const Action& action) { return std::holds_alternative<WriteProgress>(action); });
   if (requeue_at_) {
-    plan_.requeue_after = std::clamp(*requeue_at_, now_, now_ + kLongestSleep) - now_;
+    plan_.requeue_after = std::clamp(*requeue_at_, now_, now_ + kMaxRequeueDelay) - now_;
   }
   return std::move(plan_);
 }

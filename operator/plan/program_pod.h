@@ -15,7 +15,7 @@ namespace espalier::ctl::plan {
 
 // How long other containers may run after the program containers have ended, and the grace period with which a held pod
 // is deleted. A pod whose sidecars end by themselves in that time is kept, with its logs.
-inline constexpr std::chrono::seconds kHeldGrace{30};
+inline constexpr std::chrono::seconds kHeldPodGrace{30};
 
 // Returns whether `container` runs the program of the pod's role. In a pod without a role label, the names of all roles
 // count.

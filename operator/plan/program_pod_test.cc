@@ -52,7 +52,7 @@ TEST(ProgramPodTest, OtherContainersDoNotDecideWhetherTheProgramHasEnded) {
   EXPECT_TRUE(ProgramHasEnded(succeeded) && ProgramHasSucceeded(succeeded) && IsHeld(succeeded));
 }
 
-TEST(ProgramPodTest, APodWhoseContainersHaveAllEndedIsNotHeld) {
+TEST(ProgramPodTest, EndedPodIsNotHeld) {
   EXPECT_FALSE(IsHeld(
       PodOfContainers({EndedContainer("istio-proxy", 0), EndedContainer("trainer", 0)})));  // the phase follows later
   kube::Pod pod = PodOfContainers({EndedContainer("istio-proxy", 1), EndedContainer("trainer", 0)});
@@ -61,7 +61,7 @@ TEST(ProgramPodTest, APodWhoseContainersHaveAllEndedIsNotHeld) {
   EXPECT_TRUE(ProgramHasSucceeded(pod));
 }
 
-TEST(ProgramPodTest, EachServerOfAPodIsTheProgram) {
+TEST(ProgramPodTest, EachServerOfPodIsProgram) {
   EXPECT_FALSE(ProgramHasEnded(PodOfContainers({EndedContainer("server", 0), RunningContainer("server-1")}, "server")));
   kube::Pod pod = PodOfContainers({RunningContainer("server"), {.name = "server-1"}}, "server");
   EXPECT_FALSE(ProgramIsReady(pod));
@@ -81,7 +81,7 @@ TEST(ProgramPodTest, TheProgramIsReadyBesideASidecarThatIsNot) {
   EXPECT_FALSE(ProgramIsReady(PodOfContainers({})));
 }
 
-TEST(ProgramPodTest, IndexesKnownByTheJobAndByPodsAreCountedOnce) {
+TEST(ProgramPodTest, CompletedIndexesAreCountedOnce) {
   kube::Job job;
   job.completions = 3;
   std::vector<kube::Pod> pods;
@@ -101,7 +101,7 @@ TEST(ProgramPodTest, IndexesKnownByTheJobAndByPodsAreCountedOnce) {
   EXPECT_FALSE(HasSucceededDespiteOthers(run));
 }
 
-TEST(ProgramPodTest, AnEndAfterThePodWasAskedToEndIsNoSuccessOfTheJob) {
+TEST(ProgramPodTest, ExitAfterDeletionIsNoSuccess) {
   kube::Job job;
   job.completions = 1;
   kube::Pod pod = PodOfContainers({RunningContainer("istio-proxy"), EndedContainer("trainer", 0)});
@@ -121,7 +121,7 @@ class HeldPodsTest : public ::testing::Test {
   Scene scene_;
 };
 
-TEST_F(HeldPodsTest, TheJobSucceedsWithItsPrograms) {
+TEST_F(HeldPodsTest, JobSucceedsWithItsPrograms) {
   scene_.Training();
   scene_.TrainerPodEnded(0, 0);
   scene_.Settle();
@@ -135,7 +135,7 @@ TEST_F(HeldPodsTest, TheJobSucceedsWithItsPrograms) {
   EXPECT_THAT(scene_.MessageOf(api::kTrainersReady), HasSubstr("container istio-proxy holds pod " + pod));
   EXPECT_FALSE(scene_.cluster().FindJob("cora-trainer-1")->meta.deletion_requested_at);  // it may end by itself
 
-  scene_.SettleAfter(kHeldGrace);
+  scene_.SettleAfter(kHeldPodGrace);
   EXPECT_THAT(scene_.Pods("cora-trainer-1"), IsEmpty());
   EXPECT_EQ(scene_.cluster().FindJob("cora-trainer-1"), nullptr);
   EXPECT_EQ(scene_.status().phase, api::Phase::kSucceeded);
@@ -147,7 +147,7 @@ TEST_F(HeldPodsTest, ASidecarThatEndsByItselfKeepsThePodsOfTheJob) {
   scene_.TrainersDone();
   scene_.Settle();
   for (const std::string& pod : scene_.Pods("cora-trainer-1")) scene_.cluster().EndSidecar(pod, 0);
-  scene_.SettleAfter(kHeldGrace + seconds(1));
+  scene_.SettleAfter(kHeldPodGrace + seconds(1));
   EXPECT_EQ(scene_.Pods("cora-trainer-1").size(), 2u);
   EXPECT_TRUE(scene_.cluster().FindJob("cora-trainer-1")->complete);
 }
@@ -191,7 +191,7 @@ TEST_F(HeldPodsTest, AKilledTrainerIsRestarted) {
 
 // A peer that has not noticed keeps running, and the Job controller sees no failed pod. The failure is in the status
 // before its pod is deleted, which makes the Job fail.
-TEST_F(HeldPodsTest, PeersAreAskedToEndWhereTheFailureIsAConsequence) {
+TEST_F(HeldPodsTest, PeersAreStoppedIfFailureIsConsequence) {
   scene_.Training();
   scene_.TrainerPodEnded(1, 74);
   const std::string pod = scene_.TrainerPod(1);
@@ -215,7 +215,7 @@ TEST_F(HeldPodsTest, BadInputFailsTheJobAtOnce) {
   EXPECT_EQ(scene_.ReasonOf(api::kFailed), "BadInput");
 }
 
-TEST_F(HeldPodsTest, WhatIgnoresSigtermGetsItsOwnGracePeriodAndNotTheTrainers) {
+TEST_F(HeldPodsTest, SidecarHasItsOwnGracePeriod) {
   scene_.cluster().InjectSidecar({.name = "istio-proxy", .ignores_sigterm = true});
   scene_.cluster().set_grace(seconds(300));
   scene_.Training();
@@ -226,11 +226,11 @@ TEST_F(HeldPodsTest, WhatIgnoresSigtermGetsItsOwnGracePeriodAndNotTheTrainers) {
   scene_.SettleAfter(seconds(11));  // after the backoff
   EXPECT_EQ(scene_.ReasonOf(api::kTrainersReady), kOldPodsRemain);
   EXPECT_THAT(scene_.MessageOf(api::kTrainersReady), HasSubstr("container istio-proxy holds pod cora-trainer-1-"));
-  scene_.SettleAfter(kHeldGrace);
+  scene_.SettleAfter(kHeldPodGrace);
   EXPECT_EQ(scene_.status().phase, api::Phase::kTraining);
 }
 
-TEST_F(HeldPodsTest, PartitionsCountWhenTheProgramHasMadeThem) {
+TEST_F(HeldPodsTest, PartitioningSucceedsWithItsProgram) {
   scene_.Partitioning();
   scene_.PartitionPodEnded(PartitionEnding("0123abcd"));
   const std::vector<std::string> pods = scene_.Pods("cora-partition-1");
@@ -239,7 +239,7 @@ TEST_F(HeldPodsTest, PartitionsCountWhenTheProgramHasMadeThem) {
   EXPECT_EQ(scene_.status().phase, api::Phase::kTraining);
   EXPECT_THAT(scene_.MessageOf(api::kPartitioned),
               AllOf(HasSubstr("/0123abcd"), HasSubstr("istio-proxy holds pod " + pods[0])));
-  scene_.SettleAfter(kHeldGrace);
+  scene_.SettleAfter(kHeldPodGrace);
   EXPECT_EQ(scene_.cluster().FindJob("cora-partition-1"), nullptr);
   EXPECT_THAT(scene_.MessageOf(api::kPartitioned), Not(HasSubstr("istio-proxy")));
   EXPECT_EQ(scene_.status().attempts_counted, 0);
@@ -265,7 +265,7 @@ TEST_F(HeldPodsTest, ServersAreReadyBesideASidecarThatIsNot) {
   EXPECT_EQ(scene_.status().phase, api::Phase::kTraining);
 }
 
-TEST_F(HeldPodsTest, ASuspensionEndsThemToo) {
+TEST_F(HeldPodsTest, SuspensionEndsHeldPods) {
   scene_.Training();
   scene_.Suspend();
   scene_.SettleWithin(seconds(60));
@@ -286,7 +286,7 @@ TEST_F(HeldPodsTest, AProgramThatEndsWith0OnSigtermDoesNotFinishASuspendedJob) {
   scene_.Settle();
   EXPECT_EQ(scene_.status().phase, api::Phase::kSuspending);
   scene_.SettleWithin(seconds(60));
-  scene_.SettleAfter(kHeldGrace);
+  scene_.SettleAfter(kHeldPodGrace);
   EXPECT_EQ(scene_.status().phase, api::Phase::kSuspended);
 }
 
@@ -296,7 +296,7 @@ TEST_F(HeldPodsTest, AChildThatAnotherWriterHasSuspendedIsNotRestarted) {
   scene_.cluster().SuspendJob("cora-trainer-1", true, "kueue");
   scene_.SettleAfter(seconds(10));
   ASSERT_THAT(scene_.MessageOf(api::kTrainersReady), HasSubstr("kueue"));
-  scene_.SettleAfter(kHeldGrace);
+  scene_.SettleAfter(kHeldPodGrace);
   EXPECT_EQ(scene_.status().incarnation, 1);
   EXPECT_EQ(scene_.ReasonOf(api::kTrainersReady), kJobSuspended);
 }
@@ -309,7 +309,7 @@ class KeptPodsTest : public HeldPodsTest {
 TEST_F(KeptPodsTest, CleanPodPolicyNoneKeepsHeldPods) {
   scene_.Training();
   scene_.TrainersDone();
-  scene_.SettleAfter(kHeldGrace * 2);
+  scene_.SettleAfter(kHeldPodGrace * 2);
   EXPECT_EQ(scene_.status().phase, api::Phase::kSucceeded);
   EXPECT_EQ(scene_.Pods("cora-trainer-1").size(), 2u);
   EXPECT_THAT(scene_.MessageOf(api::kTrainersReady), HasSubstr("container istio-proxy holds pod"));

@@ -21,7 +21,7 @@ namespace {
 using api::ConditionStatus;
 
 // No watch reports changes of permissions, flavors and priority classes, or that Kueue's API is installed later.
-constexpr std::chrono::seconds kAskKueueAgain{10};
+constexpr std::chrono::seconds kKueueRetryInterval{10};
 
 // Reason of Evicted after maximumExecutionTimeSeconds.
 constexpr char kDeactivatedAfterTime[] = "DeactivatedDueToMaximumExecutionTimeExceeded";
@@ -58,7 +58,7 @@ void Submit(PlanBuilder& builder) {
   const std::string queue_name = resources::FindLabel(builder.training(), resources::kQueueLabel);
   const std::string priority_class = resources::FindLabel(builder.training(), resources::kQueuePriorityLabel);
   if (!priority_class.empty() && !queue.priority) {
-    builder.RequeueAfter(kAskKueueAgain);
+    builder.RequeueAfter(kKueueRetryInterval);
     return Wait(builder, kPriorityUnavailable,
                 "WorkloadPriorityClass " + priority_class + ": " +
                     (queue.priority_error.empty() ? "not read yet" : queue.priority_error));
@@ -194,7 +194,7 @@ void PlaceInFlavors(PlanBuilder& builder) {
   Placements placements = FindPlacements(builder.training(), seen);
   if (!placements.missing.empty()) {
     builder.BlockChanges({.reason = kFlavorUnavailable, .message = placements.missing});
-    builder.RequeueAfter(kAskKueueAgain);
+    builder.RequeueAfter(kKueueRetryInterval);
   }
   builder.SetPlacements(std::move(placements.by_role));
 }
@@ -216,7 +216,7 @@ void FollowQueue(PlanBuilder& builder) {
   if (!builder.status().started_at && !HasNoPods(builder)) return;  // not accepted yet
   if (!builder.seen().queue.is_enabled) return Wait(builder, kKueueDisabled, DisabledMessage(builder));
   if (!IsQueueKnown(builder.seen())) {
-    builder.RequeueAfter(kAskKueueAgain);
+    builder.RequeueAfter(kKueueRetryInterval);
     return builder.SetCondition(api::kQuotaReserved, ConditionStatus::kUnknown, kKueueUnavailable,
                                 UnavailableMessage(builder.seen()));
   }

@@ -130,7 +130,7 @@ TEST(QueueTest, UpdatesOfAdmissionChecksArePassedOn) {
   EXPECT_EQ((*pod)["metadata"]["annotations"]["example.com/request"], "r1");
 }
 
-TEST(QueueTest, AnEvictionSuspendsWithACheckpointThenReleasesTheQuota) {
+TEST(QueueTest, EvictionSavesCheckpointThenReleasesQuota) {
   Scene scene = QueuedScene();
   ASSERT_NO_FATAL_FAILURE(TrainInQueue(scene));
   scene.cluster().Pass(kMinute);
@@ -177,7 +177,7 @@ TEST(QueueTest, AnEvictionForAnotherReasonLeavesRequeuingToKueue) {
   EXPECT_EQ(WorkloadIn(scene).Find(kWorkloadRequeued)->status, "False");
 }
 
-TEST(QueueTest, ADeactivatedWorkloadSaysHowItIsQueuedAgain) {
+TEST(QueueTest, DeactivatedWorkloadHasRemedy) {
   Scene scene = QueuedScene();
   ASSERT_NO_FATAL_FAILURE(TrainInQueue(scene));
   scene.cluster().EditWorkload([](Json* workload) { (*workload)["spec"]["active"] = false; });
@@ -278,7 +278,7 @@ TEST(QueueTest, AFailureFinishesTheWorkloadAsFailed) {
   EXPECT_EQ(scene.ReasonOf(api::kQuotaReserved), kJobEnded);
 }
 
-TEST(QueueTest, AJobThatItsDocumentSuspendsGivesItsWorkloadUp) {
+TEST(QueueTest, SuspendedJobDeletesItsWorkload) {
   Scene scene = QueuedScene();
   ASSERT_NO_FATAL_FAILURE(TrainInQueue(scene));
   scene.Suspend();
@@ -319,7 +319,7 @@ TEST(QueueTest, ThePriorityClassIsReadBeforeTheWorkloadIsMade) {
   EXPECT_EQ(WorkloadIn(scene).priority_class, "high");
 }
 
-TEST(QueueTest, AnOperatorThatDoesNotUseKueueSaysWhichSettingIsMissing) {
+TEST(QueueTest, DisabledKueueNamesMissingSetting) {
   Scene scene = QueuedScene();
   scene.cluster().set_uses_kueue(false);
   scene.Settle();

@@ -29,8 +29,7 @@ std::optional<kube::WallTime> EarliestStart(const api::Status& status, kube::Wal
   if (restarting == nullptr || restarting->status != api::ConditionStatus::kTrue) return std::nullopt;
   const bool counted = IsCountedRestart(status.restart_reason);
   const kube::WallTime since = std::min(restarting->last_transition, now);  // the clock may have been set back
-  return since +
-         (counted ? DelayAfterFailures(status.attempts_counted, kFirstBackoff, kLongestBackoff) : kShortBackoff);
+  return since + (counted ? DelayAfterFailures(status.attempts_counted, kFirstBackoff, kMaxBackoff) : kShortBackoff);
 }
 
 bool IsExhausted(const api::Status& status, int64_t backoff_limit) { return status.attempts_counted > backoff_limit; }

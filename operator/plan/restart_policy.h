@@ -14,7 +14,7 @@ namespace espalier::ctl::plan {
 // The delay before the next attempt: kFirstBackoff after the first counted failure, doubled with each further one, as
 // in the Job controller.
 inline constexpr std::chrono::seconds kFirstBackoff{10};
-inline constexpr std::chrono::seconds kLongestBackoff{360};
+inline constexpr std::chrono::seconds kMaxBackoff{360};
 // The delay after a failure that is not counted: an eviction, a Job that another writer deleted. It is long enough for
 // the caches to show the remaining pods.
 inline constexpr std::chrono::seconds kShortBackoff{2};

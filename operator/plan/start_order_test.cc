@@ -19,7 +19,7 @@ using ::testing::IsEmpty;
 using testing::PartitionEnding;
 using testing::Scene;
 
-TEST(StartOrderTest, BeforeAnythingIsMadeTheTemplatesAreTried) {
+TEST(StartOrderTest, TemplatesAreDryRunFirst) {
   Scene scene;
   const Plan plan = scene.Act();
   EXPECT_THAT(Described(plan.actions), ElementsAre("dry run"));
@@ -34,7 +34,7 @@ TEST(StartOrderTest, BeforeAnythingIsMadeTheTemplatesAreTried) {
   EXPECT_EQ(kube::StringAt(templates[2].object, {"metadata", "name"}), "cora-trainer-1");
 }
 
-TEST(StartOrderTest, WhatAllPodsNeedComesFirstThenThePartitionJob) {
+TEST(StartOrderTest, SharedObjectsPrecedePartitionJob) {
   Scene scene;
   scene.Act();
   const Plan plan = scene.Act();
@@ -60,7 +60,7 @@ TEST(StartOrderTest, CertificatesComeBeforeAnyPod) {
                           "make leaf trainer", "apply Job cora-partition-1"));
 }
 
-TEST(StartOrderTest, NothingIsLeftToDoWhileThePartitionerRuns) {
+TEST(StartOrderTest, NoActionsWhilePartitionerRuns) {
   Scene scene;
   scene.Partitioning();
   const Plan plan = scene.Look();
@@ -70,7 +70,7 @@ TEST(StartOrderTest, NothingIsLeftToDoWhileThePartitionerRuns) {
   EXPECT_EQ(api::ToJson(plan.status), api::ToJson(scene.status()));
 }
 
-TEST(StartOrderTest, WhereThePartitionsAreIsInTheStatusBeforeServersAreMade) {
+TEST(StartOrderTest, PartitionsAreInStatusBeforeServers) {
   Scene scene;
   scene.Partitioning();
   scene.PartitionPodEnded(PartitionEnding("0123abcd"));
@@ -143,7 +143,7 @@ TEST(StartOrderTest, TheJobSucceedsWithItsTrainersAndServersGo) {
   EXPECT_THAT(Described(plan.events), ElementsAre("Normal Succeeded"));
 }
 
-TEST(StartOrderTest, WhatSomebodyDeletesIsMadeAgain) {
+TEST(StartOrderTest, DeletedChildIsRecreated) {
   Scene scene;
   scene.Training();
   const struct {
@@ -164,7 +164,7 @@ TEST(StartOrderTest, WhatSomebodyDeletesIsMadeAgain) {
   }
 }
 
-TEST(StartOrderTest, SomebodyElsesIdeaOfTheNumberOfServersDoesNotLast) {
+TEST(StartOrderTest, ForeignChangeOfReplicasIsReverted) {
   Scene scene;
   scene.Training();
   scene.cluster().FindSet("cora-server-0")->wanted = 5;
@@ -175,7 +175,7 @@ TEST(StartOrderTest, SomebodyElsesIdeaOfTheNumberOfServersDoesNotLast) {
   EXPECT_EQ(kube::StringAt(apply.object, {"metadata", "uid"}), apply.uid);
 }
 
-TEST(StartOrderTest, AnUpgradedOperatorLeavesAloneWhatRuns) {
+TEST(StartOrderTest, UpgradeKeepsRunningChildren) {
   Scene scene;
   scene.Training();
   const Defaults upgraded{.core_image = "espalier/core:2", .trainer_image = "espalier/trainer:2"};
@@ -184,7 +184,7 @@ TEST(StartOrderTest, AnUpgradedOperatorLeavesAloneWhatRuns) {
   EXPECT_EQ(plan.status.images.at("server"), "espalier/core:1");
 }
 
-TEST(StartOrderTest, AnotherControllersJobIsLeftAlone) {
+TEST(StartOrderTest, JobOfOtherControllerIsIgnored) {
   Scene scene = Scene::With({{"runPolicy", {{"managedBy", "kueue.x-k8s.io/multikueue"}}}});
   const Plan plan = scene.Look();
   EXPECT_THAT(plan.actions, IsEmpty());
@@ -194,7 +194,7 @@ TEST(StartOrderTest, AnotherControllersJobIsLeftAlone) {
 }
 
 // A foreground deletion waits for all pods of the job.
-TEST(StartOrderTest, OfAJobThatIsBeingDeletedPodsOfDeadNodesAreGivenUp) {
+TEST(StartOrderTest, DeletedJobForceDeletesPodsOfDeadNodes) {
   Scene scene;
   scene.Training();
   api::DistTraining training = scene.cluster().training();
@@ -211,7 +211,7 @@ TEST(StartOrderTest, OfAJobThatIsBeingDeletedPodsOfDeadNodesAreGivenUp) {
   EXPECT_THAT(Described(plan_after(std::chrono::seconds(60)).actions), ElementsAre("delete Pod " + name + " by force"));
 }
 
-TEST(StartOrderTest, AJobThatIsBeingDeletedIsLeftAlone) {
+TEST(StartOrderTest, DeletedJobIsIgnored) {
   Scene scene;
   scene.Training();
   scene.cluster().DeleteChild(kube::kServices, "cora", kube::Propagation::kBackground);

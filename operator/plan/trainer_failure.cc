@@ -92,13 +92,13 @@ bool RunsAProgram(const PlanBuilder& builder) { return builder.training().spec &
 
 Failure AsItCounts(const PlanBuilder& builder, const kube::Job& job, Failure failure) {
   static const std::string kStopped = telemetry::TerminationReason(ExitCode::kAskedToStop);
-  static const std::string kMissedSomething = telemetry::TerminationReason(ExitCode::kUnavailable);
+  static const std::string kUnavailableReason = telemetry::TerminationReason(ExitCode::kUnavailable);
   const bool said_itself = failure.exit_code.has_value();  // from the program, not only inferred
   if (failure.reason == kStopped && said_itself) return Stopped(builder, job, std::move(failure));
   if (IsAboutCertificates(failure) && CertificatesAreReplaced(builder, job)) {
     return NotCounted(std::move(failure), kCertificatesReplaced, "the operator has replaced the job's certificates");
   }
-  if (failure.reason == kMissedSomething) return MarkUncountedFailure(builder, job, std::move(failure));
+  if (failure.reason == kUnavailableReason) return MarkUncountedFailure(builder, job, std::move(failure));
   return failure;
 }
 

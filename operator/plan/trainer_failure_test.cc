@@ -21,7 +21,7 @@ using testing::Scene;
 Scene WithoutRetries() { return Scene::With({{"runPolicy", {{"backoffLimit", 0}}}}); }
 
 // The running trainer waits, until its timeout, for one that fits on no node.
-TEST(TrainerFailureTest, WaitingForATrainerWithoutAPlaceIsNotCounted) {
+TEST(TrainerFailureTest, TimeoutForUnscheduledTrainerIsNotCounted) {
   Scene scene = WithoutRetries();
   scene.Training();
   for (int incarnation = 1; incarnation <= 3; ++incarnation) {
@@ -38,7 +38,7 @@ TEST(TrainerFailureTest, WaitingForATrainerWithoutAPlaceIsNotCounted) {
 }
 
 // The Job controller deletes the waiting pod before it reports that the Job fails: a reconcile in between sees neither.
-TEST(TrainerFailureTest, AnObstacleIsRememberedWhenItsPodIsDeletedBeforeTheJobFails) {
+TEST(TrainerFailureTest, ObstacleIsRecordedBeforePodIsDeleted) {
   Scene scene = WithoutRetries();
   scene.Training();
   const std::string waiting = scene.TrainerPod(1);
@@ -57,7 +57,7 @@ TEST(TrainerFailureTest, AnObstacleIsRememberedWhenItsPodIsDeletedBeforeTheJobFa
 }
 
 // A sidecar holds the pod of the failed trainer: the Job fails only when the operator deletes that pod.
-TEST(TrainerFailureTest, AnObstacleIsRememberedUntilAllTrainersRun) {
+TEST(TrainerFailureTest, ObstacleIsKeptUntilAllTrainersRun) {
   for (const bool has_sidecar : {false, true}) {
     for (const bool all_run : {false, true}) {
       Scene scene;
@@ -82,7 +82,7 @@ TEST(TrainerFailureTest, AnObstacleIsRememberedUntilAllTrainersRun) {
   }
 }
 
-TEST(TrainerFailureTest, WhatATrainerEndsWithElseIsCountedThoughOthersHaveNoPlace) {
+TEST(TrainerFailureTest, OtherFailureIsCountedDespiteUnscheduledTrainers) {
   Scene scene;
   scene.Training();
   scene.cluster().Unschedule(scene.TrainerPod(1), "0/3 nodes are available: 3 Insufficient memory.");
@@ -168,7 +168,7 @@ TEST(TrainerFailureTest, CredentialsThatAStoreRefusesAreCountedThoughCertificate
   EXPECT_EQ(scene.ReasonOf(api::kFailed), kBackoffLimitExceeded);
 }
 
-TEST(TrainerFailureTest, PodsSayWhenCertificatesAreToBeReadAnew) {
+TEST(TrainerFailureTest, PodsDetermineWhenCertificatesAreReread) {
   Scene scene = WithManagedCertificates();
   scene.Training();
   const auto read_since = [&scene] {
@@ -209,7 +209,7 @@ void Stop(Scene& scene) {
   scene.TrainerPodEnded(1, 75);
 }
 
-TEST(TrainerFailureTest, AProgramThatStopsSoonByItselfIsCountedFromTheSecondTimeOn) {
+TEST(TrainerFailureTest, EarlyStopOfProgramIsCountedFromSecondTime) {
   Scene scene = WithAProgram(1);
   scene.Training();
   Stop(scene);
@@ -229,7 +229,7 @@ TEST(TrainerFailureTest, AProgramThatStopsSoonByItselfIsCountedFromTheSecondTime
 }
 
 // Trainers may wait for a node or a volume for hours, which is no work of the program.
-TEST(TrainerFailureTest, TimeBeforeAProgramStartsIsNotItsWork) {
+TEST(TrainerFailureTest, StartupTimeIsNoRunTime) {
   Scene scene = WithAProgram(1);
   scene.Training();
   scene.cluster().set_mount_failure("no storage");
@@ -246,7 +246,7 @@ TEST(TrainerFailureTest, TimeBeforeAProgramStartsIsNotItsWork) {
 }
 
 // A pod that the kubelet forgot has no start.
-TEST(TrainerFailureTest, AProgramWhoseStartIsNotKnownHasRunSinceItsJobWasCreated) {
+TEST(TrainerFailureTest, UnknownStartCountsFromJobCreation) {
   for (const auto& [time, reason] : {std::pair(std::chrono::minutes(9), std::string(kStoppedSoon)),
                                      std::pair(std::chrono::minutes(11), std::string("Stopped"))}) {
     Scene scene = WithAProgram(1);
@@ -263,7 +263,7 @@ TEST(TrainerFailureTest, AProgramWhoseStartIsNotKnownHasRunSinceItsJobWasCreated
   }
 }
 
-TEST(TrainerFailureTest, AProgramThatWorkedForAWhileBeginsToBeCountedAnew) {
+TEST(TrainerFailureTest, LongRunResetsCount) {
   Scene scene = WithAProgram(1);
   scene.Training();
   for (int times = 0; times < 3; ++times) {
@@ -279,7 +279,7 @@ TEST(TrainerFailureTest, AProgramThatWorkedForAWhileBeginsToBeCountedAnew) {
   EXPECT_EQ(scene.status().phase, Phase::kTraining);
 }
 
-TEST(TrainerFailureTest, WhoDeletesAPodOfAProgramDoesNotMakeItSuspect) {
+TEST(TrainerFailureTest, DeletedPodIsNoEarlyStop) {
   Scene scene = WithAProgram(0);
   scene.Training();
   for (int rank = 0; rank < 2; ++rank) scene.cluster().FindPod(scene.TrainerPod(rank))->node = "node-that-is-busy";
@@ -297,7 +297,7 @@ TEST(TrainerFailureTest, WhoDeletesAPodOfAProgramDoesNotMakeItSuspect) {
 }
 
 // The full delay, as after any failure, so that what the program waits for can arrive.
-TEST(TrainerFailureTest, ACountedStopIsFollowedByTheFullPause) {
+TEST(TrainerFailureTest, CountedStopHasFullBackoff) {
   Scene scene = WithAProgram(3);
   scene.Training();
   Stop(scene);

@@ -23,7 +23,7 @@ using testing::kSoon;
 using ::testing::Not;
 using testing::Scene;
 
-TEST(TrainerStageTest, TheNextIncarnationIsInTheStatusBeforeTheOldJobIsTouched) {
+TEST(TrainerStageTest, IncarnationIsStoredBeforeOldJobChanges) {
   Scene scene;
   scene.Training();
   scene.TrainerPodEnded(0, 70);
@@ -42,7 +42,7 @@ TEST(TrainerStageTest, TheNextIncarnationIsInTheStatusBeforeTheOldJobIsTouched) 
   EXPECT_THAT(Described(plan.events), ElementsAre("Warning TrainersRestarted", "Warning Internal"));
 }
 
-TEST(TrainerStageTest, AFailureIsCountedOnceHoweverOftenItIsSeen) {
+TEST(TrainerStageTest, FailureIsCountedOnce) {
   Scene scene;
   scene.Training();
   scene.TrainerPodEnded(0, 70);
@@ -102,7 +102,7 @@ TEST(TrainerStageTest, TheNextIncarnationWaitsForTheFirstServersNotForTheirRepli
 }
 
 // The peers of a lost node notice first, and can only report that a peer is gone.
-TEST(TrainerStageTest, ADeadNodeIsNotCountedWhateverItsPeersSay) {
+TEST(TrainerStageTest, DeadNodeIsNotCounted) {
   Scene scene;
   scene.Training();
   const std::string silent = scene.TrainerPod(1);
@@ -119,7 +119,7 @@ TEST(TrainerStageTest, ADeadNodeIsNotCountedWhateverItsPeersSay) {
   EXPECT_EQ(scene.status().phase, Phase::kTraining);
 }
 
-TEST(TrainerStageTest, APeerThatOnlyHungIsCounted) {
+TEST(TrainerStageTest, HangingPeerIsCounted) {
   Scene scene;
   scene.Training();
   scene.TrainerPodEnded(0, 74);  // the other trainer is asked to end, and does
@@ -128,7 +128,7 @@ TEST(TrainerStageTest, APeerThatOnlyHungIsCounted) {
   EXPECT_EQ(scene.status().attempts_counted, 1);
 }
 
-TEST(TrainerStageTest, TheDocumentOfAGroupThatStartsIsMadeAgain) {
+TEST(TrainerStageTest, RestartRewritesJobDocument) {
   Scene scene;
   scene.Training();
   scene.cluster().DeleteChild(kube::kConfigMaps, "cora-config-1", kube::Propagation::kBackground);
@@ -137,7 +137,7 @@ TEST(TrainerStageTest, TheDocumentOfAGroupThatStartsIsMadeAgain) {
   EXPECT_EQ(scene.status().incarnation, 1);
 }
 
-TEST(TrainerStageTest, AJobThatOnlyTheCacheHasLostIsNotReplaced) {
+TEST(TrainerStageTest, JobMissingOnlyInCacheIsNotReplaced) {
   Scene scene;
   scene.Training();
   Observed seen = scene.cluster().Now();
@@ -149,7 +149,7 @@ TEST(TrainerStageTest, AJobThatOnlyTheCacheHasLostIsNotReplaced) {
   EXPECT_EQ(MakePlan(scene.cluster().training(), seen, {}, scene.cluster().now()).status.incarnation, 2);
 }
 
-TEST(TrainerStageTest, TrainersThatAreDoneStayReadyUntilTheJobCountsThem) {
+TEST(TrainerStageTest, CompletedTrainersStayReadyUntilJobCountsThem) {
   Scene scene;
   scene.Training();
   scene.TrainersDone();
@@ -161,7 +161,7 @@ TEST(TrainerStageTest, TrainersThatAreDoneStayReadyUntilTheJobCountsThem) {
   EXPECT_THAT(plan.events, IsEmpty());
 }
 
-TEST(TrainerStageTest, TrainersThatAreDoneStayReadyUntilTheirPodsSaySo) {
+TEST(TrainerStageTest, CompletedTrainersStayReadyUntilPodsEnd) {
   Scene scene;
   scene.Training();
   scene.TrainersDone();
@@ -174,7 +174,7 @@ TEST(TrainerStageTest, TrainersThatAreDoneStayReadyUntilTheirPodsSaySo) {
   EXPECT_EQ(scene.Look().status.phase, Phase::kTraining);
 }
 
-TEST(TrainerStageTest, BadInputIsNeverTriedAgain) {
+TEST(TrainerStageTest, BadInputIsNeverRetried) {
   for (const int code : {64, 65}) {
     Scene scene;
     scene.Training();
@@ -188,7 +188,7 @@ TEST(TrainerStageTest, BadInputIsNeverTriedAgain) {
   }
 }
 
-TEST(TrainerStageTest, FailuresAreCountedAgainstTheLimitAndNotOnceMore) {
+TEST(TrainerStageTest, FailuresStopExactlyAtLimit) {
   Scene scene = Scene::With({{"runPolicy", {{"backoffLimit", 2}}}});
   scene.Training();
   for (int failure = 1; failure <= 3; ++failure) {
@@ -203,7 +203,7 @@ TEST(TrainerStageTest, FailuresAreCountedAgainstTheLimitAndNotOnceMore) {
   EXPECT_EQ(scene.status().incarnation, 3);
 }
 
-TEST(TrainerStageTest, AStopFromOutsideIsRetriedAndNotCounted) {
+TEST(TrainerStageTest, ExternalStopIsRetriedAndNotCounted) {
   Scene scene = Scene::With({{"runPolicy", {{"backoffLimit", 0}}}});
   scene.Training();
   for (int stop = 1; stop <= 5; ++stop) {
@@ -231,7 +231,7 @@ TEST(TrainerStageTest, ALostNodeIsRecoveredFromAndNotCounted) {
   EXPECT_EQ(scene.status().attempts_counted, 0);
 }
 
-TEST(TrainerStageTest, TheReasonMayArriveAfterTheJobHasBegunToFail) {
+TEST(TrainerStageTest, ReasonMayArriveAfterFailureTarget) {
   Scene scene;
   scene.Training();
   scene.TrainerPodEnded(0, 74);  // a peer ran out of memory; its kubelet reports later
@@ -251,7 +251,7 @@ TEST(TrainerStageTest, TheReasonMayArriveAfterTheJobHasBegunToFail) {
   EXPECT_EQ(scene.Look().status.restart_reason, "OOMKilled");
 }
 
-TEST(TrainerStageTest, AJobThatFailsWithoutPodsIsCountedOnceNothingCanArrive) {
+TEST(TrainerStageTest, JobWithoutPodsIsCountedAfterWait) {
   Scene scene;
   scene.Training();
   kube::Job* job = scene.cluster().FindJob("cora-trainer-1");
@@ -266,7 +266,7 @@ TEST(TrainerStageTest, AJobThatFailsWithoutPodsIsCountedOnceNothingCanArrive) {
   EXPECT_EQ(scene.status().attempts_counted, 1);
 }
 
-TEST(TrainerStageTest, TheDelayBetweenCountedRestartsDoublesAndOutlivesTheOperator) {
+TEST(TrainerStageTest, BackoffDoublesAndSurvivesOperatorRestart) {
   Scene scene = Scene::With({{"runPolicy", {{"backoffLimit", 10}}}});
   scene.Training();
   for (const seconds delay : {seconds(10), seconds(20), seconds(40)}) {
@@ -285,12 +285,12 @@ TEST(TrainerStageTest, TheDelayBetweenCountedRestartsDoublesAndOutlivesTheOperat
   }
 }
 
-TEST(TrainerStageTest, TheDelayHasALimit) {
+TEST(TrainerStageTest, BackoffHasLimit) {
   api::Status status;
   status.restart_reason = "Internal";
   status.attempts_counted = 1000000;
   api::SetCondition(&status, {.type = api::kRestarting, .status = ConditionStatus::kTrue}, kube::WallTime{});
-  EXPECT_EQ(*EarliestStart(status, kube::WallTime{} + std::chrono::hours(1)), kube::WallTime{} + kLongestBackoff);
+  EXPECT_EQ(*EarliestStart(status, kube::WallTime{} + std::chrono::hours(1)), kube::WallTime{} + kMaxBackoff);
   EXPECT_TRUE(IsExhausted(status, 3));
 }
 
@@ -323,7 +323,7 @@ TEST(TrainerStageTest, ScalingDoesNotCutABackoffShort) {
   EXPECT_EQ(scene.Pods("cora-trainer-3").size(), 1u);
 }
 
-TEST(TrainerStageTest, AJobThatSomebodyDeletedIsFollowedByANewIncarnation) {
+TEST(TrainerStageTest, DeletedJobStartsNewIncarnation) {
   Scene scene;
   scene.Training();
   scene.cluster().DeleteChild(kube::kJobs, "cora-trainer-1", kube::Propagation::kBackground);
@@ -334,7 +334,7 @@ TEST(TrainerStageTest, AJobThatSomebodyDeletedIsFollowedByANewIncarnation) {
   EXPECT_EQ(scene.status().phase, Phase::kTraining);
 }
 
-TEST(TrainerStageTest, AJobThatWasNeverSeenIsMadeUnderItsOwnNumber) {
+TEST(TrainerStageTest, UnseenJobKeepsItsIncarnation) {
   Scene scene;
   scene.PartitionJobDone();
   const Plan plan = scene.Look();  // incarnation 1
@@ -345,7 +345,7 @@ TEST(TrainerStageTest, AJobThatWasNeverSeenIsMadeUnderItsOwnNumber) {
   EXPECT_EQ(scene.status().phase, Phase::kTraining);
 }
 
-TEST(TrainerStageTest, TrainersOutliveAServerAndAreNotRestartedForIt) {
+TEST(TrainerStageTest, ServerRestartKeepsTrainers) {
   Scene scene;
   scene.Training();
   scene.cluster().SetReady("cora-server-0-1", false);
@@ -368,7 +368,7 @@ TEST(TrainerStageTest, ANewIncarnationWaitsForTheServers) {
   EXPECT_EQ(scene.status().phase, Phase::kTraining);
 }
 
-TEST(TrainerStageTest, WhatAnEarlierIncarnationFinishedIsFinished) {
+TEST(TrainerStageTest, SuccessOfEarlierIncarnationCounts) {
   Scene scene;
   scene.Training();
   const std::vector<std::string> pods = scene.Pods("cora-trainer-1");
@@ -382,7 +382,7 @@ TEST(TrainerStageTest, WhatAnEarlierIncarnationFinishedIsFinished) {
   EXPECT_EQ(scene.status().phase, Phase::kSucceeded);
 }
 
-TEST(TrainerStageTest, AGroupThatRunsIsNotEndedForOneThatCouldNotBeMade) {
+TEST(TrainerStageTest, RunningGroupSurvivesFailedReplacement) {
   Scene scene;
   scene.Training();
   scene.cluster().set_template_error("trainers.template: forbidden by policy");
@@ -396,7 +396,7 @@ TEST(TrainerStageTest, AGroupThatRunsIsNotEndedForOneThatCouldNotBeMade) {
   EXPECT_EQ(scene.status().trainer_replicas, 4);
 }
 
-TEST(TrainerStageTest, HopelessServersAndSamplersFailTheJob) {
+TEST(TrainerStageTest, PermanentFailureOfServersOrSamplersFailsJob) {
   for (const char* pod : {"cora-server-0-1", "cora-sampler-0"}) {
     Scene scene = Scene::With({{"samplers", {{"replicas", 1}}}});
     scene.Training();

@@ -29,7 +29,7 @@ std::shared_ptr<kube::Job> JobNamed(const std::string& name, const std::string& 
   return job;
 }
 
-TEST(WorldTest, ChildrenAreSortedByWhatTheyAreFor) {
+TEST(WorldTest, ChildrenAreSortedByRole) {
   const api::DistTraining training = ATraining();
   Observed seen;
   seen.jobs = {JobNamed("cora-trainer-2", training.meta.uid), JobNamed("cora-partition-7", training.meta.uid)};
@@ -45,7 +45,7 @@ TEST(WorldTest, ChildrenAreSortedByWhatTheyAreFor) {
   EXPECT_THAT(world.pods(api::Role::kSampler), SizeIs(1));
 }
 
-TEST(WorldTest, ANamesakesChildrenAreStrangers) {
+TEST(WorldTest, ChildrenOfEarlierJobWithSameNameAreForeign) {
   const api::DistTraining training = ATraining();
   Observed seen;
   seen.jobs = {JobNamed("cora-trainer-1", "uid-of-the-cora-before")};
@@ -58,7 +58,7 @@ TEST(WorldTest, ANamesakesChildrenAreStrangers) {
   EXPECT_FALSE(world.IsTaken(kube::kServices, "cora-trainer-1"));
 }
 
-TEST(WorldTest, APodOlderThanTheJobIsItsNamesakes) {
+TEST(WorldTest, PodOlderThanJobBelongsToEarlierJob) {
   const api::DistTraining training = ATraining();
   Observed seen;
   auto pod = PodOf("Job", "cora-trainer-1", "uid-of-a-job-that-is-gone", training);
@@ -67,7 +67,7 @@ TEST(WorldTest, APodOlderThanTheJobIsItsNamesakes) {
   EXPECT_FALSE(World(training, seen).has_pods());
 }
 
-TEST(WorldTest, PodsThatKeepNamesFromOursAreLeftovers) {
+TEST(WorldTest, PodsThatBlockNamesAreLeftovers) {
   const api::DistTraining training = ATraining();
   Observed seen;
   const auto going = JobNamed("cora-trainer-1", "uid-of-the-cora-before");  // deleted in the foreground
@@ -89,7 +89,7 @@ TEST(WorldTest, PodsThatKeepNamesFromOursAreLeftovers) {
   EXPECT_EQ(world.leftovers()[1]->meta.controller->name, "cora-trainer-1");
 }
 
-TEST(WorldTest, OnlyNamesThatWeWouldGiveAreRead) {
+TEST(WorldTest, ParsesOnlyGeneratedNames) {
   const auto number = [](const char* name) { return ParseNumber(name, "cora", resources::TrainerJobName); };
   EXPECT_EQ(number("cora-trainer-12"), 12);
   for (const char* name : {"", "-", "cora-trainer-", "cora-trainer-012", "cora-trainer--1", "cora-trainer-x",

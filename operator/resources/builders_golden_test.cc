@@ -70,7 +70,7 @@ std::string Shown(Json child) {
 
 class ChildGoldenTest : public ::testing::TestWithParam<Golden> {};
 
-TEST_P(ChildGoldenTest, IsTheOneOnFile) {
+TEST_P(ChildGoldenTest, MatchesGoldenFile) {
   const Golden& golden = GetParam();
   const testing::Job job = JobNamed(golden.job);
   const std::filesystem::path path =

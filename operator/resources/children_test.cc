@@ -60,17 +60,17 @@ bool Selects(const Json& selector, const Json& labels) {
   return !selector.empty();
 }
 
-TEST(NamesTest, FitWhereTheyBecomeLabelsAndHostNames) {
+TEST(NamesTest, FitLabelsAndHostNames) {
   const std::string longest(40, 'a');
-  constexpr size_t kMost = 63;
-  EXPECT_LE((TrainerJobName(longest, 999'999) + "-1023").size(), kMost);
-  EXPECT_LE((ServerSetName(longest, 15) + "-4095").size(), kMost);
-  EXPECT_LE((ServerSetName(longest, 15) + "-0123456789").size(), kMost) << "with the hash of a revision";
-  EXPECT_LE(TlsSecretName(longest, api::Role::kPartitioner).size(), kMost);
+  constexpr size_t kMaxLabelLength = 63;
+  EXPECT_LE((TrainerJobName(longest, 999'999) + "-1023").size(), kMaxLabelLength);
+  EXPECT_LE((ServerSetName(longest, 15) + "-4095").size(), kMaxLabelLength);
+  EXPECT_LE((ServerSetName(longest, 15) + "-0123456789").size(), kMaxLabelLength) << "with the hash of a revision";
+  EXPECT_LE(TlsSecretName(longest, api::Role::kPartitioner).size(), kMaxLabelLength);
 }
 
 // The plan compares these with the annotations of existing objects, without building the new ones.
-TEST(ChildrenTest, TheirInputsAreKnownBeforeTheyAreBuilt) {
+TEST(ChildrenTest, InputsEqualThoseOfBuiltObjects) {
   for (const Job& job : {SmallJob(), FullJob()}) {
     const Context context = job.context();
     for (const Json& child : {Service(context), ServiceAccount(context), ConfigMap(context), NetworkPolicy(context),
@@ -87,7 +87,7 @@ TEST(ChildrenTest, TheirInputsAreKnownBeforeTheyAreBuilt) {
   }
 }
 
-TEST(ChildrenTest, BelongToTheJobAndAreFoundByItsLabels) {
+TEST(ChildrenTest, HaveOwnerAndJobLabels) {
   const Job job = FullJob();
   for (const Json& child : Children(job)) {
     const auto meta = kube::ParseObjectMeta(child);
@@ -123,7 +123,7 @@ TEST(ChildrenTest, SelectTheirOwnPodsOnly) {
 }
 
 // https://kubernetes.io/docs/concepts/security/pod-security-standards/#restricted
-TEST(ChildrenTest, AreAllowedUnderTheRestrictedPodSecurityStandard) {
+TEST(ChildrenTest, MeetRestrictedPodSecurityStandard) {
   for (const Job& job : {SmallJob(), FullJob()}) {
     for (const Json& workload : Workloads(job)) {
       EXPECT_EQ(PodOf(workload)["securityContext"]["runAsNonRoot"], true);
@@ -139,7 +139,7 @@ TEST(ChildrenTest, AreAllowedUnderTheRestrictedPodSecurityStandard) {
   }
 }
 
-TEST(ChildrenTest, MountWhatTheyHaveVolumesFor) {
+TEST(ChildrenTest, MountsHaveVolumes) {
   for (const Job& job : {SmallJob(), FullJob()}) {
     for (const Json& workload : Workloads(job)) {
       std::vector<std::string> volumes;
@@ -151,7 +151,7 @@ TEST(ChildrenTest, MountWhatTheyHaveVolumesFor) {
   }
 }
 
-TEST(ChildrenTest, LeaveALostNodeSoonAndSayWhyTheyEnded) {
+TEST(ChildrenTest, HaveTolerationsAndTerminationMessages) {
   for (const Json& workload : Workloads(FullJob())) {
     std::vector<std::string> taints;
     for (const Json& toleration : PodOf(workload)["tolerations"]) {
@@ -162,7 +162,7 @@ TEST(ChildrenTest, LeaveALostNodeSoonAndSayWhyTheyEnded) {
   }
 }
 
-TEST(ChildrenTest, HaveATokenOnlyOfAnAccountThatTheDocumentNames) {
+TEST(ChildrenTest, MountTokenOnlyForNamedServiceAccount) {
   const Job job = FullJob();
   const Json partitioner = PartitionJob(job.context());
   EXPECT_EQ(PodOf(partitioner)["serviceAccountName"], "graph-reader");
@@ -172,7 +172,7 @@ TEST(ChildrenTest, HaveATokenOnlyOfAnAccountThatTheDocumentNames) {
   EXPECT_EQ(PodOf(trainers)["automountServiceAccountToken"], false);
 }
 
-TEST(ChildrenTest, PullImagesAsTheClusterDoesUnlessATemplateSaysMore) {
+TEST(ChildrenTest, PullPolicyComesFromTemplate) {
   const Json own = {{"spec",
                      {{"imagePullSecrets", Json::array({{{"name", "own"}}})},
                       {"containers", Json::array({{{"name", "server"}, {"imagePullPolicy", "Never"}}})}}}};
@@ -191,7 +191,7 @@ TEST(ChildrenTest, PullImagesAsTheClusterDoesUnlessATemplateSaysMore) {
   EXPECT_EQ(PodOf(servers)["imagePullSecrets"], Json::array({{{"name", "registry"}}, {{"name", "own"}}}));
 }
 
-TEST(ChildrenTest, OnlyRolesThatReadOrWriteObjectsSeeCredentials) {
+TEST(ChildrenTest, OnlyRolesWithStoresHaveCredentials) {
   const Job job = FullJob();
   const Context context = job.context();
   const Json credentials = {{"secretKeyRef", {{"name", "cora-s3"}, {"key", "AWS_SECRET_ACCESS_KEY"}}}};
@@ -203,7 +203,7 @@ TEST(ChildrenTest, OnlyRolesThatReadOrWriteObjectsSeeCredentials) {
   EXPECT_EQ(VariableOf(SamplerSet(context, false), "AWS_SECRET_ACCESS_KEY"), nullptr);
 }
 
-TEST(ChildrenTest, FindEachOtherByName) {
+TEST(ChildrenTest, UseDnsNames) {
   const Job job = FullJob();
   Context context = job.context();
   context.cluster_domain = "example.org";
@@ -224,7 +224,7 @@ TEST(ChildrenTest, FindEachOtherByName) {
   EXPECT_EQ(VariableOf(TrainerJob(SmallJob().context()), "ESPALIER_SAMPLERS"), nullptr);
 }
 
-TEST(ChildrenTest, AreToldOfAllContainersOfServersTheFirstOfTheFirstPodFirst) {
+TEST(ChildrenTest, ListAllServerContainersInOrder) {
   const Job job = JobWith({{"graph", {{"partitions", {{"count", 2}}}}},
                            {"servers", {{"replicasPerPartition", 2}, {"containersPerPod", 2}}}});
   EXPECT_EQ(ServerAddresses(job.context()),
@@ -251,7 +251,7 @@ TEST(ServerContainersTest, AreTheSameButForTheirPorts) {
 
 // Each failed probe is a Warning event. So there are no probes before the program listens, one request waits until it
 // is ready, and there are none after a trainer has ended.
-TEST(ProbesTest, AskOnceWhetherAProgramIsReady) {
+TEST(ProbesTest, StartupProbeWaitsForReadiness) {
   const Json server = PodOf(ServerSet(TwoContainersJob().context(), 0, false))["containers"][0];
   const Json trainer = PodOf(TrainerJob(TwoContainersJob().context()))["containers"][0];
   for (const Json& container : {server, trainer}) {
@@ -278,7 +278,7 @@ TEST(ServerContainersTest, ShareNoPortOfTheirPod) {
   EXPECT_EQ(numbers.size(), 32u);
 }
 
-TEST(ServerContainersTest, ATemplateForServersIsForEachOfThem) {
+TEST(ServerContainersTest, TemplateAppliesToEachServer) {
   const Json mount = {{"name", "plugins"}, {"mountPath", "/plugins"}};
   const Json containers =
       Json::array({{{"name", "server-1"}, {"resources", {{"limits", {{"memory", "2Gi"}}}}}},
@@ -299,7 +299,7 @@ TEST(ServerContainersTest, ATemplateForServersIsForEachOfThem) {
   EXPECT_EQ(merged[3]["name"], "log-shipper");
 }
 
-TEST(ChildrenTest, PassOnPlacesThatLookLikeVariables) {
+TEST(ChildrenTest, EscapeDollarSignsOfUris) {
   const Job job = JobWith({{"output", {{"uri", "s3://results/$(HOME)/$$x"}}}});
   EXPECT_EQ(VariableOf(TrainerJob(job.context()), "ESPALIER_OUTPUT"), "s3://results/$$(HOME)/$$$$x/cora-6f1c9c1e");
   EXPECT_THAT(ProgramOf(PartitionJob(job.context()))["args"],
@@ -327,7 +327,7 @@ TEST(TlsTest, SecretRefMountsTheRolesPairOfTheGivenSecret) {
                                                      Json({{"key", "trainer.key"}, {"path", "tls.key"}})));
 }
 
-TEST(TlsTest, DisabledListensInTheClear) {
+TEST(TlsTest, DisabledListensInPlaintext) {
   const Job job = JobWith({{"tls", {{"mode", "Disabled"}}}, {"samplers", {{"replicas", 1}}}});
   const Context context = job.context();
   for (const Json& workload : {ServerSet(context, 0, false), SamplerSet(context, false), TrainerJob(context)}) {
@@ -338,7 +338,7 @@ TEST(TlsTest, DisabledListensInTheClear) {
   EXPECT_EQ(NetworkPolicy(context)["spec"], NetworkPolicy(SmallJob().context())["spec"]);
 }
 
-TEST(NetworkPolicyTest, OpensTheAdminPortToAnybodyAndDataPortsToTheJob) {
+TEST(NetworkPolicyTest, OpensAdminPortToAllAndDataPortsToJob) {
   const Json ingress = NetworkPolicy(FullJob().context())["spec"]["ingress"];
   ASSERT_EQ(ingress.size(), 2u);
   EXPECT_EQ(ingress[0]["from"].size(), 1u);
@@ -347,7 +347,7 @@ TEST(NetworkPolicyTest, OpensTheAdminPortToAnybodyAndDataPortsToTheJob) {
   EXPECT_EQ(ingress[1]["ports"], Json::array({{{"port", kAdminPort}, {"protocol", "TCP"}}}));
 }
 
-TEST(StatefulSetsTest, AreScaledToZeroAndOtherwiseLeftAlone) {
+TEST(StatefulSetsTest, ScalingToZeroChangesOnlyReplicas) {
   const Job job = FullJob();
   const Context context = job.context();
   Json stopped = ServerSet(context, 0, true);
@@ -360,7 +360,7 @@ TEST(StatefulSetsTest, AreScaledToZeroAndOtherwiseLeftAlone) {
   EXPECT_EQ(SamplerSet(context, true)["spec"]["replicas"], 0);
 }
 
-TEST(PartitionJobTest, SeveralPodsAreIndexedAndHaveANameThatNoOtherGroupHas) {
+TEST(PartitionJobTest, SeveralPodsAreIndexedWithUniqueGroupName) {
   const auto partitioners = [](int replicas) {
     return JobWith({{"partitioner", {{"replicas", replicas}}},
                     {"graph", {{"source", {{"format", "NPY"}}}, {"partitions", {{"algorithm", "Random"}}}}}});
@@ -406,7 +406,7 @@ TEST(PartitionJobTest, IsScrapedAndEndedByNoProbe) {
 }
 
 // Restarting or scaling the trainers must not restart servers and samplers.
-TEST(InputsTest, OfServersAndSamplersDoNotKnowTheIncarnation) {
+TEST(InputsTest, OfServersAndSamplersIgnoreIncarnation) {
   const Job job = FullJob();
   Context next = job.context();
   next.status.incarnation = 2;
@@ -419,7 +419,7 @@ TEST(InputsTest, OfServersAndSamplersDoNotKnowTheIncarnation) {
   EXPECT_EQ(TrainerConfigMap(next)["metadata"]["name"], "cora-config-2");
 }
 
-TEST(ServerSetTest, ServersAreToldOfTheirPlugins) {
+TEST(ServerSetTest, ServersGetPluginFlags) {
   EXPECT_EQ(VariableOf(ServerSet(SmallJob().context(), 0, false), "ESPALIER_PLUGINS"), nullptr);
   const Json plugins = Json::array(
       {{{"name", "degrees"}, {"path", "/opt/degrees.so"}}, {{"name", "other"}, {"path", "/opt/$(HOME)/other.so"}}});
@@ -428,7 +428,7 @@ TEST(ServerSetTest, ServersAreToldOfTheirPlugins) {
   EXPECT_EQ(VariableOf(set, "ESPALIER_PLUGINS"), "degrees=/opt/degrees.so,other=/opt/$$(HOME)/other.so");
 }
 
-TEST(InputsTest, ChangeWithWhatMayChange) {
+TEST(InputsTest, ChangeWithMutableFields) {
   const auto servers = [](const Json& fields) {
     return SelectInputs(ServerSet(JobWith({{"servers", fields}}).context(), 0, false));
   };
@@ -456,7 +456,7 @@ TEST(InputsTest, DoNotChangeWithRunPolicyAndOtherRoles) {
   EXPECT_EQ(before, after);
 }
 
-TEST(PlacesTest, AreOfThisVeryJobAndPartitionsAreShared) {
+TEST(PlacesTest, OutputsHaveUidAndPartitionsAreShared) {
   const Job job = SmallJob();
   EXPECT_EQ(RunPrefix(job.training), "s3://results/cora/cora-6f1c9c1e");
   EXPECT_EQ(PartitionsPrefix(job.training), "s3://results/cora/partitions");

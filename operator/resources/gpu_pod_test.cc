@@ -29,7 +29,7 @@ Job GpuJob(const Json& trainers = Json::object()) {
   return JobWith({{"trainers", fields}});
 }
 
-TEST(GpuPodTest, RequestsGpusBesideTheDocumentsResources) {
+TEST(GpuPodTest, AddsGpusToResourcesOfDocument) {
   const Job job = GpuJob({{"resources", {{"requests", {{"cpu", "4"}}}, {"limits", {{"memory", "8Gi"}}}}}});
   const Json trainers = TrainerJob(job.context());
   EXPECT_EQ(GpuContainer(trainers)["resources"], Json({{"requests", {{"cpu", "4"}, {"nvidia.com/gpu", "2"}}},
@@ -45,7 +45,7 @@ TEST(GpuPodTest, TakePrecedenceOverTheSameResourceOfTheDocument) {
   EXPECT_EQ(GpuContainer(TrainerJob(job.context()))["resources"]["limits"], Json({{"nvidia.com/gpu", "2"}}));
 }
 
-TEST(GpuPodTest, AreOfTheResourceThatTheOperatorIsGiven) {
+TEST(GpuPodTest, UsesConfiguredGpuResource) {
   const Job job = GpuJob();
   Context context = job.context();
   context.gpu_resource = "amd.com/gpu";
@@ -57,7 +57,7 @@ TEST(GpuPodTest, AreOfTheResourceThatTheOperatorIsGiven) {
       << "running pods are not replaced when the operator's flag changes";
 }
 
-TEST(GpuPodTest, ProgramsHaveSharedMemoryWhoseSizeATemplateLimits) {
+TEST(GpuPodTest, TemplateLimitsSharedMemoryOfPrograms) {
   const Json trainers = TrainerJob(GpuJob().context());
   EXPECT_EQ(ItemNamed(GpuContainer(trainers)["volumeMounts"], "shared-memory")["mountPath"], "/dev/shm");
   EXPECT_EQ(ItemNamed(GpuPod(trainers)["volumes"], "shared-memory")["emptyDir"], Json({{"medium", "Memory"}}));

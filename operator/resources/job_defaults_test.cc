@@ -76,7 +76,7 @@ TEST(JobDefaultsTest, ReachThePodsOfEachRole) {
   }
 }
 
-TEST(JobDefaultsTest, TheDocumentSaysMoreOrOtherwise) {
+TEST(JobDefaultsTest, DocumentOverridesDefaults) {
   const JobDefaults defaults = *ParseJobDefaults(FromText(kDefaultsOfAll));
   const api::DistTraining training = TrainingWith(FromText(R"({"trainers": {
     "resources": {"limits": {"memory": "1Gi"}},
@@ -94,7 +94,7 @@ TEST(JobDefaultsTest, TheDocumentSaysMoreOrOtherwise) {
   }
 }
 
-TEST(JobDefaultsTest, ASidecarStandsBehindAllServersOfAPod) {
+TEST(JobDefaultsTest, SidecarFollowsServersOfPod) {
   const JobDefaults defaults =
       *ParseJobDefaults(FromText(R"({"template": {"spec": {"containers": [{"name": "beside", "image": "i"}]}}})"));
   const api::DistTraining training = TrainingWith({{"servers", {{"containersPerPod", 2}}}});
@@ -105,7 +105,7 @@ TEST(JobDefaultsTest, ASidecarStandsBehindAllServersOfAPod) {
 }
 
 // Users can read the defaults of a job in its ConfigMap.
-TEST(JobDefaultsTest, StandInTheJobsConfigMap) {
+TEST(JobDefaultsTest, AreInConfigMapOfJob) {
   const api::DistTraining training = TrainingWith(Json::object());
   const JobDefaults defaults = *ParseJobDefaults(FromText(kDefaultsOfAll));
   Context context{.training = training, .status = {}};
@@ -114,7 +114,7 @@ TEST(JobDefaultsTest, StandInTheJobsConfigMap) {
   EXPECT_EQ(*kube::ParseJson(ConfigMap(context)["data"]["defaults.json"].get<std::string>()), FromText(kDefaultsOfAll));
 }
 
-TEST(JobDefaultsTest, RefusesWhatIsNone) {
+TEST(JobDefaultsTest, RefusesInvalidDefaults) {
   const auto problem = [](const char* text) { return ParseJobDefaults(FromText(text)).status().message(); };
   EXPECT_THAT(problem("[]"), HasSubstr("defaults: expected an object"));
   EXPECT_THAT(problem(R"({"trainer": {}})"),

@@ -22,7 +22,7 @@ Result<job::ParsedJob> AsTrainersRead(const Job& job) {
   return job::ParseJob("job.json", TextOf(TrainerConfigMap(job.context())), {});
 }
 
-TEST(JobDocumentTest, IsReadByTheProgramsAsTheDocumentIs) {
+TEST(JobDocumentTest, ParsesToSameValueAsDocument) {
   for (const Job& job : {SmallJob(), FullJob(), JobWith({{"tls", {{"mode", "SecretRef"}, {"secretName", "given"}}}})}) {
     const Result<job::ParsedJob> parsed = AsTrainersRead(job);
     ASSERT_TRUE(parsed.ok()) << parsed.status().ToString();
@@ -63,7 +63,7 @@ TEST(JobDocumentTest, HasTheMemoryOfThePartitioner) {
   EXPECT_EQ(parsed->training.partitioner_memory_bytes, uint64_t{64} << 20);
 }
 
-TEST(JobDocumentTest, TellsNothingOfPods) {
+TEST(JobDocumentTest, OmitsFieldsOfPods) {
   const std::string text = TextOf(ConfigMap(FullJob().context()));
   for (const char* const word : {"image", "resources", "template", "env", "replicas", "runPolicy"}) {
     EXPECT_EQ(text.find("\"" + std::string(word) + "\""), std::string::npos) << word;
@@ -71,7 +71,7 @@ TEST(JobDocumentTest, TellsNothingOfPods) {
 }
 
 // Each program validates its whole document, so the document must contain all parts that other parts refer to.
-TEST(JobDocumentTest, OfEveryValidDocumentIsAcceptedByAllWhoReadIt) {
+TEST(JobDocumentTest, EveryValidDocumentIsAcceptedByPrograms) {
   for (const char* const folder : {"crds/examples", "crds/tests/valid"}) {
     for (const schema::TestDocument& document : schema::DocumentsIn(folder)) {
       const Job job = JobOf(document.object);

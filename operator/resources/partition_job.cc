@@ -14,7 +14,7 @@ constexpr std::chrono::seconds kGrace{30};  // the partitioner ends within 10 s;
 
 // How long partitioners wait for pods of their group that cannot be scheduled yet. The time may be long: if a
 // partitioner fails, the Job ends at once and nothing waits.
-constexpr std::chrono::hours kLongestStart{24};
+constexpr std::chrono::hours kStartTimeout{24};
 
 // Partitioners find each other in the store by the name of their group. The name must be unique, so it contains the
 // uid, the attempt and the number of partitioners. (That number may change while the job is suspended.)
@@ -24,7 +24,7 @@ void AddGroup(const Context& context, int64_t partitioners, RolePod* pod) {
       .Variable("ESPALIER_PARTITIONER_WORLD_SIZE", size)
       .Variable("ESPALIER_PARTITIONER_GROUP",
                 context.training.meta.uid + "-" + std::to_string(context.status.partition_attempt) + "-of-" + size)
-      .Argument("--start-timeout-seconds=" + std::to_string(std::chrono::seconds(kLongestStart).count()));
+      .Argument("--start-timeout-seconds=" + std::to_string(std::chrono::seconds(kStartTimeout).count()));
 }
 
 }  // namespace

@@ -78,7 +78,7 @@ TEST(PodGroupBuilderTest, MembershipIsNoInputOfAChild) {
 }
 
 // Kueue compares templates with those of running pods by resources, and a PodGroup does not exist before admission.
-TEST(PodGroupBuilderTest, TheWorkloadOfAQueueNamesNoGroup) {
+TEST(PodGroupBuilderTest, QueuedWorkloadNamesNoGroup) {
   Job job = SmallJob();
   job.training.meta.labels[kQueueLabel] = "research";
   EXPECT_EQ(QueuedWorkload(WithGang(job, Role::kTrainer), std::nullopt), QueuedWorkload(job.context(), std::nullopt));

@@ -75,7 +75,7 @@ TEST(MergePodTemplateTest, KeepsSidecarsAndTheirVolumes) {
   EXPECT_EQ(pod["spec"]["volumes"][2]["name"], "spool");
 }
 
-TEST(MergePodTemplateTest, OursWinsWhereTheProgramDependsOnIt) {
+TEST(MergePodTemplateTest, RequiredFieldsAreKept) {
   const Json pod = Merge(R"({
     "metadata": {"labels": {"espalier.io/job": "other"}},
     "spec": {
@@ -91,7 +91,7 @@ TEST(MergePodTemplateTest, OursWinsWhereTheProgramDependsOnIt) {
   EXPECT_EQ(pod, Ours());
 }
 
-TEST(MergePodTemplateTest, TheirsWinsWhereItDoesNot) {
+TEST(MergePodTemplateTest, OptionalFieldsAreReplaced) {
   const Json pod = Merge(R"({
     "spec": {
       "securityContext": {"runAsNonRoot": false},
@@ -115,7 +115,7 @@ TEST(MergePodTemplateTest, AppendsTolerationsAndReplacesOtherLists) {
 }
 
 // Wrong types are kept, so that the API server can reject them with their path.
-TEST(MergePodTemplateTest, LeavesWrongTypesForTheApiServer) {
+TEST(MergePodTemplateTest, KeepsFieldsOfWrongTypes) {
   EXPECT_EQ(Merge(R"({"spec": {"containers": "none"}})")["spec"]["containers"], "none");
   EXPECT_EQ(Merge(R"({"spec": {"volumes": {"job": 1}}})")["spec"]["volumes"], Parsed(R"({"job": 1})"));
   EXPECT_EQ(Merge(R"({"spec": 7})")["spec"], 7);
@@ -126,7 +126,7 @@ TEST(MergePodTemplateTest, LeavesWrongTypesForTheApiServer) {
   EXPECT_EQ(Program(nameless), Program(Ours()));
 }
 
-TEST(MergePodTemplateTest, EachOfSeveralProgramsStays) {
+TEST(MergePodTemplateTest, KeepsAllProgramContainers) {
   Json ours = Ours();
   Json second = Program(ours);
   second["name"] = "trainer-1";
@@ -151,14 +151,14 @@ const char* const kTemplates[] = {
     R"({"spec": {"subdomain": null, "restartPolicy": {}, "affinity": {"podAffinity": null}}})",
 };
 
-TEST(MergePodTemplateTest, MergingTwiceIsMergingOnce) {
+TEST(MergePodTemplateTest, IsIdempotent) {
   for (const char* const text : kTemplates) {
     const Json once = Merge(text);
     EXPECT_EQ(MergePodTemplate(once, Parsed(text)), once) << text;
   }
 }
 
-TEST(MergePodTemplateTest, TheProgramStaysWhateverATemplateSays) {
+TEST(MergePodTemplateTest, KeepsProgramForAnyTemplate) {
   for (const char* const text : kTemplates) {
     const Json pod = Merge(text);
     const Json* const containers = kube::Find(pod, {"spec", "containers"});

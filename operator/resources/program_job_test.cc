@@ -44,7 +44,7 @@ Json UsersVariable(const Json& job, const std::string& name) {
   return nullptr;
 }
 
-TEST(ProgramJobTest, StartsTheUsersWordsInTheUsersImageAsTheyAreWritten) {
+TEST(ProgramJobTest, RunsCommandInImageUnchanged) {
   const Job job = UsersJob();
   const Json trainers = TrainerJob(job.context());
   EXPECT_EQ(trainers["metadata"]["name"], "cora-trainer-1");
@@ -63,7 +63,7 @@ TEST(ProgramJobTest, StartsTheUsersWordsInTheUsersImageAsTheyAreWritten) {
 }
 
 // Checks the variables in the table of docs/programs.md.
-TEST(ProgramJobTest, IsToldWhatARunTellsIt) {
+TEST(ProgramJobTest, HasDocumentedEnvironment) {
   const Job job = UsersJob();
   const Context context = job.context();
   const Json trainers = TrainerJob(context);
@@ -93,7 +93,7 @@ TEST(ProgramJobTest, IsToldWhatARunTellsIt) {
   }
 }
 
-TEST(ProgramJobTest, LaterIncarnationsGoOn) {
+TEST(ProgramJobTest, LaterIncarnationsResume) {
   Job job = UsersJob();
   job.status.incarnation = 2;
   const Json trainers = TrainerJob(job.context());
@@ -101,7 +101,7 @@ TEST(ProgramJobTest, LaterIncarnationsGoOn) {
   EXPECT_EQ(UsersVariable(trainers, "ESPALIER_RESUME"), "auto");
 }
 
-TEST(ProgramJobTest, HasATrainersCertificateAndNoProbes) {
+TEST(ProgramJobTest, HasTrainerCertificateAndNoProbes) {
   const Job job = UsersJob();
   const Json trainers = TrainerJob(job.context());
   EXPECT_EQ(UsersVariable(trainers, "ESPALIER_TLS_KEY"), "/etc/espalier/tls/tls.key");
@@ -130,7 +130,7 @@ TEST(ProgramJobTest, ItsPodsReachEachOtherOnAnyPort) {
   EXPECT_TRUE(ingress[1].contains("ports"));
 }
 
-TEST(ProgramJobTest, ATemplateDoesNotTakeItsPlace) {
+TEST(ProgramJobTest, TemplateDoesNotReplaceCommand) {
   const Job job = UsersJob(
       {{"template",
         {{"spec",
@@ -144,7 +144,7 @@ TEST(ProgramJobTest, ATemplateDoesNotTakeItsPlace) {
   EXPECT_EQ(UsersContainer(trainers)["workingDir"], "/opt/mine");
 }
 
-TEST(ProgramJobTest, ItsDocumentSaysWhatRuns) {
+TEST(ProgramJobTest, JobDocumentHasCommand) {
   const Job job = UsersJob();
   const std::string text = TrainerConfigMap(job.context())["data"]["job.json"];
   const Result<job::ParsedJob> parsed =
@@ -161,7 +161,7 @@ TEST(ProgramJobTest, ItsDocumentSaysWhatRuns) {
 }
 
 // With a program, spec.training may refer to parts that the graph lacks.
-TEST(ProgramJobTest, ThePartitionerIsToldWhoTrains) {
+TEST(ProgramJobTest, PartitionerHasFlagForProgram) {
   const auto arguments = [](const Job& job) {
     return UsersContainer(PartitionJob(job.context()))["args"].get<std::vector<std::string>>();
   };

@@ -41,7 +41,7 @@ TEST(QueuedWorkloadTest, HasOnePodSetPerRoleWithAllOfItsPods) {
   EXPECT_FALSE(CountsOf(QueuedWorkload(small.context(), std::nullopt)).contains("samplers"));
 }
 
-TEST(QueuedWorkloadTest, ItsTemplatesAreThoseOfTheChildren) {
+TEST(QueuedWorkloadTest, TemplatesEqualThoseOfChildren) {
   const Job job = Queued(FullJob());
   const Json workload = QueuedWorkload(job.context(), std::nullopt);
   EXPECT_EQ(workload["spec"]["podSets"][1]["template"], ServerSet(job.context(), 0, false)["spec"]["template"]);
@@ -61,7 +61,7 @@ Json WithAnnotation(const char* name, const char* value) {
   return {{"replicas", 2}, {"template", {{"metadata", {{"annotations", {{name, value}}}}}}}};
 }
 
-TEST(QueuedWorkloadTest, AnnotationsOfATemplateAskForATopology) {
+TEST(QueuedWorkloadTest, TemplateAnnotationsRequestTopology) {
   const auto sets_of = [](const Json& spec) {
     return QueuedWorkload(Queued(JobWith(spec)).context(), std::nullopt)["spec"]["podSets"];
   };
@@ -77,7 +77,7 @@ TEST(QueuedWorkloadTest, AnnotationsOfATemplateAskForATopology) {
   for (const Json& set : sets_of(Json::object())) EXPECT_FALSE(set.contains("topologyRequest")) << set["name"];
 }
 
-TEST(QueuedWorkloadTest, PriorityAndTheLongestTimeArePassedOn) {
+TEST(QueuedWorkloadTest, CopiesPriorityAndMaxTime) {
   Job job = Queued(SmallJob());
   job.training.meta.labels[kQueuePriorityLabel] = "high";
   job.training.meta.labels[kQueueMaxTimeLabel] = "3600";
@@ -88,7 +88,7 @@ TEST(QueuedWorkloadTest, PriorityAndTheLongestTimeArePassedOn) {
   EXPECT_EQ(spec["maximumExecutionTimeSeconds"], 3600);
 }
 
-TEST(QueuedWorkloadTest, AnInvalidLongestTimeIsNone) {
+TEST(QueuedWorkloadTest, IgnoresInvalidMaxTime) {
   for (const char* const text : {"0", "-1", "1h", "", "3000000000", "1.5"}) {
     Job job = Queued(SmallJob());
     job.training.meta.labels[kQueueMaxTimeLabel] = text;
@@ -96,7 +96,7 @@ TEST(QueuedWorkloadTest, AnInvalidLongestTimeIsNone) {
   }
 }
 
-TEST(QueuedWorkloadTest, ItsInputsChangeWithCountsAndResourcesButNotWithTheIncarnation) {
+TEST(QueuedWorkloadTest, InputsChangeWithCountsAndResourcesOnly) {
   Job job = Queued(SmallJob());
   const std::string inputs = InputsOfQueuedWorkload(job.context());
   EXPECT_EQ(kube::StringAt(QueuedWorkload(job.context(), std::nullopt), {"metadata", "annotations", kInputsAnnotation}),
@@ -109,7 +109,7 @@ TEST(QueuedWorkloadTest, ItsInputsChangeWithCountsAndResourcesButNotWithTheIncar
   EXPECT_NE(InputsOfQueuedWorkload(Queued(JobWith({{"servers", {{"resources", resources}}}})).context()), inputs);
 }
 
-TEST(QueuedWorkloadTest, ItsInputsForOtherNumbersOfTrainersAreThoseOfADocumentWithThem) {
+TEST(QueuedWorkloadTest, InputsForOtherWorldSizeEqualThoseOfEditedDocument) {
   const Job five = Queued(JobWith({{"trainers", {{"replicas", 5}, {"minReplicas", 3}}}}));
   const Job two = Queued(JobWith({{"trainers", {{"replicas", 2}}}}));
   EXPECT_EQ(InputsOfQueuedWorkload(two.context(), {.count = 5, .least = 3}), InputsOfQueuedWorkload(five.context()));

@@ -57,7 +57,7 @@ Json VariableNamed(const Json& container, const std::string& name) {
   return nullptr;
 }
 
-TEST(ScriptPodTest, PythonRunsItFromAFolderThatCannotBeWritten) {
+TEST(ScriptPodTest, RunsInPythonFromReadOnlyFolder) {
   const Job job = ScriptJob();
   const Json trainers = TrainerJob(job.context());
   const Json& program = PodSpecOf(trainers)["containers"][0];
@@ -69,7 +69,7 @@ TEST(ScriptPodTest, PythonRunsItFromAFolderThatCannotBeWritten) {
   EXPECT_EQ(VolumeNamed(trainers, "script"), Json({{"name", "script"}, {"emptyDir", Json::object()}}));
 }
 
-TEST(ScriptPodTest, TheDocumentsCommandTakesItAsAnArgument) {
+TEST(ScriptPodTest, CommandGetsScriptAsArgument) {
   const Job job = ScriptJob({{"uri", "s3://code/jobs.tgz"}, {"entrypoint", "src/train.py"}},
                             {{"program", {{"command", {"python3", "-m", "espalier"}}}}});
   const Json trainers = TrainerJob(job.context());
@@ -78,7 +78,7 @@ TEST(ScriptPodTest, TheDocumentsCommandTakesItAsAnArgument) {
   EXPECT_THAT(ArgumentsOf(FetcherOf(trainers)), IsSupersetOf({"--entrypoint", "src/train.py"}));
 }
 
-TEST(ScriptPodTest, ThePartitionerSaysWhichItIsAndTrainersRunNoOther) {
+TEST(ScriptPodTest, TrainersRequireDigestOfPartitioner) {
   Job job = ScriptJob();
   EXPECT_THAT(ArgumentsOf(FetcherOf(PartitionJob(job.context()))),
               ElementsAre("fetch-script", "s3://code/train.py", "--folder", "/etc/espalier/script", "--shown-as",
@@ -92,7 +92,7 @@ TEST(ScriptPodTest, ThePartitionerSaysWhichItIsAndTrainersRunNoOther) {
   EXPECT_THAT(ArgumentsOf(FetcherOf(PartitionJob(job.context()))), IsSupersetOf({"--sha256", kDigest.c_str()}));
 }
 
-TEST(ScriptPodTest, ItIsFetchedByTheOperatorsImageWithTheJobsCredentials) {
+TEST(ScriptPodTest, OperatorImageFetchesWithJobCredentials) {
   const Job job = ScriptJob();
   for (const Json& child : {PartitionJob(job.context()), TrainerJob(job.context())}) {
     const Json& fetcher = FetcherOf(child);
@@ -108,7 +108,7 @@ TEST(ScriptPodTest, ItIsFetchedByTheOperatorsImageWithTheJobsCredentials) {
   }
 }
 
-TEST(ScriptPodTest, AConfigMapsKeyIsMountedForIt) {
+TEST(ScriptPodTest, MountsKeyOfConfigMap) {
   const Job job = ScriptJob({{"configMapKeyRef", {{"name", "code"}, {"key", "train.py"}}}});
   const Json trainers = TrainerJob(job.context());
   EXPECT_EQ(VolumeNamed(trainers, "script-source")["configMap"],
@@ -122,7 +122,7 @@ TEST(ScriptPodTest, AConfigMapsKeyIsMountedForIt) {
 }
 
 // The init container needs the operator's defaults for programs too, for example a company's CA certificate.
-TEST(ScriptPodTest, DefaultsReachItAndTheDocumentsVariablesDoNot) {
+TEST(ScriptPodTest, FetcherHasDefaultsButNotVariablesOfDocument) {
   const Job job = ScriptJob({{"uri", "s3://code/train.py"}},
                             {{"env", Json::array({{{"name", "AWS_ENDPOINT_URL_S3"}, {"value", "https://other"}},
                                                   {{"name", "LD_PRELOAD"}, {"value", "/mnt/x.so"}}})}});
@@ -145,7 +145,7 @@ TEST(ScriptPodTest, DefaultsReachItAndTheDocumentsVariablesDoNot) {
   EXPECT_EQ(VariableNamed(fetcher, "LD_PRELOAD"), nullptr);
 }
 
-TEST(ScriptPodTest, ATemplateChangesNothingThatItFetchesBy) {
+TEST(ScriptPodTest, TemplateDoesNotChangeFetcher) {
   const Json fetcher_of_template = {{"name", "script"},
                                     {"image", "other"},
                                     {"command", Json::array({"sh"})},
@@ -171,7 +171,7 @@ TEST(ScriptPodTest, ATemplateChangesNothingThatItFetchesBy) {
 }
 
 // The API server rejects such templates with their path.
-TEST(ScriptPodTest, TemplatesOfTheWrongTypesAreNoneOfItsBusiness) {
+TEST(ScriptPodTest, AcceptsTemplatesOfWrongTypes) {
   for (const Json& pod : {Json({{"initContainers", "none"}}), Json({{"initContainers", Json::array({3, "x"})}}),
                           Json({{"containers", "none"}}), Json({{"containers", Json::array()}})}) {
     const Job job = ScriptJob({{"uri", "s3://code/train.py"}},
@@ -180,7 +180,7 @@ TEST(ScriptPodTest, TemplatesOfTheWrongTypesAreNoneOfItsBusiness) {
   }
 }
 
-TEST(ScriptPodTest, OtherJobsHaveNone) {
+TEST(ScriptPodTest, OtherJobsHaveNoFetcher) {
   const Job job = JobWith({{"trainers", {{"program", {{"command", {"my-program"}}}}}}});
   for (const Json& child : {PartitionJob(job.context()), TrainerJob(job.context())}) {
     EXPECT_FALSE(PodSpecOf(child).contains("initContainers"));

@@ -39,7 +39,7 @@ std::string WriteEntry(const Json& secret, const std::string& key) {
   return path;
 }
 
-TEST_F(SecretsTest, APodOfTheRoleCanUseItsFiles) {
+TEST_F(SecretsTest, CertificateIsValidForRole) {
   const Json authority = Authority();
   const std::pair<api::Role, pki::PeerRole> roles[] = {{api::Role::kPartitioner, pki::PeerRole::kPartitioner},
                                                        {api::Role::kServer, pki::PeerRole::kServer},
@@ -70,7 +70,7 @@ TEST_F(SecretsTest, LeavesLastThirtyDaysAndAreRenewedAfterTwenty) {
   EXPECT_LE(RenewalTime(*facts), after + hours(20 * 24));
 }
 
-TEST_F(SecretsTest, LeavesTellWhoSignedThem) {
+TEST_F(SecretsTest, LeavesNameTheirAuthority) {
   const Json authority = Authority();
   const auto signer = ParseCertificateFacts(authority);
   ASSERT_TRUE(signer.has_value());
@@ -80,7 +80,7 @@ TEST_F(SecretsTest, LeavesTellWhoSignedThem) {
 }
 
 // The facts that are returned with a new Secret equal those that parsing it returns.
-TEST_F(SecretsTest, AreKnownAsTheyAreMade) {
+TEST_F(SecretsTest, NewFactsEqualParsedFacts) {
   job_.training.meta.annotations[kRenewAnnotation] = "2026-01-02";
   const Json secret = Authority();
   const Result<resources::Authority> authority = ReadAuthoritySecret(secret);
@@ -93,14 +93,14 @@ TEST_F(SecretsTest, AreKnownAsTheyAreMade) {
   }
 }
 
-TEST_F(SecretsTest, RememberTheRenewalTheyWereMadeFor) {
+TEST_F(SecretsTest, RecordRenewalAnnotation) {
   const Json authority = Authority();
   EXPECT_EQ(ParseCertificateFacts(Leaf(authority))->renewal, "");
   job_.training.meta.annotations[kRenewAnnotation] = "2026-01-02";
   EXPECT_EQ(ParseCertificateFacts(Leaf(authority))->renewal, "2026-01-02");
 }
 
-TEST_F(SecretsTest, OfNoUseAreNoFacts) {
+TEST_F(SecretsTest, UnusableSecretsHaveNoFacts) {
   const Json authority = Authority();
   const Json leaf = Leaf(authority);
   ASSERT_TRUE(ParseCertificateFacts(leaf).has_value());
@@ -124,7 +124,7 @@ TEST_F(SecretsTest, OfNoUseAreNoFacts) {
   EXPECT_FALSE(ParseCertificateFacts(Json(nullptr)).has_value());
 }
 
-TEST_F(SecretsTest, NobodySignsWithABrokenAuthority) {
+TEST_F(SecretsTest, BrokenAuthorityCannotSign) {
   Json authority = Authority();
   authority["data"]["tls.key"] = Authority()["data"]["tls.key"];
   EXPECT_EQ(ReadAuthoritySecret(authority).status().code(), StatusCode::kInvalidArgument);

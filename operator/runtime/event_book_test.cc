@@ -50,7 +50,7 @@ class EventBookTest : public testing::Test {
   EventBook book{"espalier.io/operator", "operator-0_abc"};
 };
 
-TEST_F(EventBookTest, TheFirstTimeCreatesAnEventAsTheApiWantsIt) {
+TEST_F(EventBookTest, FirstOccurrenceCreatesEvent) {
   ASSERT_TRUE(Record());
   const auto write = Next();
   ASSERT_TRUE(write);
@@ -78,7 +78,7 @@ TEST_F(EventBookTest, TheFirstTimeCreatesAnEventAsTheApiWantsIt) {
   EXPECT_EQ(Next(), std::nullopt) << "it is under way";
 }
 
-TEST_F(EventBookTest, TheSecondTimePatchesASeries) {
+TEST_F(EventBookTest, SecondOccurrencePatchesSeries) {
   Record();
   ASSERT_EQ(WriteAll(), 1);
   now += seconds(3);
@@ -103,7 +103,7 @@ TEST_F(EventBookTest, AnotherNoteIsAnotherEvent) {
   EXPECT_EQ(kube::StringAt(write->body, {"note"}), "Job cora-trainer-2");
 }
 
-TEST_F(EventBookTest, WhatRepeatsBeforeItIsWrittenIsWrittenOnce) {
+TEST_F(EventBookTest, RepetitionBeforeWriteIsMerged) {
   Record();
   Record();
   Record();
@@ -117,7 +117,7 @@ TEST_F(EventBookTest, WhatRepeatsBeforeItIsWrittenIsWrittenOnce) {
   EXPECT_EQ(Next(), std::nullopt);
 }
 
-TEST_F(EventBookTest, WhatRepeatsWhileItIsWrittenIsNotLost) {
+TEST_F(EventBookTest, RepetitionDuringWriteIsKept) {
   Record();
   const auto create = Next();
   ASSERT_TRUE(create);
@@ -147,7 +147,7 @@ TEST_F(EventBookTest, ALongSeriesIsRefreshedEveryHalfHour) {
   EXPECT_EQ(writes, 3);
 }
 
-TEST_F(EventBookTest, AQuietSeriesWritesItsLastCountAndIsForgotten) {
+TEST_F(EventBookTest, QuietSeriesWritesLastCountAndEnds) {
   Record();
   WriteAll();
   Record();
@@ -185,7 +185,7 @@ TEST_F(EventBookTest, OtherReasonsAndOtherObjectsAreOtherEvents) {
   EXPECT_EQ(names.size(), 3u);
 }
 
-TEST_F(EventBookTest, AFailureIsTriedAgainLaterUnderTheSameName) {
+TEST_F(EventBookTest, FailedWriteIsRetriedWithSameName) {
   Record();
   const auto first = Next();
   ASSERT_TRUE(first);
@@ -202,7 +202,7 @@ TEST_F(EventBookTest, AFailureIsTriedAgainLaterUnderTheSameName) {
   EXPECT_EQ(CountOf(*second), 2);
 }
 
-TEST_F(EventBookTest, TwelveTriesAreEnough) {
+TEST_F(EventBookTest, GivesUpAfterTwelveTries) {
   Record();
   for (int n = 1; n <= EventBook::kMaxTries; ++n) {
     const auto write = Next(Due::kAny);
@@ -213,7 +213,7 @@ TEST_F(EventBookTest, TwelveTriesAreEnough) {
   EXPECT_EQ(book.num_series(), 0u);
 }
 
-TEST_F(EventBookTest, WhatTheServerRefusesIsGivenUpAtOnce) {
+TEST_F(EventBookTest, RefusedEventIsDropped) {
   for (const StatusCode code : {StatusCode::kPermissionDenied, StatusCode::kInvalidArgument, StatusCode::kNotFound}) {
     Record();
     const auto write = Next();
@@ -223,7 +223,7 @@ TEST_F(EventBookTest, WhatTheServerRefusesIsGivenUpAtOnce) {
   }
 }
 
-TEST_F(EventBookTest, AnEventThatIsGoneIsCreatedAgainWithItsCount) {
+TEST_F(EventBookTest, ExpiredEventIsRecreatedWithCount) {
   Record();
   WriteAll();
   Record();
@@ -239,7 +239,7 @@ TEST_F(EventBookTest, AnEventThatIsGoneIsCreatedAgainWithItsCount) {
   EXPECT_EQ(CountOf(*create), 2);
 }
 
-TEST_F(EventBookTest, ADropIsSaidWhenTheQueueIsFull) {
+TEST_F(EventBookTest, FullQueueReportsDrop) {
   for (size_t i = 0; i < EventBook::kMaxQueued; ++i) ASSERT_TRUE(Record("Restarted", "job-" + std::to_string(i)));
 
   EXPECT_FALSE(Record("Restarted", "one-more"));
@@ -250,7 +250,7 @@ TEST_F(EventBookTest, ADropIsSaidWhenTheQueueIsFull) {
   EXPECT_TRUE(Record("Restarted", "one-more"));
 }
 
-TEST_F(EventBookTest, OfManySeriesTheQuietestIsForgotten) {
+TEST_F(EventBookTest, EvictsQuietestSeries) {
   for (size_t i = 0; i < EventBook::kMaxSeries; ++i) {
     now += milliseconds(1);
     Record("Restarted", "job-" + std::to_string(i));
@@ -272,7 +272,7 @@ TEST_F(EventBookTest, OfManySeriesTheQuietestIsForgotten) {
   EXPECT_EQ(write->kind, Kind::kCreate) << "it was forgotten";
 }
 
-TEST_F(EventBookTest, NotesAreCutBetweenCharactersAndAreUtf8) {
+TEST_F(EventBookTest, NotesAreValidUtf8AndCutBetweenCharacters) {
   std::string note = "x";
   for (int i = 0; i < 600; ++i) note += "\u00e9";  // two bytes each
   Record("Restarted", "cora", note);

@@ -12,7 +12,7 @@ namespace {
 using telemetry::Level;
 using telemetry::Log;
 
-constexpr std::chrono::minutes kLongestPause{1};
+constexpr std::chrono::minutes kMaxPause{1};
 
 }  // namespace
 
@@ -72,7 +72,7 @@ void EventRecorder::Run() {
   while (true) {
     WriteDue();
     MutexLock lock(&mutex_);
-    std::chrono::nanoseconds wait = kLongestPause;
+    std::chrono::nanoseconds wait = kMaxPause;
     if (const auto next = book_.NextTime()) wait = std::min<std::chrono::nanoseconds>(wait, *next - clock_.Now());
     const auto must_look = [this, seen = num_records_]()
                                ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return is_stopping_ || num_records_ != seen; };

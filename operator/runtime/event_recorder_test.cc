@@ -49,7 +49,7 @@ class EventRecorderTest : public testing::Test {
   EventRecorder recorder{client, "espalier.io/operator", "operator-0", registry, clock};
 };
 
-TEST_F(EventRecorderTest, TheSameTwiceIsOneEventWithASeries) {
+TEST_F(EventRecorderTest, RepeatedEventIsSeries) {
   Record();
   recorder.WriteDue();
   ASSERT_THAT(Events(), SizeIs(1));
@@ -64,7 +64,7 @@ TEST_F(EventRecorderTest, TheSameTwiceIsOneEventWithASeries) {
   EXPECT_EQ(server.log().back().method, "PATCH");
 }
 
-TEST_F(EventRecorderTest, ACreationWhoseAnswerWasLostIsNotDoubled) {
+TEST_F(EventRecorderTest, LostResponseDoesNotDuplicateEvent) {
   bool is_lost = false;
   server.SetInterceptor([&](const kube::HttpRequest&, bool is_done) -> Answer {
     if (!is_done || std::exchange(is_lost, true)) return std::nullopt;
@@ -85,7 +85,7 @@ TEST_F(EventRecorderTest, ACreationWhoseAnswerWasLostIsNotDoubled) {
   EXPECT_THAT(registry.Serialize(), HasSubstr("espalier_operator_events_abandoned_total 0\n"));
 }
 
-TEST_F(EventRecorderTest, AnEventThatHasExpiredIsMadeAgain) {
+TEST_F(EventRecorderTest, ExpiredEventIsRecreated) {
   Record();
   recorder.WriteDue();
   const std::string name = kube::StringAt(Events()[0], {"metadata", "name"});
@@ -99,7 +99,7 @@ TEST_F(EventRecorderTest, AnEventThatHasExpiredIsMadeAgain) {
   EXPECT_EQ(kube::IntegerAt(Events()[0], {"series", "count"}), 2);
 }
 
-TEST_F(EventRecorderTest, WhatIsForbiddenIsAskedOnce) {
+TEST_F(EventRecorderTest, ForbiddenEventIsNotRetried) {
   RefuseAll(403, "Forbidden");
   Record();
   for (int i = 0; i < 5; ++i) {
@@ -123,7 +123,7 @@ TEST_F(EventRecorderTest, AnEventIsTriedTwelveTimes) {
   EXPECT_THAT(registry.Serialize(), HasSubstr("espalier_operator_events_abandoned_total 1\n"));
 }
 
-TEST_F(EventRecorderTest, OneThatFailsDoesNotHoldUpTheOthers) {
+TEST_F(EventRecorderTest, FailingEventDoesNotDelayOthers) {
   server.SetInterceptor([&](const kube::HttpRequest& request, bool) -> Answer {
     if (request.body.find("Stubborn") == std::string::npos) return std::nullopt;
     return Result<client::HttpResponse>(client::HttpResponse{.code = 500, .body = StatusBody(500, "InternalError")});
@@ -135,7 +135,7 @@ TEST_F(EventRecorderTest, OneThatFailsDoesNotHoldUpTheOthers) {
   EXPECT_THAT(Events(), SizeIs(1));
 }
 
-TEST_F(EventRecorderTest, StopWritesWhatIsQueuedWhateverItsTime) {
+TEST_F(EventRecorderTest, StopWritesQueuedEvents) {
   Record();
   recorder.WriteDue();
   Record();

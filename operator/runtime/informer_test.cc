@@ -74,7 +74,7 @@ TEST_F(InformerTest, FillsItsCacheInPages) {
   EXPECT_EQ(num_pages, 3) << "of 500 objects";
 }
 
-TEST_F(InformerTest, GoesOnAfterTheWatchWasCut) {
+TEST_F(InformerTest, ResumesAfterBrokenWatch) {
   informer.Start();
   ASSERT_TRUE(informer.WaitForSync(Deadline::After(seconds(30))));
   Put("a");
@@ -86,7 +86,7 @@ TEST_F(InformerTest, GoesOnAfterTheWatchWasCut) {
   EXPECT_TRUE(AwaitAdded("b"));
 }
 
-TEST_F(InformerTest, SeesWhatHappenedWhileItsHistoryWasForgotten) {
+TEST_F(InformerTest, RelistsAfterExpiredHistory) {
   informer.Start();
   ASSERT_TRUE(informer.WaitForSync(Deadline::After(seconds(30))));
   Put("a", "x");
@@ -104,7 +104,7 @@ TEST_F(InformerTest, SeesWhatHappenedWhileItsHistoryWasForgotten) {
   EXPECT_TRUE(things.AwaitChange("a " + uid + ">-"));
 }
 
-TEST_F(InformerTest, WaitForSyncEndsAtItsDeadlineAndSaysWhy) {
+TEST_F(InformerTest, WaitForSyncReportsReasonAtDeadline) {
   server.SetInterceptor([](const kube::HttpRequest&, bool) -> std::optional<Result<client::HttpResponse>> {
     return Result<client::HttpResponse>(
         client::HttpResponse{.code = 403, .body = R"({"apiVersion":"v1","kind":"Status","code":403,
@@ -127,7 +127,7 @@ TEST_F(InformerTest, StopEndsAWatchThatIsSilent) {
   informer.Stop();
 }
 
-TEST_F(InformerTest, StopEndsTheWaitForTheNextTry) {
+TEST_F(InformerTest, StopEndsWaitForNextTry) {
   server.SetInterceptor([](const kube::HttpRequest&, bool) -> std::optional<Result<client::HttpResponse>> {
     return Result<client::HttpResponse>(Unavailable("no route"));
   });

@@ -20,7 +20,7 @@ using telemetry::Level;
 using telemetry::Log;
 
 constexpr int kReleaseTries = 3;  // after a conflict the Lease is read again
-constexpr std::chrono::minutes kLongestWait{1};
+constexpr std::chrono::minutes kMaxElectionWait{1};
 
 kube::WallTime TimeAt(const kube::Json& object, kube::JsonPath path) {
   const Result<kube::WallTime> time = kube::ParseTime(kube::StringAt(object, path));
@@ -242,7 +242,7 @@ void LeaderElector::RunDeadlines() {
       const auto must_look = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
         return is_stopping_ || role_ == Role::kLeader;
       };
-      if (role_ != Role::kLeader) mutex_.AwaitBefore(Deadline::After(kLongestWait), must_look);
+      if (role_ != Role::kLeader) mutex_.AwaitBefore(Deadline::After(kMaxElectionWait), must_look);
       if (role_ == Role::kLeader) {
         const std::chrono::nanoseconds left = options_.renew_deadline - (clock_.Now() - renewed_at_);
         mutex_.AwaitBefore(Deadline::After(left),
@@ -261,7 +261,7 @@ bool LeaderElector::WaitToLead(Deadline deadline) {
   };
   while (!is_decided() && !deadline.HasPassed(clock_)) {
     // Waits in real time even if clock_ is a fake.
-    const auto wait = std::min<std::chrono::nanoseconds>(deadline.Remaining(clock_), kLongestWait);
+    const auto wait = std::min<std::chrono::nanoseconds>(deadline.Remaining(clock_), kMaxElectionWait);
     mutex_.AwaitBefore(Deadline::After(wait), is_decided);
   }
   return role_ == Role::kLeader && IsInTerm();

@@ -61,7 +61,7 @@ class LeaderElectionTest : public testing::Test {
   Candidate b{server, "b"};
 };
 
-TEST_F(LeaderElectionTest, TheFirstOneCreatesTheLeaseAndLeads) {
+TEST_F(LeaderElectionTest, FirstCandidateCreatesLeaseAndLeads) {
   EXPECT_FALSE(a.elector->is_leader());
   EXPECT_TRUE(a.elector->TryOnce());
   EXPECT_FALSE(b.elector->TryOnce());
@@ -78,7 +78,7 @@ TEST_F(LeaderElectionTest, TheFirstOneCreatesTheLeaseAndLeads) {
   EXPECT_THAT(b.registry.Serialize(), HasSubstr("leader_election_master_status{name=\"espalier-operator\"} 0\n"));
 }
 
-TEST_F(LeaderElectionTest, WhoRenewsKeepsTheLease) {
+TEST_F(LeaderElectionTest, RenewalKeepsLease) {
   ASSERT_TRUE(a.elector->TryOnce());
   for (int i = 0; i < 50; ++i) {
     PassForBoth(seconds(2));
@@ -89,7 +89,7 @@ TEST_F(LeaderElectionTest, WhoRenewsKeepsTheLease) {
   EXPECT_EQ(a.num_losses, 0);
 }
 
-TEST_F(LeaderElectionTest, AnotherTakesTheLeaseWhenItHasNotChangedForItsDurationAsTheOtherSawIt) {
+TEST_F(LeaderElectionTest, LeaseExpiresByClockOfObserver) {
   ASSERT_TRUE(a.elector->TryOnce());
   b.Pass(seconds(100));  // does not count: b has not seen the Lease yet
   EXPECT_FALSE(b.elector->TryOnce());
@@ -103,7 +103,7 @@ TEST_F(LeaderElectionTest, AnotherTakesTheLeaseWhenItHasNotChangedForItsDuration
   EXPECT_EQ(Transitions(), 1);
 }
 
-TEST_F(LeaderElectionTest, TimesInTheLeaseAreNotBelieved) {
+TEST_F(LeaderElectionTest, IgnoresTimesInLease) {
   ASSERT_TRUE(a.elector->TryOnce());
   ASSERT_FALSE(b.elector->TryOnce());
   // A renewal by a leader whose clock is years behind.
@@ -119,7 +119,7 @@ TEST_F(LeaderElectionTest, TimesInTheLeaseAreNotBelieved) {
   EXPECT_TRUE(b.elector->TryOnce());
 }
 
-TEST_F(LeaderElectionTest, ALabelIsNoRenewal) {
+TEST_F(LeaderElectionTest, LabelChangeIsNoRenewal) {
   ASSERT_TRUE(a.elector->TryOnce());
   ASSERT_FALSE(b.elector->TryOnce());
   b.Pass(seconds(9));
@@ -132,7 +132,7 @@ TEST_F(LeaderElectionTest, ALabelIsNoRenewal) {
   EXPECT_EQ(kube::StringAt(Lease(), {"metadata", "labels", "x"}), "y") << "and stays";
 }
 
-TEST_F(LeaderElectionTest, ALongerTermOfTheHolderIsRespected) {
+TEST_F(LeaderElectionTest, RespectsLongerTermOfHolder) {
   ASSERT_TRUE(a.elector->TryOnce());
   ASSERT_TRUE(
       server.Update(kube::kLeases, kLease, [](kube::Json& lease) { lease["spec"]["leaseDurationSeconds"] = 60; }).ok());
@@ -143,7 +143,7 @@ TEST_F(LeaderElectionTest, ALongerTermOfTheHolderIsRespected) {
   EXPECT_TRUE(b.elector->TryOnce());
 }
 
-TEST_F(LeaderElectionTest, OfTwoWhoFindItExpiredOneGetsIt) {
+TEST_F(LeaderElectionTest, OneOfTwoAcquiresExpiredLease) {
   Candidate c(server, "c");
   ASSERT_TRUE(c.elector->TryOnce());
   ASSERT_FALSE(a.elector->TryOnce());
@@ -164,7 +164,7 @@ TEST_F(LeaderElectionTest, OfTwoWhoFindItExpiredOneGetsIt) {
   EXPECT_FALSE(a.elector->TryOnce());
 }
 
-TEST_F(LeaderElectionTest, OfTwoWhoCreateItOneGetsIt) {
+TEST_F(LeaderElectionTest, OneOfTwoCreatesLease) {
   bool is_in_between = false;
   Disturb([&](const kube::HttpRequest& request, bool is_done) -> Answer {
     if (request.method == "POST" && !is_done && !std::exchange(is_in_between, true)) {
@@ -177,7 +177,7 @@ TEST_F(LeaderElectionTest, OfTwoWhoCreateItOneGetsIt) {
   EXPECT_EQ(Holder(), "b");
 }
 
-TEST_F(LeaderElectionTest, ALeaderThatCannotRenewLosesAtTheRenewDeadlineOnce) {
+TEST_F(LeaderElectionTest, LosesOnceAtRenewDeadline) {
   ASSERT_TRUE(a.elector->TryOnce());
   Disturb([](const kube::HttpRequest&, bool) -> Answer { return Result<client::HttpResponse>(Unavailable("cut")); });
   a.Pass(milliseconds(6999));
@@ -198,7 +198,7 @@ TEST_F(LeaderElectionTest, ALeaderThatCannotRenewLosesAtTheRenewDeadlineOnce) {
 }
 
 // Renewed at 0 s; the next renewal hangs from 2 s to 4.5 s; the one after it starts at 4.5 s and has time until 7 s.
-TEST_F(LeaderElectionTest, ARenewalThatHangsLeavesTimeForAnother) {
+TEST_F(LeaderElectionTest, HangingRenewalLeavesTimeForRetry) {
   ASSERT_TRUE(a.elector->TryOnce());
   a.clock.Advance(a.elector->NextTryAt() - a.clock.Now());
   bool has_hung = false;
@@ -226,7 +226,7 @@ TEST(LeaseCallTimeoutTest, TwoTriesFitBeforeTheRenewDeadline) {
   EXPECT_EQ(timeout_of(seconds(5), seconds(2)), seconds(1)) << "the second at 4 s: not at once, the first is short";
 }
 
-TEST_F(LeaderElectionTest, TriesBeginAPeriodApartAndALittleMoreWhileAnotherLeads) {
+TEST_F(LeaderElectionTest, FollowersTryWithJitter) {
   ASSERT_TRUE(a.elector->TryOnce());
   const SteadyTime begin = a.clock.Now();
   ASSERT_TRUE(a.elector->TryOnce());
@@ -238,7 +238,7 @@ TEST_F(LeaderElectionTest, TriesBeginAPeriodApartAndALittleMoreWhileAnotherLeads
 }
 
 // `lost` is called before the loss is logged, and thus also if logging blocks.
-TEST_F(LeaderElectionTest, ALossIsToldBeforeItIsLogged) {
+TEST_F(LeaderElectionTest, CallbackPrecedesLogOfLoss) {
   std::string logged_before = "never told";
   client::ApiClient client(*a.transport, {.qps = 0, .call_timeout = seconds(1)}, a.metrics, a.clock);
   telemetry::MetricRegistry registry;
@@ -254,7 +254,7 @@ TEST_F(LeaderElectionTest, ALossIsToldBeforeItIsLogged) {
   EXPECT_EQ(logged_before, "");
 }
 
-TEST_F(LeaderElectionTest, TheTermCountsFromBeforeTheRenewalWasSent) {
+TEST_F(LeaderElectionTest, TermStartsBeforeRenewalIsSent) {
   ASSERT_TRUE(a.elector->TryOnce());
   a.Pass(seconds(2));
   Disturb([&](const kube::HttpRequest& request, bool is_done) -> Answer {
@@ -270,7 +270,7 @@ TEST_F(LeaderElectionTest, TheTermCountsFromBeforeTheRenewalWasSent) {
   EXPECT_FALSE(a.elector->is_leader());
 }
 
-TEST_F(LeaderElectionTest, ALossWhileARequestHangsIsNotUndoneByItsAnswer) {
+TEST_F(LeaderElectionTest, LateResponseDoesNotUndoLoss) {
   ASSERT_TRUE(a.elector->TryOnce());
   a.Pass(seconds(6));
   Disturb([&](const kube::HttpRequest& request, bool is_done) -> Answer {
@@ -284,7 +284,7 @@ TEST_F(LeaderElectionTest, ALossWhileARequestHangsIsNotUndoneByItsAnswer) {
   EXPECT_EQ(a.num_losses, 1);
 }
 
-TEST_F(LeaderElectionTest, NobodyTakesOverBeforeTheOldLeaderHasGivenUp) {
+TEST_F(LeaderElectionTest, LeadersNeverOverlap) {
   ASSERT_TRUE(a.elector->TryOnce());
   ASSERT_FALSE(b.elector->TryOnce());
   Disturb([&](const kube::HttpRequest& request, bool) -> Answer {
@@ -302,7 +302,7 @@ TEST_F(LeaderElectionTest, NobodyTakesOverBeforeTheOldLeaderHasGivenUp) {
   EXPECT_TRUE(b_leads);
 }
 
-TEST_F(LeaderElectionTest, SeeingAnotherHolderIsALossAtOnce) {
+TEST_F(LeaderElectionTest, OtherHolderIsImmediateLoss) {
   ASSERT_TRUE(a.elector->TryOnce());
   ASSERT_TRUE(
       server.Update(kube::kLeases, kLease, [](kube::Json& lease) { lease["spec"]["holderIdentity"] = "admin"; }).ok());
@@ -313,7 +313,7 @@ TEST_F(LeaderElectionTest, SeeingAnotherHolderIsALossAtOnce) {
   EXPECT_EQ(Holder(), "admin");
 }
 
-TEST_F(LeaderElectionTest, AConflictThatIsNoOtherHolderIsReadAgainInTheSameTry) {
+TEST_F(LeaderElectionTest, ConflictWithSameHolderIsRetried) {
   ASSERT_TRUE(a.elector->TryOnce());
   ASSERT_TRUE(
       server.Update(kube::kLeases, kLease, [](kube::Json& lease) { lease["metadata"]["labels"]["x"] = "y"; }).ok());
@@ -324,7 +324,7 @@ TEST_F(LeaderElectionTest, AConflictThatIsNoOtherHolderIsReadAgainInTheSameTry) 
   EXPECT_TRUE(a.elector->is_leader()) << "it was renewed 6 s ago";
 }
 
-TEST_F(LeaderElectionTest, ARenewalWhoseAnswerWasLostIsNoLoss) {
+TEST_F(LeaderElectionTest, LostRenewalResponseIsNoLoss) {
   ASSERT_TRUE(a.elector->TryOnce());
   bool is_lost = false;
   Disturb([&](const kube::HttpRequest& request, bool is_done) -> Answer {
@@ -341,7 +341,7 @@ TEST_F(LeaderElectionTest, ARenewalWhoseAnswerWasLostIsNoLoss) {
   EXPECT_EQ(Transitions(), 0);
 }
 
-TEST_F(LeaderElectionTest, ALeaseThatWasDeletedIsMadeAgain) {
+TEST_F(LeaderElectionTest, DeletedLeaseIsRecreated) {
   ASSERT_TRUE(a.elector->TryOnce());
   ASSERT_TRUE(server.Remove(kube::kLeases, kLease).ok());
   a.Pass(seconds(2));
@@ -352,7 +352,7 @@ TEST_F(LeaderElectionTest, ALeaseThatWasDeletedIsMadeAgain) {
 }
 
 // The leader continues to lead until it notices the deletion.
-TEST_F(LeaderElectionTest, ALeaseThatWasDeletedIsNotTakenBeforeItsTermIsOver) {
+TEST_F(LeaderElectionTest, DeletedLeaseIsNotAcquiredBeforeTermEnds) {
   ASSERT_TRUE(a.elector->TryOnce());
   ASSERT_FALSE(b.elector->TryOnce());
   ASSERT_TRUE(server.Remove(kube::kLeases, kLease).ok());
@@ -368,7 +368,7 @@ TEST_F(LeaderElectionTest, ALeaseThatWasDeletedIsNotTakenBeforeItsTermIsOver) {
   EXPECT_EQ(Holder(), "b");
 }
 
-TEST_F(LeaderElectionTest, AReleasedLeaseIsTakenAtOnce) {
+TEST_F(LeaderElectionTest, ReleasedLeaseIsAcquiredAtOnce) {
   ASSERT_TRUE(a.elector->TryOnce());
   ASSERT_FALSE(b.elector->TryOnce());
 
@@ -396,7 +396,7 @@ TEST_F(LeaderElectionTest, ReleaseReadsAgainAfterAConflict) {
   EXPECT_EQ(kube::StringAt(Lease(), {"metadata", "labels", "x"}), "y");
 }
 
-TEST_F(LeaderElectionTest, WhoDoesNotLeadReleasesNothing) {
+TEST_F(LeaderElectionTest, FollowerReleasesNothing) {
   ASSERT_TRUE(a.elector->TryOnce());
   ASSERT_FALSE(b.elector->TryOnce());
 
@@ -405,7 +405,7 @@ TEST_F(LeaderElectionTest, WhoDoesNotLeadReleasesNothing) {
   EXPECT_EQ(Holder(), "a");
 }
 
-TEST_F(LeaderElectionTest, WhoHasLostReleasesNothing) {
+TEST_F(LeaderElectionTest, FormerLeaderReleasesNothing) {
   ASSERT_TRUE(a.elector->TryOnce());
   a.Pass(seconds(7));
   a.elector->CheckRenewDeadline();
@@ -416,7 +416,7 @@ TEST_F(LeaderElectionTest, WhoHasLostReleasesNothing) {
   EXPECT_EQ(Holder(), "a") << "there may be writes under way";
 }
 
-TEST_F(LeaderElectionTest, LivenessFailsWhereALeaderIsStuckBeyondItsLease) {
+TEST_F(LeaderElectionTest, LivenessFailsIfLeaderIsStuckBeyondLease) {
   EXPECT_TRUE(a.elector->IsHealthy(seconds(20)));
   ASSERT_TRUE(a.elector->TryOnce());
   a.Pass(milliseconds(29999));
@@ -433,7 +433,7 @@ TEST_F(LeaderElectionTest, WaitToLeadEndsAtItsDeadline) {
   EXPECT_FALSE(b.elector->WaitToLead(Deadline::At(b.clock.Now())));
 }
 
-TEST(ParseLeaseTest, ReadsWhatIsThere) {
+TEST(ParseLeaseTest, ReadsPresentFields) {
   const kube::Json lease = {{"metadata", {{"name", "x"}, {"resourceVersion", "7"}}},
                             {"spec",
                              {{"holderIdentity", "a"},
@@ -453,7 +453,7 @@ TEST(ParseLeaseTest, ReadsWhatIsThere) {
   EXPECT_EQ(record->resource_version, "7");
 }
 
-TEST(ParseLeaseTest, SurvivesWhatIsNone) {
+TEST(ParseLeaseTest, ToleratesMalformedLease) {
   for (const kube::Json& object : {kube::Json(), kube::Json(3), kube::Json::array(), kube::Json::object(),
                                    kube::Json{{"metadata", "x"}}, kube::Json{{"metadata", {{"resourceVersion", 7}}}}}) {
     EXPECT_EQ(ParseLease(object).status().code(), StatusCode::kInvalidArgument) << object;
@@ -464,7 +464,7 @@ TEST(ParseLeaseTest, SurvivesWhatIsNone) {
   EXPECT_EQ(*record, LeaseRecord{.resource_version = "7"});
 }
 
-TEST(LeaderElectionDeathTest, TermsThatDoNotFitAreBugs) {
+TEST(LeaderElectionDeathTest, InconsistentTermsAreFatal) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   client::ScriptedTransport transport;
   telemetry::MetricRegistry registry;

@@ -36,7 +36,7 @@ class LeaderElectionThreadsTest : public testing::Test {
   client::ApiClient client{*transport, {.qps = 0, .call_timeout = milliseconds(240)}, metrics};
 };
 
-TEST_F(LeaderElectionThreadsTest, OneLeadsAndTheOtherFollowsItsRelease) {
+TEST_F(LeaderElectionThreadsTest, FollowerLeadsAfterRelease) {
   const auto a = Elector("a", [] {});
   const auto b = Elector("b", [] {});
   a->Start();
@@ -50,7 +50,7 @@ TEST_F(LeaderElectionThreadsTest, OneLeadsAndTheOtherFollowsItsRelease) {
   b->StopAndRelease();
 }
 
-TEST_F(LeaderElectionThreadsTest, ALossIsToldAlsoWhileARequestHangs) {
+TEST_F(LeaderElectionThreadsTest, LossIsReportedWhileRequestHangs) {
   std::latch lost(1);
   std::latch may_answer(1);
   const auto a = Elector("a", [&] { lost.count_down(); });

@@ -21,7 +21,7 @@ using telemetry::Level;
 using telemetry::Log;
 
 constexpr size_t kMaxPassedOver = 1000;  // logged objects to remember; the set is cleared when it is full
-constexpr std::chrono::minutes kLongestReadPause{1};
+constexpr std::chrono::minutes kMaxReadPause{1};
 
 kube::ObjectKey ToKey(const kube::Json& object) {
   return {kube::StringAt(object, {"metadata", "namespace"}), kube::StringAt(object, {"metadata", "name"})};
@@ -213,7 +213,7 @@ bool ListWatch::Wait(Deadline deadline, bool or_error) {
   MutexLock lock(&mutex_);
   while (!has_ended() && !deadline.HasPassed(clock_)) {
     // Waits in real time even if clock_ is a fake.
-    const auto wait = std::min<std::chrono::nanoseconds>(deadline.Remaining(clock_), kLongestReadPause);
+    const auto wait = std::min<std::chrono::nanoseconds>(deadline.Remaining(clock_), kMaxReadPause);
     mutex_.AwaitBefore(Deadline::After(wait), has_ended);
   }
   return has_synced_;

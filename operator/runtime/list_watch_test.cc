@@ -88,7 +88,7 @@ TEST_F(ListWatchTest, ListsThenWatchesFromTheListsVersion) {
   EXPECT_EQ(list_watch.last_error(), "");
 }
 
-TEST_F(ListWatchTest, IsSyncedOnlyWhenTheLastPageIsIn) {
+TEST_F(ListWatchTest, IsSyncedAfterLastPage) {
   transport.Then(200, ListOf("100", {ThingJson("a", "1", "90")}, "more"));
   transport.Then([&](const kube::HttpRequest& request) -> Result<client::HttpResponse> {
     EXPECT_THAT(request.target, AllOf(HasSubstr("continue=more"), Not(HasSubstr("resourceVersion"))));
@@ -104,7 +104,7 @@ TEST_F(ListWatchTest, IsSyncedOnlyWhenTheLastPageIsIn) {
   EXPECT_EQ(things.store().size(), 2u);
 }
 
-TEST_F(ListWatchTest, ANewListTellsOfWhatWasDeletedAndMadeAgainMeanwhile) {
+TEST_F(ListWatchTest, RelistReportsDeletedAndRecreated) {
   ListTo("100", {ThingJson("gone", "1", "90"), ThingJson("new", "2", "91"), ThingJson("same", "3", "92")});
   transport.ThenStream({ErrorLine(410, "Expired")});
   EXPECT_EQ(list_watch.Turn().code(), StatusCode::kOutOfRange);
@@ -114,7 +114,7 @@ TEST_F(ListWatchTest, ANewListTellsOfWhatWasDeletedAndMadeAgainMeanwhile) {
                                          "new 2>-", "new ->4", "same 3>3", "gone 1>-"));
 }
 
-TEST_F(ListWatchTest, APageTokenThatExpiresStartsTheListOver) {
+TEST_F(ListWatchTest, ExpiredPageTokenRestartsList) {
   ListTo("100", {ThingJson("a", "1", "90"), ThingJson("b", "2", "91")});
   transport.ThenStream({ErrorLine(410, "Expired")});
   (void)list_watch.Turn();
@@ -130,7 +130,7 @@ TEST_F(ListWatchTest, APageTokenThatExpiresStartsTheListOver) {
   EXPECT_EQ(list_watch.resource_version(), "400");
 }
 
-TEST_F(ListWatchTest, ExpiredAsAnErrorEventListsTheNewestAndNeverTheOldVersion) {
+TEST_F(ListWatchTest, ExpiredErrorEventListsNewestVersion) {
   ListTo("100", {});
   transport.ThenStream({Line("ADDED", ThingJson("a", "1", "101")), ErrorLine(410, "Expired"),
                         Line("ADDED", ThingJson("never", "9", "102"))});
@@ -155,7 +155,7 @@ TEST_F(ListWatchTest, ExpiredAsAStatusListsTheNewest) {
   EXPECT_THAT(LastTarget(), Not(HasSubstr("resourceVersion=")));
 }
 
-TEST_F(ListWatchTest, AServerThatIsBehindIsAskedForItsNewest) {
+TEST_F(ListWatchTest, StaleServerIsListedWithoutVersion) {
   const std::string too_large =
       R"({"apiVersion":"v1","kind":"Status","code":504,"reason":"Timeout","message":"Too large resource version",
       "details":{"causes":[{"reason":"ResourceVersionTooLarge","message":"Too large resource version"}]}})";
@@ -166,7 +166,7 @@ TEST_F(ListWatchTest, AServerThatIsBehindIsAskedForItsNewest) {
   EXPECT_THAT(LastTarget(), Not(HasSubstr("resourceVersion=")));
 }
 
-TEST_F(ListWatchTest, AWatchThatCannotBeOpenedKeepsWhatIsKnown) {
+TEST_F(ListWatchTest, FailedWatchKeepsObjects) {
   ListTo("100", {ThingJson("a", "1", "90")});
   const size_t requested = transport.requests().size();
   transport.ThenFailStream(FailedPrecondition("connection refused"));
@@ -187,7 +187,7 @@ TEST_F(ListWatchTest, AWatchThatCannotBeOpenedKeepsWhatIsKnown) {
   EXPECT_TRUE(list_watch.has_synced());
 }
 
-TEST_F(ListWatchTest, WhatCannotBeReadIsCountedAndPassedOver) {
+TEST_F(ListWatchTest, UnreadableObjectsAreCountedAndSkipped) {
   transport.Then(200, ListOf("100", {ThingJson("a", "1", "90"), ThingJson("bad", "", "91"), {{"spec", 1}}}));
   EXPECT_TRUE(list_watch.Turn().ok());
   transport.ThenStream({"{\"type\":", "", Line("SURPRISE", ThingJson("b", "2", "101")),
@@ -200,7 +200,7 @@ TEST_F(ListWatchTest, WhatCannotBeReadIsCountedAndPassedOver) {
 }
 
 // One such object, for example of another tenant, must not make the list fail for all objects.
-TEST_F(ListWatchTest, AnObjectThatNestsTooDeepIsPassedOver) {
+TEST_F(ListWatchTest, TooDeepObjectIsSkipped) {
   kube::Json deep = 1;
   for (int level = 0; level < 200; ++level) deep = kube::Json{{"a", std::move(deep)}};
   kube::Json object = ThingJson("deep", "9", "91");
@@ -212,7 +212,7 @@ TEST_F(ListWatchTest, AnObjectThatNestsTooDeepIsPassedOver) {
   EXPECT_THAT(registry.Serialize(), HasSubstr("espalier_operator_cache_undecodable_total{resource=\"pods\"} 2\n"));
 }
 
-TEST_F(ListWatchTest, AWatchOfNothingThatCanBeReadFailsAndIsListedAnewInTheEnd) {
+TEST_F(ListWatchTest, UnreadableWatchIsRelisted) {
   ListTo("100", {});
   for (int i = 0; i < kMaxGarbledWatches; ++i) {
     transport.ThenStream({"<html>", "login", "</html>"});
@@ -225,7 +225,7 @@ TEST_F(ListWatchTest, AWatchOfNothingThatCanBeReadFailsAndIsListedAnewInTheEnd) 
   EXPECT_EQ(list_watch.last_error(), "");
 }
 
-TEST_F(ListWatchTest, AKnownObjectThatCannotBeReadAnyMoreIsNotTakenForDeleted) {
+TEST_F(ListWatchTest, UnreadableUpdateDoesNotDeleteObject) {
   ListTo("100", {ThingJson("a", "1", "90")});
   transport.ThenStream({ErrorLine(410, "Expired")});
   (void)list_watch.Turn();
@@ -243,7 +243,7 @@ TEST_F(ListWatchTest, AVeryShortWatchIsAFailure) {
   EXPECT_THAT(registry.Serialize(), HasSubstr("espalier_operator_cache_failures_total{resource=\"pods\"} 1\n"));
 }
 
-TEST_F(ListWatchTest, ABrokenWatchGoesOnWhereItWas) {
+TEST_F(ListWatchTest, BrokenWatchResumes) {
   ListTo("100", {});
   transport.ThenStream({Line("ADDED", ThingJson("a", "1", "101"))}, Unavailable("reset by peer"));
   EXPECT_EQ(list_watch.Turn().code(), StatusCode::kUnavailable);
@@ -254,7 +254,7 @@ TEST_F(ListWatchTest, ABrokenWatchGoesOnWhereItWas) {
   EXPECT_THAT(things.told(), ElementsAre("a ->1", "a 1>-"));
 }
 
-TEST_F(ListWatchTest, NothingIsAskedAfterCancel) {
+TEST_F(ListWatchTest, CancelSendsNoRequests) {
   ListTo("100", {});
   list_watch.Cancel();
 
@@ -377,7 +377,7 @@ class DeadConnectionTest : public testing::Test {
   seconds requested{0};  // timeoutSeconds of the request
 };
 
-TEST_F(DeadConnectionTest, SilenceIsNoticedFiveSecondsAfterTheServerShouldHaveEndedTheWatch) {
+TEST_F(DeadConnectionTest, SilenceIsDetectedFiveSecondsAfterWatchTimeout) {
   std::set<seconds> lengths;
   for (uint64_t seed = 0; seed < 20; ++seed) {
     const seconds length = LengthOfWatch({{seconds(0), ""}}, seed);
@@ -389,7 +389,7 @@ TEST_F(DeadConnectionTest, SilenceIsNoticedFiveSecondsAfterTheServerShouldHaveEn
   EXPECT_GT(lengths.size(), 5u) << "watches must not all end together";
 }
 
-TEST_F(DeadConnectionTest, ACutInTheMiddleIsNoticedWithinNinetySeconds) {
+TEST_F(DeadConnectionTest, BrokenConnectionIsDetectedWithinNinetySeconds) {
   const std::string line = Line("ADDED", ThingJson("a", "1", "101"));
   const seconds length = LengthOfWatch({{seconds(40), line}, {seconds(0), ""}});
 
@@ -397,7 +397,7 @@ TEST_F(DeadConnectionTest, ACutInTheMiddleIsNoticedWithinNinetySeconds) {
   EXPECT_LT(length - seconds(40), seconds(90));
 }
 
-TEST_F(DeadConnectionTest, AServerThatGoesOnTalkingNonsenseIs) {
+TEST_F(DeadConnectionTest, GarbageIsDetected) {
   std::vector<TimedTransport::Step> steps(50, {seconds(4), "nonsense"});
 
   const seconds length = LengthOfWatch(std::move(steps));
@@ -405,7 +405,7 @@ TEST_F(DeadConnectionTest, AServerThatGoesOnTalkingNonsenseIs) {
   EXPECT_EQ(length, requested + seconds(5));
 }
 
-TEST_F(DeadConnectionTest, AServerThatGoesOnTalkingIsNotDead) {
+TEST_F(DeadConnectionTest, ActiveServerIsNotDead) {
   const std::string line = Line("MODIFIED", ThingJson("a", "1", "101"));
   std::vector<TimedTransport::Step> steps(50, {seconds(4), line});
   steps.push_back({seconds(0), ""});

@@ -54,7 +54,7 @@ TEST_F(ReflectorTest, ListsTheNewestAndWatchesFromThatList) {
   EXPECT_EQ(reflector.Next(), (ReflectorAction{kWatch, "100"}));
 }
 
-TEST_F(ReflectorTest, AListThatFailsIsTriedAgainWithGrowingDelays) {
+TEST_F(ReflectorTest, FailedListIsRetriedWithBackoff) {
   for (int n = 1; n <= 12; ++n) {
     reflector.OnListFailed();
     ExpectNext(kList, "");
@@ -132,7 +132,7 @@ TEST_F(ListedReflectorTest, AnExpiredVersionAsErrorEventListsTheNewest) {
   EXPECT_EQ(reflector.Next().delay, milliseconds(0));
 }
 
-TEST_F(ListedReflectorTest, AnExpiredVersionAfterAnOutageWaitsOutNoGrownDelay) {
+TEST_F(ListedReflectorTest, ExpiredVersionAfterOutageResetsDelay) {
   for (int n = 1; n <= 6; ++n) reflector.OnWatchFailed(Unavailable("connection refused"));
   reflector.OnWatchFailed(OutOfRange("410"));
   ExpectNext(kList, "");
@@ -144,14 +144,14 @@ TEST_F(ListedReflectorTest, AnExpiredVersionAfterAnOutageWaitsOutNoGrownDelay) {
   EXPECT_EQ(reflector.Next().delay, milliseconds(0)) << "a watch has lasted in between";
 }
 
-TEST_F(ListedReflectorTest, AnErrorEventThatSaysOnlyGoneIsExpiredToo) {
+TEST_F(ListedReflectorTest, GoneErrorEventIsExpired) {
   EXPECT_FALSE(reflector.OnEvent(Error(410, "Gone")));
   reflector.OnWatchEnded(OutOfRange("410"), milliseconds(20), {.num_events = 1});
 
   ExpectNext(kList, "");
 }
 
-TEST_F(ListedReflectorTest, ExpiredAgainAndAgainWaitsLongerAndLongerFromTheSecondTimeOn) {
+TEST_F(ListedReflectorTest, RepeatedExpirationBacksOffFromSecondTime) {
   for (int n = 1; n <= 8; ++n) {
     EXPECT_FALSE(reflector.OnEvent(Error(410, "Expired")));
     reflector.OnWatchEnded(OutOfRange("410"), milliseconds(5), {.num_events = 1});
@@ -165,19 +165,19 @@ TEST_F(ListedReflectorTest, ExpiredAgainAndAgainWaitsLongerAndLongerFromTheSecon
   }
 }
 
-TEST_F(ListedReflectorTest, AServerThatIsBehindIsAskedForItsNewest) {
+TEST_F(ListedReflectorTest, StaleServerIsListedWithoutVersion) {
   reflector.OnWatchFailed(FailedPrecondition("ResourceVersionTooLarge"));
 
   ExpectNext(kList, "");
 }
 
-TEST_F(ListedReflectorTest, AVersionThatTheServerDoesNotUnderstandIsGivenUp) {
+TEST_F(ListedReflectorTest, UnsupportedVersionIsDropped) {
   reflector.OnWatchFailed(InvalidArgument("invalid resource version"));
 
   ExpectNext(kList, "");
 }
 
-TEST_F(ListedReflectorTest, AnInternalErrorEventIsToldOffOnlyWhenItComesAgainAndAgain) {
+TEST_F(ListedReflectorTest, RepeatedInternalErrorEventsRelist) {
   for (int n = 1; n < kMaxErrorEvents; ++n) {
     EXPECT_FALSE(reflector.OnEvent(Error(500, "InternalError")));
     reflector.OnWatchEnded(Unavailable("500"), milliseconds(5), {.num_events = 1});
@@ -189,7 +189,7 @@ TEST_F(ListedReflectorTest, AnInternalErrorEventIsToldOffOnlyWhenItComesAgainAnd
   ExpectNext(kList, "");
 }
 
-TEST_F(ListedReflectorTest, AnyOtherEventBreaksARowOfErrorEvents) {
+TEST_F(ListedReflectorTest, OtherEventResetsErrorCount) {
   for (int n = 0; n < 3 * kMaxErrorEvents; ++n) {
     Apply(WatchEventType::kModified, std::to_string(200 + n));
     EXPECT_FALSE(reflector.OnEvent(Error(500, "InternalError")));
@@ -211,7 +211,7 @@ TEST_F(ListedReflectorTest, AVeryShortWatchBacksOff) {
   EXPECT_EQ(reflector.Next().delay, milliseconds(0)) << "it lasted";
 }
 
-TEST_F(ListedReflectorTest, WatchesOfLinesThatCannotBeReadBackOffAndAreListedAnewInTheEnd) {
+TEST_F(ListedReflectorTest, UnreadableWatchesBackOffAndRelist) {
   constexpr WatchTally kGarbage{.num_garbled = 1000};
   for (int n = 1; n < kMaxGarbledWatches; ++n) {
     reflector.OnWatchEnded({}, seconds(60), kGarbage);
@@ -223,14 +223,14 @@ TEST_F(ListedReflectorTest, WatchesOfLinesThatCannotBeReadBackOffAndAreListedAne
   ExpectDelayOfFailure(kMaxGarbledWatches);
 }
 
-TEST_F(ListedReflectorTest, OneEventThatCanBeReadMakesAWatchAGoodOne) {
+TEST_F(ListedReflectorTest, OneReadableEventMakesWatchHealthy) {
   for (int n = 0; n < 3 * kMaxGarbledWatches; ++n) {
     reflector.OnWatchEnded({}, milliseconds(5), {.num_events = 1, .num_garbled = 1000});
     EXPECT_EQ(reflector.Next(), (ReflectorAction{kWatch, "100"}));
   }
 }
 
-TEST_F(ListedReflectorTest, ABrokenWatchGoesOnFromTheNewestVersionAfterADelay) {
+TEST_F(ListedReflectorTest, BrokenWatchResumesFromNewestVersionAfterDelay) {
   Apply(WatchEventType::kModified, "120");
   reflector.OnWatchEnded(Unavailable("reset"), seconds(10), {.num_events = 1});
 
@@ -238,14 +238,14 @@ TEST_F(ListedReflectorTest, ABrokenWatchGoesOnFromTheNewestVersionAfterADelay) {
   ExpectDelayOfFailure(1);
 }
 
-TEST_F(ListedReflectorTest, ALineThatIsTooLongWouldComeAgain) {
+TEST_F(ListedReflectorTest, TooLongLineRelists) {
   reflector.OnWatchEnded(ResourceExhausted("line"), seconds(10), {.num_events = 3});
 
   ExpectNext(kList, "");
   ExpectDelayOfFailure(1);
 }
 
-TEST_F(ListedReflectorTest, AHealthyWatchStartsTheDelaysOver) {
+TEST_F(ListedReflectorTest, HealthyWatchResetsDelays) {
   for (int n = 1; n <= 6; ++n) reflector.OnWatchFailed(Unavailable("refused"));
   ExpectDelayOfFailure(6);
 

@@ -28,7 +28,7 @@ class StaleGuardTest : public testing::Test {
   StaleGuard guard{std::chrono::seconds(30), clock};
 };
 
-TEST_F(StaleGuardTest, AnOwnerThatWroteNothingIsFresh) {
+TEST_F(StaleGuardTest, OwnerWithoutWritesIsFresh) {
   EXPECT_TRUE(guard.IsFresh(kCora, [](const kube::Resource&) -> std::string {
     ADD_FAILURE() << "nothing to look up";
     return "";
@@ -50,7 +50,7 @@ TEST_F(StaleGuardTest, ComparesVersionsAsNumbersOfAnyLength) {
   EXPECT_TRUE(guard.IsFresh(kCora, Seen({{"jobs", "100000000000000000000000"}})));
 }
 
-TEST_F(StaleGuardTest, EveryKindMustHaveShownItsWrite) {
+TEST_F(StaleGuardTest, EveryKindMustShowItsWrite) {
   guard.Wrote(kCora, kJobs, "100");
   guard.Wrote(kCora, kPods, "101");
 
@@ -58,7 +58,7 @@ TEST_F(StaleGuardTest, EveryKindMustHaveShownItsWrite) {
   EXPECT_TRUE(guard.IsFresh(kCora, Seen({{"pods", "101"}}))) << "what jobs showed is remembered";
 }
 
-TEST_F(StaleGuardTest, TheNewestWriteCountsWhateverTheOrderOfAnswers) {
+TEST_F(StaleGuardTest, NewestWriteCountsInAnyOrder) {
   guard.Wrote(kCora, kJobs, "100");
   guard.Wrote(kCora, kJobs, "99");
 
@@ -74,7 +74,7 @@ TEST_F(StaleGuardTest, OwnersDoNotWaitForEachOther) {
   EXPECT_TRUE(guard.IsFresh(kOgbn, Seen({})));
 }
 
-TEST_F(StaleGuardTest, AWriteThatIsNeverShownIsForgottenAfterAWhile) {
+TEST_F(StaleGuardTest, UnseenWriteExpires) {
   guard.Wrote(kCora, kJobs, "100");
   clock.Advance(std::chrono::seconds(29));
   EXPECT_FALSE(guard.IsFresh(kCora, Seen({{"jobs", "5"}})));
@@ -84,7 +84,7 @@ TEST_F(StaleGuardTest, AWriteThatIsNeverShownIsForgottenAfterAWhile) {
   EXPECT_TRUE(guard.IsFresh(kCora, Seen({{"jobs", "5"}})));
 }
 
-TEST_F(StaleGuardTest, VersionsThatCannotBeComparedMustBeEqualOrOld) {
+TEST_F(StaleGuardTest, IncomparableVersionsMustBeEqualOrExpired) {
   guard.Wrote(kCora, kJobs, "v1-abc");
 
   EXPECT_FALSE(guard.IsFresh(kCora, Seen({{"jobs", "v1-abb"}})));
@@ -101,7 +101,7 @@ TEST_F(StaleGuardTest, ADeletedOwnerIsForgotten) {
   EXPECT_TRUE(guard.IsFresh(kCora, Seen({})));
 }
 
-TEST_F(StaleGuardTest, AWriteBetweenLookingAndForgettingIsKept) {
+TEST_F(StaleGuardTest, WriteBetweenCheckAndForgetIsKept) {
   guard.Wrote(kCora, kJobs, "100");
 
   // Another thread writes while IsFresh reads the version of the cache.

@@ -52,7 +52,7 @@ TEST(StoreTest, FindsByKeyAndByIndexInOrderOfKeys) {
   EXPECT_THAT(NamesOf(store.All()), ElementsAre("a", "b", "c", "stray"));
 }
 
-TEST(StoreTest, PutReturnsWhatWasThereAndMovesItToItsNewIndex) {
+TEST(StoreTest, PutReturnsPreviousObjectAndUpdatesIndex) {
   Store<Pod> store(JobOf);
   EXPECT_EQ(store.Put(MakePod("a", "cora")), nullptr);
   const Store<Pod>::Value held = store.Get(ThingKey("a"));
@@ -83,7 +83,7 @@ TEST(StoreTest, WorksWithoutAnIndex) {
   EXPECT_EQ(store.Remove(ThingKey("a"))->meta.key.name, "a");
 }
 
-TEST(StoreSinkTest, TellsOfNewChangedAndDeleted) {
+TEST(StoreSinkTest, ReportsNewChangedAndDeleted) {
   Things things;
   ASSERT_TRUE(things.sink().OnObject(ThingJson("a", "1", "10")).ok());
   ASSERT_TRUE(things.sink().OnObject(ThingJson("a", "1", "11")).ok());
@@ -103,7 +103,7 @@ TEST(StoreSinkTest, AnotherUidUnderTheSameKeyIsADeletionAndANewObject) {
   EXPECT_THAT(things.told(), ElementsAre("a ->1", "a 1>-", "a ->2"));
 }
 
-TEST(StoreSinkTest, TheDeletionOfAnOlderObjectDoesNotTakeTheNewOne) {
+TEST(StoreSinkTest, DeletionOfOlderObjectKeepsNewOne) {
   Things things;
   ASSERT_TRUE(things.sink().OnObject(ThingJson("a", "2", "12")).ok());
   things.sink().OnDeleted(ThingKey("a"), "1");
@@ -111,7 +111,7 @@ TEST(StoreSinkTest, TheDeletionOfAnOlderObjectDoesNotTakeTheNewOne) {
   EXPECT_EQ(things.store().Get(ThingKey("a"))->meta.uid, "2");
 }
 
-TEST(StoreSinkTest, WhatCannotBeReadLeavesTheKnownObject) {
+TEST(StoreSinkTest, UnreadableObjectKeepsKnownOne) {
   Things things;
   ASSERT_TRUE(things.sink().OnObject(ThingJson("a", "1", "10")).ok());
 

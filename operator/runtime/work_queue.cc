@@ -14,7 +14,7 @@ namespace espalier::ctl::runtime {
 namespace {
 
 // Longest wait of Get before it looks again; avoids overflow with distant deadlines.
-constexpr std::chrono::minutes kLongestQueueWait{1};
+constexpr std::chrono::minutes kMaxQueueWait{1};
 
 double SecondsBetween(SteadyTime begin, SteadyTime end) { return std::chrono::duration<double>(end - begin).count(); }
 
@@ -96,7 +96,7 @@ std::optional<WorkQueue::Key> WorkQueue::Get(Deadline deadline) {
     if (!ready_.empty()) return TakeReady();
     const SteadyTime now = clock_.Now();
     if (now >= deadline.time()) return std::nullopt;
-    SteadyTime until = std::min(deadline.time(), now + kLongestQueueWait);
+    SteadyTime until = std::min(deadline.time(), now + kMaxQueueWait);
     if (!delayed_by_time_.empty()) until = std::min(until, delayed_by_time_.begin()->first);
     // Waits in real time even if clock_ is a fake; a change of a fake clock is noticed when the queue changes.
     mutex_.AwaitBefore(Deadline::After(until - now), [this, seen = num_changes_]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(

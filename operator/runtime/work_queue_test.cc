@@ -62,7 +62,7 @@ TEST_F(WorkQueueTest, ReturnsKeysInTheOrderTheyWereAddedEachOnce) {
   EXPECT_EQ(Take(), std::nullopt);
 }
 
-TEST_F(WorkQueueTest, RunsAKeyAgainThatWasAddedWhileProcessed) {
+TEST_F(WorkQueueTest, KeyAddedWhileProcessingRunsAgain) {
   queue.Add(kA);
   ASSERT_THAT(Take(), Optional(kA));
 
@@ -89,7 +89,7 @@ TEST_F(WorkQueueTest, AddAfterWaits) {
   EXPECT_THAT(Take(), Optional(kA));
 }
 
-TEST_F(WorkQueueTest, TheEarliestOfSeveralDelaysCounts) {
+TEST_F(WorkQueueTest, EarliestOfSeveralDelaysWins) {
   queue.AddAfter(kA, seconds(10));
   queue.AddAfter(kA, seconds(20));
   queue.AddAfter(kB, seconds(20));
@@ -104,7 +104,7 @@ TEST_F(WorkQueueTest, TheEarliestOfSeveralDelaysCounts) {
   EXPECT_EQ(Take(), std::nullopt);
 }
 
-TEST_F(WorkQueueTest, NoDelayIsAtOnce) {
+TEST_F(WorkQueueTest, ZeroDelayIsImmediate) {
   queue.AddAfter(kA, seconds(0));
   queue.AddAfter(kB, seconds(-1));
 
@@ -112,7 +112,7 @@ TEST_F(WorkQueueTest, NoDelayIsAtOnce) {
   EXPECT_THAT(Take(), Optional(kB));
 }
 
-TEST_F(WorkQueueTest, AnEventDoesNotWaitForTheDelayOfItsKey) {
+TEST_F(WorkQueueTest, AddIgnoresPendingDelay) {
   queue.AddAfter(kA, seconds(10));
   queue.Add(kA);
 
@@ -129,7 +129,7 @@ TEST_F(WorkQueueTest, DelaysOfFailuresDoubleUpToTheirMaximum) {
   }
 }
 
-TEST_F(WorkQueueTest, ForgetStartsOver) {
+TEST_F(WorkQueueTest, ForgetResetsDelay) {
   WorkQueue unlimited({.name = "unlimited", .qps = 0}, registry, clock);
   for (int i = 0; i < 15; ++i) DelayOfFailure(unlimited, kA);
   ASSERT_GE(DelayOfFailure(unlimited, kA), seconds(80));
@@ -153,7 +153,7 @@ TEST_F(WorkQueueTest, FailuresOfAllKeysTogetherAreBounded) {
   EXPECT_EQ(after_a_second, 10);
 }
 
-TEST_F(WorkQueueTest, ShutdownWakesEverybodyAndDropsWhatWaits) {
+TEST_F(WorkQueueTest, ShutdownWakesWaitersAndDropsQueue) {
   std::latch waiting(3);
   std::vector<std::jthread> workers;
   for (int i = 0; i < 3; ++i) {
@@ -174,7 +174,7 @@ TEST_F(WorkQueueTest, ShutdownWakesEverybodyAndDropsWhatWaits) {
   EXPECT_EQ(Take(), std::nullopt);
 }
 
-TEST_F(WorkQueueTest, WhatIsUnderWayMayEndAfterShutdown) {
+TEST_F(WorkQueueTest, RunningKeyMayFinishAfterShutdown) {
   queue.Add(kA);
   ASSERT_THAT(Take(), Optional(kA));
   queue.Add(kA);

@@ -9,7 +9,7 @@
 namespace espalier::ctl::runtime {
 namespace {
 
-constexpr std::chrono::minutes kLongestGet{1};
+constexpr std::chrono::minutes kMaxGetWait{1};
 constexpr RetryPolicy kStaleBackoff{.initial_delay = kFirstStaleDelay, .max_delay = kMaxStaleDelay};
 
 }  // namespace
@@ -35,7 +35,7 @@ void Workers::Start() {
 }
 
 void Workers::Run() {
-  while (!queue_.is_shut_down()) RunOnce(Deadline::After(kLongestGet));
+  while (!queue_.is_shut_down()) RunOnce(Deadline::After(kMaxGetWait));
   MutexLock lock(&mutex_);
   --num_running_;
 }

@@ -37,7 +37,7 @@ class WorkersTest : public testing::Test {
   int num_runs = 0;
 };
 
-TEST_F(WorkersTest, ASuccessIsForgotten) {
+TEST_F(WorkersTest, SuccessForgetsKey) {
   Workers workers(queue, Always({}), 1, registry);
   queue.Add(kWorkedOn);
 
@@ -50,7 +50,7 @@ TEST_F(WorkersTest, ASuccessIsForgotten) {
               HasSubstr("controller_runtime_reconcile_total{controller=\"disttraining\",result=\"success\"} 1\n"));
 }
 
-TEST_F(WorkersTest, AFailureComesBackLaterAndLater) {
+TEST_F(WorkersTest, FailureBacksOff) {
   Workers workers(queue, Always({.status = Unavailable("no route"), .requeue_after = hours(1)}), 1, registry);
   queue.Add(kWorkedOn);
   ASSERT_TRUE(RunOnce(workers));
@@ -68,7 +68,7 @@ TEST_F(WorkersTest, AFailureComesBackLaterAndLater) {
   EXPECT_THAT(text, HasSubstr("result=\"error\"} 3\n"));
 }
 
-TEST_F(WorkersTest, ASuccessStartsTheDelaysOver) {
+TEST_F(WorkersTest, SuccessResetsDelay) {
   ReconcileOutcome outcome{.status = Unavailable("no route")};
   Workers workers(
       queue, [&](const kube::ObjectKey&) { return outcome; }, 1, registry);
@@ -88,7 +88,7 @@ TEST_F(WorkersTest, ASuccessStartsTheDelaysOver) {
   EXPECT_TRUE(RunOnce(workers));
 }
 
-TEST_F(WorkersTest, ComesBackAfterTheTimeThatWasAskedFor) {
+TEST_F(WorkersTest, RequeuesAfterRequestedTime) {
   Workers workers(queue, Always({.requeue_after = seconds(30)}), 1, registry);
   queue.Add(kWorkedOn);
   ASSERT_TRUE(RunOnce(workers));
@@ -101,7 +101,7 @@ TEST_F(WorkersTest, ComesBackAfterTheTimeThatWasAskedFor) {
   EXPECT_THAT(registry.Serialize(), HasSubstr("result=\"requeue_after\"} 2\n"));
 }
 
-TEST_F(WorkersTest, AStaleCacheIsNoErrorAndNoSuccess) {
+TEST_F(WorkersTest, StaleCacheIsNeitherErrorNorSuccess) {
   ReconcileOutcome outcome{.status = Unavailable("no route")};
   Workers workers(
       queue, [&](const kube::ObjectKey&) { return outcome; }, 1, registry);
@@ -121,7 +121,7 @@ TEST_F(WorkersTest, AStaleCacheIsNoErrorAndNoSuccess) {
   EXPECT_THAT(registry.Serialize(), HasSubstr("result=\"requeue\"} 100\n"));
 }
 
-TEST_F(WorkersTest, AStaleCacheIsLookedAtLaterAndLater) {
+TEST_F(WorkersTest, StaleCacheBacksOff) {
   Workers workers(queue, Always({.stale = true}), 1, registry);
   queue.Add(kWorkedOn);
   ASSERT_TRUE(RunOnce(workers));
@@ -135,7 +135,7 @@ TEST_F(WorkersTest, AStaleCacheIsLookedAtLaterAndLater) {
   EXPECT_TRUE(RunOnce(workers)) << "and no later than that";
 }
 
-TEST_F(WorkersTest, AConflictIsNoErrorAndComesBackLaterAndLater) {
+TEST_F(WorkersTest, ConflictIsNoErrorAndBacksOff) {
   Workers workers(queue, Always({.status = Aborted("another holds the name")}), 1, registry);
   queue.Add(kWorkedOn);
   ASSERT_TRUE(RunOnce(workers));
@@ -187,7 +187,7 @@ TEST_F(WorkersTest, ThreadsWorkSideBySide) {
               HasSubstr("controller_runtime_max_concurrent_reconciles{controller=\"disttraining\"} 4\n"));
 }
 
-TEST_F(WorkersTest, StopWaitsForWhatIsUnderWayUntilItsDeadline) {
+TEST_F(WorkersTest, StopWaitsForRunningKeysUntilDeadline) {
   std::latch begun(1);
   std::latch may_end(1);
   Workers workers(

@@ -31,7 +31,7 @@ std::string ReasonOfPartitioned(const OperatorWorld& world) {
 
 Json TwoTrainers() { return {{"trainers", {{"replicas", 2}}}}; }
 
-TEST(FailuresTest, ACrashedTrainerTakesTheGroupToANewIncarnation) {
+TEST(FailuresTest, CrashedTrainerStartsNewIncarnation) {
   OperatorWorld world;
   world.cluster.SetProgram(RankZeroEnds(Exit(70, "a bug"), 1));
   world.Create("cora", TwoTrainers());
@@ -57,7 +57,7 @@ TEST(FailuresTest, GivesUpAfterBackoffLimit) {
   EXPECT_EQ(api::FindCondition(world.StatusOf("cora"), api::kFailed)->reason, "BackoffLimitExceeded");
 }
 
-TEST(FailuresTest, BadInputIsNeverTriedAgain) {
+TEST(FailuresTest, BadInputIsNeverRetried) {
   OperatorWorld world;
   world.cluster.SetProgram(RankZeroEnds(Exit(65, "an edge id is out of range"), 1000));
   world.Create("cora", TwoTrainers());
@@ -75,7 +75,7 @@ TEST(FailuresTest, BadInputOfThePartitionerFailsTheJob) {
   EXPECT_EQ(world.StatusOf("cora").last_error->role, "partitioner");
 }
 
-TEST(FailuresTest, TheMemoryKillIsNamed) {
+TEST(FailuresTest, OutOfMemoryIsReported) {
   OperatorWorld world;
   world.cluster.SetProgram(RankZeroEnds(KilledForMemory(), 1));
   world.Create("cora", TwoTrainers());
@@ -84,7 +84,7 @@ TEST(FailuresTest, TheMemoryKillIsNamed) {
   EXPECT_EQ(world.StatusOf("cora").attempts_counted, 1);
 }
 
-TEST(FailuresTest, AskedToStopIsTriedAgainAndNotCounted) {
+TEST(FailuresTest, StopIsRetriedAndNotCounted) {
   OperatorWorld world;
   world.cluster.SetProgram(RankZeroEnds(Exit(75, "stopped on request"), 1));
   world.Create("cora", TwoTrainers());
@@ -93,7 +93,7 @@ TEST(FailuresTest, AskedToStopIsTriedAgainAndNotCounted) {
   EXPECT_EQ(world.StatusOf("cora").attempts_counted, 0);
 }
 
-TEST(FailuresTest, ALostServerComesBackWithoutANewIncarnation) {
+TEST(FailuresTest, LostServerRestartsWithoutNewIncarnation) {
   OperatorWorld world;
   world.Create("cora");
   ASSERT_TRUE(world.RunUntilPhase("cora", "Training"));
@@ -115,7 +115,7 @@ void TakeLabelsOff(OperatorWorld& world, const kube::Resource& resource, const s
                   .ok());
 }
 
-TEST(FailuresTest, ChildrenThatLoseTheirLabelsAreFoundAgain) {
+TEST(FailuresTest, LabelsOfChildrenAreRestored) {
   OperatorWorld world;
   bool done = false;
   world.cluster.SetProgram([&done](const RunningPod& pod) -> std::optional<PodEnd> {
@@ -147,7 +147,7 @@ TEST(FailuresTest, AServerWithBadInputFailsTheJob) {
   EXPECT_EQ(world.StatusOf("cora").last_error->role, "server");
 }
 
-TEST(FailuresTest, ANodeThatDiesCostsAnIncarnationAndNoAttempt) {
+TEST(FailuresTest, DeadNodeStartsUncountedIncarnation) {
   OperatorWorld world;
   world.Create("cora", TwoTrainers());
   ASSERT_TRUE(world.RunUntilPhase("cora", "Training"));
@@ -174,7 +174,7 @@ TEST(FailuresTest, ANodeThatDiesCostsAnIncarnationAndNoAttempt) {
   }
 }
 
-TEST(FailuresTest, AQuotaOnPodsShowsAndItsEndIsNoticed) {
+TEST(FailuresTest, PodQuotaIsReportedUntilRemoved) {
   OperatorWorld world;
   world.cluster.RefusePods("pods \"cora-partition-1-0\" is forbidden: exceeded quota");
   world.Create("cora");
@@ -188,7 +188,7 @@ TEST(FailuresTest, AQuotaOnPodsShowsAndItsEndIsNoticed) {
   EXPECT_TRUE(world.RunUntilPhase("cora", "Training"));
 }
 
-TEST(FailuresTest, AMissingSecretShowsAndItsArrivalIsNoticed) {
+TEST(FailuresTest, MissingSecretIsReportedUntilCreated) {
   OperatorWorld world;
   world.Create("cora", {{"storage", {{"s3", {{"credentials", {{"secretName", "cora-s3"}}}}}}}});
   ASSERT_TRUE(world.RunUntil(
@@ -216,7 +216,7 @@ TEST(FailuresTest, AMissingSecretShowsAndItsArrivalIsNoticed) {
   EXPECT_TRUE(world.RunUntilPhase("cora", "Training"));
 }
 
-TEST(FailuresTest, AChildThatAnotherWriterSuspendsShowsTheWriter) {
+TEST(FailuresTest, SuspendedChildReportsWriter) {
   OperatorWorld world;
   world.cluster.HoldBack("partitioner");
   world.Create("cora");
@@ -240,7 +240,7 @@ TEST(FailuresTest, AChildThatAnotherWriterSuspendsShowsTheWriter) {
 }
 
 // As the kubelet writes it: no container is made, and the pod says nothing itself.
-TEST(FailuresTest, AVolumeThatCannotBeMountedShowsAndItsArrivalIsNoticed) {
+TEST(FailuresTest, MountFailureIsReportedUntilResolved) {
   OperatorWorld world;
   const Json volumes = Json::array({{{"name", "extra"}, {"configMap", {{"name", "absent"}}}}});
   world.cluster.HoldBack("partitioner");
@@ -266,7 +266,7 @@ TEST(FailuresTest, AVolumeThatCannotBeMountedShowsAndItsArrivalIsNoticed) {
 }
 
 // The partitioner is the first process that opens the bucket, so users see its message.
-TEST(FailuresTest, ABucketThatCannotBeReachedShowsInThePartitionersWordsAndIsTriedAgain) {
+TEST(FailuresTest, UnreachableBucketIsReportedAndRetried) {
   OperatorWorld world;
   bool reachable = false;
   const std::string words = "opening s3://graphs/cora: no connection to https://s3.example.com";
@@ -288,7 +288,7 @@ TEST(FailuresTest, ABucketThatCannotBeReachedShowsInThePartitionersWordsAndIsTri
   EXPECT_TRUE(world.RunUntilPhase("cora", "Training", std::chrono::minutes(2)));
 }
 
-TEST(FailuresTest, AnObjectOfTheUsersWithAChildsNameIsLeftAlone) {
+TEST(FailuresTest, ForeignObjectWithNameOfChildIsKept) {
   OperatorWorld world;
   const Json theirs = {{"apiVersion", "v1"},
                        {"kind", "Service"},

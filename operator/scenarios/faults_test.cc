@@ -75,7 +75,7 @@ class OperatorKilledTest : public ::testing::TestWithParam<Moment> {
 };
 
 // Killed at every write of a job's life, beside a sidecar at every third.
-TEST_P(OperatorKilledTest, AtAnyWriteTheWorldEndsTheSame) {
+TEST_P(OperatorKilledTest, AtAnyWriteEndsInSameState) {
   const bool after = GetParam().after;
   Ending undisturbed;
   int64_t num_writes = 0;
@@ -122,7 +122,7 @@ INSTANTIATE_TEST_SUITE_P(
 // One fault in so many requests, of each kind that a server or what is before it may answer; at random, with a seed.
 class FlakyServerTest : public ::testing::TestWithParam<int> {};
 
-TEST_P(FlakyServerTest, TheWorldEndsTheSame) {
+TEST_P(FlakyServerTest, EndsInSameState) {
   Ending undisturbed;
   {
     OperatorWorld world;
@@ -141,7 +141,7 @@ TEST_P(FlakyServerTest, TheWorldEndsTheSame) {
 
 INSTANTIATE_TEST_SUITE_P(Seeds, FlakyServerTest, ::testing::Range(0, 8));
 
-TEST(FaultsTest, WatchesThatAreCutAndExpiredChangeNothing) {
+TEST(FaultsTest, BrokenAndExpiredWatchesChangeNothing) {
   OperatorWorld world;
   world.cluster.SetProgram(CrashOnce);
   world.Create("cora");
@@ -155,7 +155,7 @@ TEST(FaultsTest, WatchesThatAreCutAndExpiredChangeNothing) {
   EXPECT_EQ(ending.attempts_counted, 1);
 }
 
-TEST(FaultsTest, AStatusThatSomebodyElseChangedIsReadAgain) {
+TEST(FaultsTest, ConflictingStatusIsReread) {
   OperatorWorld world;
   int conflicts = 0;
   world.op->transport().SetFault([&](const kube::HttpRequest& request, const HttpResponse* answer) -> Answer {
@@ -169,7 +169,7 @@ TEST(FaultsTest, AStatusThatSomebodyElseChangedIsReadAgain) {
 }
 
 // A quota on objects, not on pods: the API server refuses the Job itself.
-TEST(FaultsTest, ARefusedChildShowsAndIsTriedAgain) {
+TEST(FaultsTest, RefusedChildIsReportedAndRetried) {
   OperatorWorld world;
   bool refuses = true;
   world.op->transport().SetFault([&](const kube::HttpRequest& request, const HttpResponse* answer) -> Answer {
@@ -187,7 +187,7 @@ TEST(FaultsTest, ARefusedChildShowsAndIsTriedAgain) {
   EXPECT_TRUE(world.RunUntilPhase("cora", "Training", std::chrono::seconds(60)));
 }
 
-TEST(FaultsTest, ATemplateThatIsRefusedShowsItsPathAndRecovers) {
+TEST(FaultsTest, RefusedTemplateReportsPathAndRecovers) {
   OperatorWorld world;
   bool refuses = true;
   world.op->transport().SetFault([&](const kube::HttpRequest& request, const HttpResponse* answer) -> Answer {
@@ -215,7 +215,7 @@ TEST(FaultsTest, ATemplateThatIsRefusedShowsItsPathAndRecovers) {
 }
 
 // The same quota stands in the dry run's way too: no fault of the template's.
-TEST(FaultsTest, AQuotaInTheWayOfTheDryRunIsNotBlamedOnTheTemplate) {
+TEST(FaultsTest, QuotaDuringDryRunIsNoTemplateError) {
   OperatorWorld world;
   bool refuses = true;
   world.op->transport().SetFault([&](const kube::HttpRequest& request, const HttpResponse* answer) -> Answer {
@@ -238,7 +238,7 @@ TEST(FaultsTest, AQuotaInTheWayOfTheDryRunIsNotBlamedOnTheTemplate) {
 }
 
 // Conditions report a webhook that does not respond, and the operator continues when it responds again.
-TEST(FaultsTest, AWebhookThatDoesNotAnswerShowsAndItsReturnIsNoticed) {
+TEST(FaultsTest, UnreachableWebhookIsReportedUntilItResponds) {
   OperatorWorld world;
   enum class Stage { kDryRuns, kWrites, kNothing } is_down_for = Stage::kDryRuns;
   world.op->transport().SetFault([&](const kube::HttpRequest& request, const HttpResponse* answer) -> Answer {
@@ -275,7 +275,7 @@ TEST(FaultsTest, AWebhookThatDoesNotAnswerShowsAndItsReturnIsNoticed) {
 }
 
 // The suspension's dry run and its deletion are asked for in the same rounds.
-TEST(FaultsTest, ADeletionThatIsRefusedIsTriedAgainNowAndThen) {
+TEST(FaultsTest, RefusedDeletionIsRetried) {
   OperatorWorld world;
   world.Create("cora");
   ASSERT_TRUE(world.RunUntilPhase("cora", "Training"));
@@ -296,7 +296,7 @@ TEST(FaultsTest, ADeletionThatIsRefusedIsTriedAgainNowAndThen) {
 
 // Two processes, one lease: the second works only when the first has not renewed for the lease's duration, and goes on
 // where it was.
-TEST(FaultsTest, ASecondOperatorTakesOverWhereTheFirstStopped) {
+TEST(FaultsTest, SecondOperatorContinuesAfterFirst) {
   OperatorWorld world;
   FakeClock clock;
   runtime::LeaderElectionOptions options;
@@ -329,7 +329,7 @@ TEST(FaultsTest, ASecondOperatorTakesOverWhereTheFirstStopped) {
   EXPECT_EQ(EndingOf(world).incarnation, 2);
 }
 
-TEST(FaultsTest, ManyJobsAtOnceAllEndRight) {
+TEST(FaultsTest, ManyJobsSucceedConcurrently) {
   constexpr int kJobs = 50;
   OperatorWorld world;
   world.cluster.SetProgram(CrashOnce);

@@ -76,7 +76,7 @@ TEST(JobLifeTest, APodMayHaveSeveralServers) {
   EXPECT_TRUE(world.RunUntilPhase("cora", "Succeeded"));
 }
 
-TEST(JobLifeTest, SucceedsWithTheProgressOfItsEnd) {
+TEST(JobLifeTest, SucceedsWithFinalProgress) {
   for (const char* const policy : {"Running", "All"}) {
     OperatorWorld world;
     bool done = false;
@@ -100,7 +100,7 @@ TEST(JobLifeTest, SucceedsWithTheProgressOfItsEnd) {
 }
 
 // One question where there are none yet, and none about what has just been made.
-TEST(JobLifeTest, AsksForItsCertificatesOnce) {
+TEST(JobLifeTest, RequestsCertificatesOnce) {
   OperatorWorld world;
   world.Create("cora");
   ASSERT_TRUE(world.RunUntilPhase("cora", "Training"));
@@ -131,7 +131,7 @@ TEST(JobLifeTest, StartsInOrder) {
   EXPECT_TRUE(world.RunUntilPhase("cora", "Training"));
 }
 
-TEST(JobLifeTest, ASettledJobCausesNoRequests) {
+TEST(JobLifeTest, SettledJobSendsNoRequests) {
   OperatorWorld world;
   world.Create("cora");
   ASSERT_TRUE(world.RunUntilPhase("cora", "Training"));
@@ -142,7 +142,7 @@ TEST(JobLifeTest, ASettledJobCausesNoRequests) {
   EXPECT_EQ(world.op->transport().num_calls(), before);
 }
 
-TEST(JobLifeTest, ADeletedJobTakesItsChildrenAlong) {
+TEST(JobLifeTest, DeletedJobDeletesChildren) {
   OperatorWorld world;
   world.Create("cora");
   ASSERT_TRUE(world.RunUntilPhase("cora", "Training"));
@@ -153,7 +153,7 @@ TEST(JobLifeTest, ADeletedJobTakesItsChildrenAlong) {
   EXPECT_THAT(world.Children(), IsEmpty());
 }
 
-TEST(JobLifeTest, AChildThatSomebodyDeletesComesBack) {
+TEST(JobLifeTest, DeletedChildIsRecreated) {
   OperatorWorld world;
   world.Create("cora");
   ASSERT_TRUE(world.RunUntilPhase("cora", "Training"));
@@ -165,7 +165,7 @@ TEST(JobLifeTest, AChildThatSomebodyDeletesComesBack) {
   EXPECT_EQ(world.Children(), before);
 }
 
-TEST(JobLifeTest, SuspendingLeavesNoPodAndResumingBeginsANewIncarnation) {
+TEST(JobLifeTest, SuspendDeletesPodsAndResumeStartsIncarnation) {
   OperatorWorld world;
   world.Create("cora");
   ASSERT_TRUE(world.RunUntilPhase("cora", "Training"));
@@ -234,7 +234,7 @@ struct CleanPodPolicyCase {
 };
 class CleanPodPolicyTest : public ::testing::TestWithParam<CleanPodPolicyCase> {};
 
-TEST_P(CleanPodPolicyTest, KeepsWhatItSays) {
+TEST_P(CleanPodPolicyTest, KeepsPodsByPolicy) {
   OperatorWorld world;
   const bool done = true;
   world.cluster.SetProgram(TrainersEndWhen(done));

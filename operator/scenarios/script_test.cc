@@ -43,7 +43,7 @@ std::vector<std::string> DigestsOfTrainers(const OperatorWorld& world) {
   return digests;
 }
 
-TEST(ScriptScenarioTest, TheFirstPodSaysWhichScriptAllRun) {
+TEST(ScriptScenarioTest, FirstPodDeterminesScript) {
   OperatorWorld world;
   bool crashes = false;
   world.cluster.SetProgram(Crashing(&crashes));
@@ -64,7 +64,7 @@ TEST(ScriptScenarioTest, TheFirstPodSaysWhichScriptAllRun) {
   EXPECT_EQ(world.StatusOf("cora").script->sha256, kFirst);
 }
 
-TEST(ScriptScenarioTest, AChangedScriptIsNeverRunAndMayBePutBack) {
+TEST(ScriptScenarioTest, ChangedScriptIsRefusedUntilRestored) {
   OperatorWorld world;
   bool crashes = false;
   world.cluster.SetProgram(Crashing(&crashes));
@@ -90,7 +90,7 @@ TEST(ScriptScenarioTest, AChangedScriptIsNeverRunAndMayBePutBack) {
   EXPECT_GE(world.StatusOf("cora").incarnation, 3);
 }
 
-TEST(ScriptScenarioTest, AScriptThatStaysAnotherFailsTheJob) {
+TEST(ScriptScenarioTest, ScriptThatStaysChangedFailsJob) {
   OperatorWorld world;
   world.cluster.SetScript(kSecond);
   Json spec = ScriptSpec({{"sha256", kFirst}});
@@ -106,7 +106,7 @@ TEST(ScriptScenarioTest, AScriptThatStaysAnotherFailsTheJob) {
   EXPECT_EQ(status.last_error->role, "partitioner");
 }
 
-TEST(ScriptScenarioTest, ANewOperatorKnowsTheDigest) {
+TEST(ScriptScenarioTest, DigestSurvivesOperatorRestart) {
   OperatorWorld world;
   bool crashes = false;
   world.cluster.SetProgram(Crashing(&crashes));

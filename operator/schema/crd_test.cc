@@ -14,18 +14,18 @@ constexpr char kCheckedIn[] = "crds/disttrainings.yaml";
 
 OrderedJson Version() { return Crd()["spec"]["versions"][0]; }
 
-TEST(CrdTest, TheCheckedInFileIsWhatTheProgramPrints) {
+TEST(CrdTest, CheckedInFileMatchesOutput) {
   EXPECT_EQ(ReadFileOrFail(kCheckedIn), CrdYaml()) << "regenerate it: espalier-crd > " << kCheckedIn;
 }
 
-TEST(CrdTest, TheFileSaysWhatWasMeant) {
+TEST(CrdTest, FileParsesToSameValue) {
   const Result<kube::Json> read = client::ParseYamlOrJson(ReadFileOrFail(kCheckedIn));
   ASSERT_TRUE(read.ok()) << read.status().ToString();
   EXPECT_EQ(*read, kube::Json::parse(Crd().dump()));
 }
 
 // Client-side apply of kubectl stores the whole object in an annotation, and all annotations may have 262,144 bytes.
-TEST(CrdTest, IsSmallEnoughForEveryWayOfInstallingIt) {
+TEST(CrdTest, FitsLastAppliedAnnotation) {
   EXPECT_LT(Crd().dump().size(), 200'000u);
   EXPECT_LT(CrdYaml().size(), 200'000u);
 }
@@ -67,7 +67,7 @@ void ExpectKnown(const kube::Json& value, const OrderedJson& schema, const std::
   }
 }
 
-TEST(CrdTest, KnowsEveryFieldOfAStatus) {
+TEST(CrdTest, HasEveryFieldOfStatus) {
   kube::Json status = api::ToJson(api::FullStatus());
   status["progress"] = api::ProgressToJson({7, 14.5, 90, {{"loss", 0.5}}, api::At(9), "Evaluating", 40});
   const OrderedJson schema = Version()["schema"]["openAPIV3Schema"]["properties"]["status"];

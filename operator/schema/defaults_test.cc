@@ -55,7 +55,7 @@ TEST(DefaultsTest, EveryFieldHasTheSameDefaultInSchemaTableAndDocumentation) {
   EXPECT_GT(with_default, 30);
 }
 
-TEST(DefaultsTest, WithAnApiServersDefaultsADocumentMeansTheSame) {
+TEST(DefaultsTest, DefaultedDocumentParsesToSameValue) {
   const Json schema = SchemaToReadFrom();
   for (const char* folder : {"crds/examples", "crds/tests/valid"}) {
     for (const TestDocument& document : DocumentsIn(folder)) {
@@ -66,7 +66,7 @@ TEST(DefaultsTest, WithAnApiServersDefaultsADocumentMeansTheSame) {
   }
 }
 
-TEST(DefaultsTest, AnApiServerFillsInAllButWhatDependsOnOtherFields) {
+TEST(DefaultsTest, SchemaHasAllIndependentDefaults) {
   const std::string minimal = ReadFileOrFail("crds/examples/minimal.yaml");
   Json defaulted = *client::ParseYamlOrJson(minimal);
   FillIn(SchemaToReadFrom(), &defaulted);

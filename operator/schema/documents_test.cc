@@ -59,7 +59,7 @@ bool AreOfADocumentRule(const std::string& words) {
                      [&](const job::Rule& rule) { return rule.message.find(words) != std::string::npos; });
 }
 
-TEST(CrdDocumentsTest, WhatAnApiServerRefusesTheValidatorRefusesAtTheSameField) {
+TEST(CrdDocumentsTest, ValidatorRefusesSameFieldsAsApiServer) {
   for (const TestDocument& document : DocumentsIn("crds/tests/invalid")) {
     ASSERT_NE(document.expected_path, "") << document.name;
     const std::string violations = ViolationsOf(document);
@@ -69,7 +69,7 @@ TEST(CrdDocumentsTest, WhatAnApiServerRefusesTheValidatorRefusesAtTheSameField) 
   }
 }
 
-TEST(CrdDocumentsTest, WhatOnlyTheOperatorSeesIsNotAccepted) {
+TEST(CrdDocumentsTest, OperatorRefusesOtherInvalidDocuments) {
   for (const TestDocument& document : DocumentsIn("crds/tests/not-accepted")) {
     ASSERT_NE(document.expected_path, "") << document.name;
     const std::string violations = ViolationsOf(document);

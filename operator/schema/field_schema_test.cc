@@ -25,7 +25,7 @@ void Walk(const OrderedJson& schema, const std::string& path,
   }
 }
 
-TEST(FieldSchemaTest, HoldsEveryFieldOfTheTableAndNoOther) {
+TEST(FieldSchemaTest, HasExactlyFieldsOfTable) {
   OrderedJson schema = DocumentSchema();
   size_t in_table = 0;
   for (const job::FieldSpec& field : job::FieldTable()) {
@@ -50,7 +50,7 @@ TEST(FieldSchemaTest, HoldsEveryFieldOfTheTableAndNoOther) {
 }
 
 // Descriptions contain ranges and defaults, because `kubectl explain` does not print those of a schema.
-TEST(FieldSchemaTest, DescriptionsSayRangesAndDefaults) {
+TEST(FieldSchemaTest, DescriptionsHaveRangesAndDefaults) {
   OrderedJson schema = DocumentSchema();
   const auto description_of = [&](const char* path) {
     return FindField(&schema, path)->at("description").get<std::string>();
@@ -97,7 +97,7 @@ TEST(FieldSchemaTest, EverythingIsBounded) {
   });
 }
 
-TEST(FieldSchemaTest, ListsSayHowTheyAreMerged) {
+TEST(FieldSchemaTest, ListsHaveMergeStrategy) {
   OrderedJson schema = DocumentSchema();
   const auto type_of = [&](const char* path) {
     const OrderedJson* found = FindField(&schema, path);
@@ -121,7 +121,7 @@ TEST(FieldSchemaTest, AnObjectWithDefaultsIsItselfADefault) {
   EXPECT_FALSE(FindField(&schema, "spec.tls")->contains("default"));  // the default depends on where the job runs
 }
 
-TEST(FieldSchemaTest, FindsNothingWhereThereIsNothing) {
+TEST(FieldSchemaTest, ReturnsNothingForUnknownPath) {
   OrderedJson schema = DocumentSchema();
   for (const char* path : {"nothing", "spec.nothing", "spec.graph.source.uri.x", "spec.graph[].source"}) {
     EXPECT_EQ(FindField(&schema, path), nullptr) << path;

@@ -9,7 +9,7 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-TEST(YamlTextTest, PrintsBlocksAsPeopleWriteThem) {
+TEST(YamlTextTest, PrintsLiteralBlocks) {
   EXPECT_EQ(ToYaml({{"name", "a"}, {"list", {{{"x", 1}, {"b", {"p", "q"}}}, "z"}}, {"none", OrderedJson::object()}}),
             "name: a\n"
             "list:\n"
@@ -22,7 +22,7 @@ TEST(YamlTextTest, PrintsBlocksAsPeopleWriteThem) {
   EXPECT_EQ(ToYaml("a"), "a\n");
 }
 
-TEST(YamlTextTest, ReadsBackAsTheSameValue) {
+TEST(YamlTextTest, RoundTrips) {
   const OrderedJson value = {{"texts",
                               {"",
                                " a",

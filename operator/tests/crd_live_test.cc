@@ -46,7 +46,7 @@ TEST_F(CrdLiveTest, InstallsByClientSideAndByServerSideApply) {
   EXPECT_FALSE(kube::IsConditionTrue(server_->definition(), "NonStructuralSchema"));
 }
 
-TEST_F(CrdLiveTest, TakesExamplesAndValidDocumentsAndDefaultsThemAsOurParserDoes) {
+TEST_F(CrdLiveTest, AcceptsAndDefaultsValidDocumentsLikeParser) {
   for (const char* folder : {"crds/examples", "crds/tests/valid"}) {
     for (const schema::TestDocument& document : schema::DocumentsIn(folder)) {
       const CrdServer::Answer answer = server_->DryCreate(document.object);
@@ -56,7 +56,7 @@ TEST_F(CrdLiveTest, TakesExamplesAndValidDocumentsAndDefaultsThemAsOurParserDoes
   }
 }
 
-TEST_F(CrdLiveTest, StoresWhatItWasGivenAndGivesItBack) {
+TEST_F(CrdLiveTest, StoresDocumentsUnchanged) {
   Json job = MinimalJob("stored");
   job["spec"]["trainers"]["template"] = {{"spec", {{"hostAliases", {{{"ip", "10.0.0.1"}}}}, {"unheardOf", true}}}};
   ASSERT_EQ(server_->Create(job).code, 201);
@@ -64,7 +64,7 @@ TEST_F(CrdLiveTest, StoresWhatItWasGivenAndGivesItBack) {
 }
 
 // A template may hold any JSON. Other jobs must not suffer from it.
-TEST_F(CrdLiveTest, AJobThatNestsTooDeepIsTheOnlyOneThatCannotBeRead) {
+TEST_F(CrdLiveTest, TooDeepJobDoesNotAffectOthers) {
   Json deep = 1;
   for (int level = 0; level < 200; ++level) deep = Json{{"a", std::move(deep)}};
   Json job = MinimalJob("deep");
@@ -87,7 +87,7 @@ TEST_F(CrdLiveTest, AJobThatNestsTooDeepIsTheOnlyOneThatCannotBeRead) {
   EXPECT_EQ(server_->Delete("deep", uid).code, 200);
 }
 
-TEST_F(CrdLiveTest, RefusesEachInvalidDocumentAtItsFieldAndSaysWhy) {
+TEST_F(CrdLiveTest, RefusesInvalidDocumentsWithFieldAndReason) {
   for (const schema::TestDocument& document : schema::DocumentsIn("crds/tests/invalid")) {
     const CrdServer::Answer answer = server_->DryCreate(document.object);
     EXPECT_TRUE(answer.code == 422 || answer.code == 400) << document.name << ": " << answer.code;
@@ -124,14 +124,14 @@ TEST_F(CrdLiveTest, RulesInCelAndInTheParserAgreeOnGeneratedDocuments) {
   }
 }
 
-TEST_F(CrdLiveTest, TakesWhatOnlyTheOperatorCanRefuse) {
+TEST_F(CrdLiveTest, AcceptsDocumentsThatOnlyOperatorRefuses) {
   for (const schema::TestDocument& document : schema::DocumentsIn("crds/tests/not-accepted")) {
     const CrdServer::Answer answer = server_->DryCreate(document.object);
     EXPECT_EQ(answer.code, 201) << document.name << ": " << answer.message();
   }
 }
 
-TEST_F(CrdLiveTest, ServesTablesAsPeopleReadThem) {
+TEST_F(CrdLiveTest, ServesPrinterColumns) {
   ASSERT_EQ(server_->Create(MinimalJob("in-a-table")).code, 201);
   kube::HttpRequest request = kube::GetRequest(kube::kDistTrainings, {"default", "in-a-table"});
   std::erase_if(request.headers, [](const auto& header) { return header.first == "Accept"; });

@@ -48,14 +48,14 @@ class CrdUpdatesLiveTest : public testing::Test {
   static inline int jobs_ = 0;
 };
 
-TEST_F(CrdUpdatesLiveTest, AJobThatIsNotAcceptedMayBeMended) {
+TEST_F(CrdUpdatesLiveTest, UnacceptedJobMayChange) {
   ExpectTaken(R"({"graph": {"source": {"uri": "s3://graphs/other"}}, "training": {"epochs": 3}})");
   ExpectTaken(R"({"servers": {"cacheMedium": "Memory"}, "tls": {"mode": "Disabled"}})");
 }
 
 // A validation rule that fails with an error refuses every later write, including the operator's: here for a job that
 // omits every optional field.
-TEST_F(CrdUpdatesLiveTest, TheStatusOfAnAcceptedJobIsWrittenAgain) {
+TEST_F(CrdUpdatesLiveTest, StatusOfAcceptedJobMayChange) {
   ASSERT_FALSE(server_->Get(name_).body["spec"]["partitioner"].contains("image"));
   Accept();
   api::Status status = api::FullStatus();
@@ -67,14 +67,14 @@ TEST_F(CrdUpdatesLiveTest, TheStatusOfAnAcceptedJobIsWrittenAgain) {
   EXPECT_EQ(polled.code, 200) << polled.message();
 }
 
-TEST_F(CrdUpdatesLiveTest, ARoleThatNamesAnImageIsNotLeftOutAgain) {
+TEST_F(CrdUpdatesLiveTest, RoleWithImageIsNotRemovable) {
   ExpectTaken(R"({"partitioner": {"image": "example.com/core:1"}, "runPolicy": {"suspend": true}})");
   Accept();
   ExpectRefused(R"({"partitioner": null})", "spec.partitioner.image", "cannot be removed");
   ExpectTaken(R"({"partitioner": {"image": "example.com/core:2", "nodeSelector": {"pool": "a"}}})");
 }
 
-TEST_F(CrdUpdatesLiveTest, WhatAnAcceptedJobIsCannotChange) {
+TEST_F(CrdUpdatesLiveTest, AcceptedJobIsImmutable) {
   Accept();
   const char* words = "is immutable once the job is accepted";
   ExpectRefused(R"({"storage": {"s3": {"region": "eu-west-1"}}})", "spec.storage", words);
@@ -98,7 +98,7 @@ TEST_F(CrdUpdatesLiveTest, ReplicasLabelsAndRunPolicyMayAlwaysChange) {
   EXPECT_EQ(server_->Patch(name_, {{"metadata", {{"labels", {{"a", "b"}}}}}}).code, 200);
 }
 
-TEST_F(CrdUpdatesLiveTest, WherePodsRunMayChangeOnlyWhileTheJobIsSuspended) {
+TEST_F(CrdUpdatesLiveTest, PodPlacementMayChangeOnlyWhileSuspended) {
   Accept();
   const char* words = "may change only while the job is suspended";
   ExpectRefused(R"({"trainers": {"image": "example.com/trainer:2"}})", "spec.trainers", words);
@@ -120,7 +120,7 @@ TEST_F(CrdUpdatesLiveTest, WherePodsRunMayChangeOnlyWhileTheJobIsSuspended) {
   ExpectRefused(R"({"trainers": {"template": null}})", "spec.trainers", words);
 }
 
-TEST_F(CrdUpdatesLiveTest, AnImageThatWasNamedIsReplacedButNotLeftOutAgain) {
+TEST_F(CrdUpdatesLiveTest, ImageIsReplaceableButNotRemovable) {
   ExpectTaken(R"({"trainers": {"image": "example.com/trainer:1"}})");
   ExpectTaken(R"({"trainers": {"image": null}})");
   ExpectTaken(R"({"trainers": {"image": "example.com/trainer:1"}, "runPolicy": {"suspend": true}})");
@@ -130,7 +130,7 @@ TEST_F(CrdUpdatesLiveTest, AnImageThatWasNamedIsReplacedButNotLeftOutAgain) {
   ExpectTaken(R"({"servers": {"image": "example.com/core:2"}})");
 }
 
-TEST_F(CrdUpdatesLiveTest, WhoIsInChargeNeverChanges) {
+TEST_F(CrdUpdatesLiveTest, ManagedByIsImmutable) {
   ExpectRefused(R"({"runPolicy": {"managedBy": "kueue.x-k8s.io/multikueue"}})", "spec.runPolicy.managedBy",
                 "is immutable");
 }
@@ -164,7 +164,7 @@ TEST_F(CrdUpdatesLiveTest, KeepsEveryFieldOfAStatusFromBothOfItsWriters) {
   EXPECT_EQ(scale.body["status"]["selector"], status.selector);
 }
 
-TEST_F(CrdUpdatesLiveTest, AStatusMayNotBeAnything) {
+TEST_F(CrdUpdatesLiveTest, InvalidStatusIsRefused) {
   const CrdServer::Answer answer = server_->ApplyStatus(name_, {{"phase", "Odd"}}, "espalier-operator");
   EXPECT_EQ(answer.code, 422);
   EXPECT_THAT(answer.message(), HasSubstr("status.phase"));

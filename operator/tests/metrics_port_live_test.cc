@@ -22,7 +22,7 @@ using ::testing::HasSubstr;
 constexpr char kOperator[] = "system:serviceaccount:default:espalier-operator";
 constexpr char kScraper[] = "system:serviceaccount:default:scraper";
 constexpr char kRbac[] = "/apis/rbac.authorization.k8s.io/v1/";
-constexpr std::chrono::seconds kPatience{60};
+constexpr std::chrono::seconds kTimeout{60};
 
 template <class T>
 T ValueOrDie(Result<T> result) {
@@ -52,7 +52,7 @@ class MetricsPortLiveTest : public ::testing::Test {
   // Sends the object to the API server as an administrator and returns the response's object.
   Json Post(const std::string& path, const Json& object) {
     const kube::HttpRequest request{"POST", path, {{"Content-Type", "application/json"}}, kube::Print(object)};
-    const client::HttpResponse response = ValueOrDie(admin_->Send(request, Deadline::After(kPatience)));
+    const client::HttpResponse response = ValueOrDie(admin_->Send(request, Deadline::After(kTimeout)));
     ESPALIER_CHECK(response.code == 201) << path << ": " << response.code << " " << response.body;
     return ValueOrDie(kube::ParseJson(response.body));
   }
@@ -70,7 +70,7 @@ class MetricsPortLiveTest : public ::testing::Test {
                           {"status", "token"});
   }
   void WaitUntilAllowed(const std::string& user, const Json& attributes) {
-    const Deadline deadline = Deadline::After(kPatience);
+    const Deadline deadline = Deadline::After(kTimeout);
     Json question = attributes;
     question["user"] = user;
     while (!kube::BoolAt(Post("/apis/authorization.k8s.io/v1/subjectaccessreviews", {{"spec", question}}),
@@ -100,7 +100,7 @@ class MetricsPortLiveTest : public ::testing::Test {
     const http::Request request{.method = "GET",
                                 .url = "https://" + port_->address() + "/metrics",
                                 .headers = {{"Authorization", "Bearer " + token}}};
-    return ValueOrDie(transport.Send(request, {.deadline = Deadline::After(kPatience)}));
+    return ValueOrDie(transport.Send(request, {.deadline = Deadline::After(kTimeout)}));
   }
 
   const std::unique_ptr<client::RealApiServer> server_;
@@ -111,7 +111,7 @@ class MetricsPortLiveTest : public ::testing::Test {
   std::unique_ptr<MetricsPort> port_;
 };
 
-TEST_F(MetricsPortLiveTest, ServesWhomTheApiServerAllows) {
+TEST_F(MetricsPortLiveTest, ServesAuthorizedTokens) {
   const std::string scraper = MakeToken("scraper");
   EXPECT_EQ(Get(scraper).status, 503);  // the operator may not review tokens
   AllowOperatorToReview();

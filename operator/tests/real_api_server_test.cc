@@ -102,7 +102,7 @@ class EndServer final : public ::testing::Environment {
 };
 const ::testing::Environment* const kEndServer = ::testing::AddGlobalTestEnvironment(new EndServer);
 
-TEST(RealApiServerTest, KnowsOtherUsersAndGivesThemNothing) {
+TEST(RealApiServerTest, DeniesOtherUsers) {
   const std::shared_ptr<Real> real = SharedServer();
   ASSERT_NE(real, nullptr);
   const Result<std::unique_ptr<HttpTransport>> transport =

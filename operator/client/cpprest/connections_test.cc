@@ -39,14 +39,14 @@ class AllAtOnce {
   std::barrier<> all_are_here_;
 };
 
-TEST(ConnectionsTest, AreKept) {
+TEST(ConnectionsTest, AreReused) {
   MisbehavingServer server([](ServerConnection& connection) { connection.AnswerAll(); });
   const auto transport = Connect(PlainTo(server));
   for (int i = 0; i < 100; ++i) ASSERT_TRUE(transport->Send(i % 2 == 0 ? Get() : Post("{}"), InTime()).ok());
   EXPECT_EQ(server.num_connections(), 1);
 }
 
-TEST(ConnectionsTest, ACleanlyEndedStreamGivesItsConnectionBack) {
+TEST(ConnectionsTest, EndedStreamReturnsConnectionToPool) {
   MisbehavingServer server([](ServerConnection& connection) {
     while (connection.Read()) {
       connection.StartChunks();
@@ -62,7 +62,7 @@ TEST(ConnectionsTest, ACleanlyEndedStreamGivesItsConnectionBack) {
   EXPECT_EQ(server.num_connections(), 1);
 }
 
-TEST(ConnectionsTest, TrailersAreNotTakenForTheNextAnswer) {
+TEST(ConnectionsTest, TrailersAreNotReadAsNextResponse) {
   MisbehavingServer server([](ServerConnection& connection) {
     connection.Read();
     connection.Write(
@@ -74,7 +74,7 @@ TEST(ConnectionsTest, TrailersAreNotTakenForTheNextAnswer) {
   EXPECT_EQ(server.num_connections(), 3);
 }
 
-TEST(ConnectionsTest, RequestsWithBodiesOutliveARestartOfTheServer) {
+TEST(ConnectionsTest, RequestsWithBodiesSurviveServerRestart) {
   constexpr int kNumPooled = 20;
   AllAtOnce all(kNumPooled);
   MisbehavingServer server([&](ServerConnection& connection) { all.Answer(connection); });
@@ -96,7 +96,7 @@ TEST(ConnectionsTest, RequestsWithBodiesOutliveARestartOfTheServer) {
   EXPECT_EQ(seen, std::multiset<std::string>(bodies.begin(), bodies.end()));
 }
 
-TEST(ConnectionsTest, RequestsWithBodiesOutliveARestartOfTheServerAllAtOnce) {
+TEST(ConnectionsTest, ConcurrentRequestsWithBodiesSurviveServerRestart) {
   constexpr int kNumPooled = 20;
   AllAtOnce all(kNumPooled);
   MisbehavingServer server([&](ServerConnection& connection) { all.Answer(connection); });
@@ -113,7 +113,7 @@ TEST(ConnectionsTest, RequestsWithBodiesOutliveARestartOfTheServerAllAtOnce) {
   }
 }
 
-TEST(ConnectionsTest, WhatMustNotBeRepeatedIsNot) {
+TEST(ConnectionsTest, DoesNotRetryNonIdempotentRequests) {
   MisbehavingServer server([](ServerConnection& connection) {
     if (!connection.Read()) return;
     connection.Answer(200, "ok");
@@ -131,7 +131,7 @@ TEST(ConnectionsTest, WhatMustNotBeRepeatedIsNot) {
   EXPECT_EQ(num_posts, 10);
 }
 
-TEST(ConnectionsTest, AServerThatDiesAfterReadingMayHaveDoneIt) {
+TEST(ConnectionsTest, DoesNotRetryAfterServerReadRequest) {
   MisbehavingServer server([](ServerConnection& connection) { connection.Read(); });
   kube::HttpRequest request = Post("{}");
   request.repeatable = false;
@@ -140,7 +140,7 @@ TEST(ConnectionsTest, AServerThatDiesAfterReadingMayHaveDoneIt) {
 }
 
 // The library sends the request again, to a closed port, and reports that it could not connect.
-TEST(ConnectionsTest, AServerThatIsGoneAfterReadingMayHaveDoneIt) {
+TEST(ConnectionsTest, DoesNotRetryIfServerIsGoneAfterReading) {
   for (const std::string body : {"", "{}"}) {
     MisbehavingServer server([](ServerConnection& connection) {
       if (!connection.Read()) return;
@@ -159,7 +159,7 @@ TEST(ConnectionsTest, AServerThatIsGoneAfterReadingMayHaveDoneIt) {
   }
 }
 
-TEST(ConnectionsTest, AServerThatIsNotThereSurelyHasNotDoneIt) {
+TEST(ConnectionsTest, RefusedConnectionMeansNotSent) {
   MisbehavingServer server([](ServerConnection& connection) { connection.AnswerAll(); });
   const auto transport = Connect(PlainTo(server));
   ASSERT_TRUE(transport->Send(Get(), InTime()).ok());
@@ -175,7 +175,7 @@ TEST(ConnectionsTest, AServerThatIsNotThereSurelyHasNotDoneIt) {
 
 // Each of these requests leaves a task in the library that fails after the caller has given up. By default the library
 // would then terminate the process.
-TEST(ConnectionsTest, RequestsThatAreGivenUpHarmNobody) {
+TEST(ConnectionsTest, AbandonedRequestsDoNotTerminateProcess) {
   MisbehavingServer server([](ServerConnection& connection) {
     switch (connection.number() % 4) {
       case 0: return connection.Reset();
@@ -197,13 +197,13 @@ TEST(ConnectionsTest, RequestsThatAreGivenUpHarmNobody) {
   EXPECT_TRUE(server.AwaitNoConnections());
 }
 
-TEST(ConnectionsTest, ANameThatDoesNotResolveIsAFailureToConnect) {
+TEST(ConnectionsTest, UnresolvableNameIsConnectError) {
   const auto transport = Connect({.host = "does-not-exist.invalid", .port = 443, .tls = false});
   const Status status = transport->Send(Get(), InTime()).status();
   EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition) << status.ToString();
 }
 
-TEST(ConnectionsTest, AServerThatFellSilentIsConnectedToAnew) {
+TEST(ConnectionsTest, ReconnectsIfServerFallsSilent) {
   enum Phase { kTalks, kSilent, kTalksToNewOnes };
   std::atomic<Phase> phase{kTalks};
   AllAtOnce all(5);
@@ -246,7 +246,7 @@ int OptionOf(int descriptor, int level, int name) {
   return value;
 }
 
-TEST(ConnectionsTest, TheKernelFindsDeadOnesAndKeepsThemFromPrograms) {
+TEST(ConnectionsTest, EnablesKeepAliveAndCloseOnExec) {
   TestAuthority authority("a");
   for (const bool tls : {false, true}) {
     ServerOptions options;
@@ -286,7 +286,7 @@ TEST(ConnectionsTest, ReachAnIPv6Host) {
   EXPECT_EQ(server.requests().at(0).target, "/api?limit=1");
 }
 
-TEST(ConnectionsTest, GoThroughAProxyInTheClear) {
+TEST(ConnectionsTest, UseProxyInPlaintext) {
   MisbehavingServer proxy([](ServerConnection& connection) { connection.AnswerAll(); });
   Connection connection{.host = "127.0.0.5", .port = 8001, .tls = false};
   connection.proxy_url = "http://user:pass%3Aword@127.0.0.1:" + std::to_string(proxy.port());
@@ -295,7 +295,7 @@ TEST(ConnectionsTest, GoThroughAProxyInTheClear) {
   EXPECT_EQ(proxy.requests().at(0).headers.at("proxy-authorization"), "Basic dXNlcjpwYXNzOndvcmQ=");
 }
 
-TEST(ConnectionsTest, GoThroughAProxyWithTls) {
+TEST(ConnectionsTest, UseProxyWithTls) {
   TestAuthority authority("a");
   std::string connect_target;
   ServerOptions options{.certificate = authority.Issue({.alternative_names = "DNS:kubernetes"}),
@@ -319,7 +319,7 @@ TEST(ConnectionsTest, GoThroughAProxyWithTls) {
   EXPECT_EQ(proxy.requests().at(0).target, "/api/v1/pods");
 }
 
-TEST(ConnectionsTest, AProxyThatNeverAnswersIsNotConnectedToForEver) {
+TEST(ConnectionsTest, SilentProxyTimesOut) {
   MisbehavingServer proxy([](ServerConnection& connection) {
     connection.ReadHead();
     connection.AwaitClose();
@@ -335,7 +335,7 @@ TEST(ConnectionsTest, AProxyThatNeverAnswersIsNotConnectedToForEver) {
   EXPECT_TRUE(proxy.AwaitNoConnections());
 }
 
-TEST(ConnectionsTest, AProxyThatRefusesIsAFailureToConnect) {
+TEST(ConnectionsTest, RefusingProxyIsConnectError) {
   const std::vector<std::string> answers = {"HTTP/1.1 403 No\r\n\r\n", "", "nonsense\r\n\r\n"};
   for (const std::string& answer : answers) {
     MisbehavingServer proxy([&](ServerConnection& connection) {

@@ -32,7 +32,7 @@ TEST(EndpointTest, WritesIPv6WithoutBracketsForTheResolverAndWithThemForTheServe
   EXPECT_EQ(proxied.proxy_uri, "http://fd00::2:3128");
 }
 
-TEST(EndpointTest, CallsLoopbackOnlyWhatStaysOnThisMachine) {
+TEST(EndpointTest, RecognizesLoopbackAddresses) {
   for (const std::string host : {"localhost", "127.0.0.1", "127.9.8.7", "::1"}) {
     EXPECT_TRUE(ParseEndpoint({.host = host})->is_loopback) << host;
     EXPECT_FALSE(ParseEndpoint({.host = host, .proxy_url = "http://127.0.0.1:3128"})->is_loopback) << host;
@@ -42,21 +42,21 @@ TEST(EndpointTest, CallsLoopbackOnlyWhatStaysOnThisMachine) {
   }
 }
 
-TEST(EndpointTest, TakesAProxysUserApart) {
+TEST(EndpointTest, SplitsProxyCredentials) {
   const Endpoint endpoint = *ParseEndpoint({.host = "api", .proxy_url = "http://us%40er:pa%3Ass@proxy"});
   EXPECT_EQ(endpoint.proxy_uri, "http://proxy:80");
   EXPECT_EQ(endpoint.proxy_user, "us@er");
   EXPECT_EQ(endpoint.proxy_password.Reveal(), "pa:ss");
 }
 
-TEST(EndpointTest, RefusesHostsThatAreNone) {
+TEST(EndpointTest, RefusesInvalidHosts) {
   for (const std::string host : {"", "a b", "a/b", "user@host", "[::1]", "host:80", "a\r\nb"}) {
     EXPECT_EQ(ParseEndpoint({.host = host}).status().code(), StatusCode::kInvalidArgument) << host;
   }
   EXPECT_EQ(ParseEndpoint({.host = "api", .port = 0}).status().code(), StatusCode::kInvalidArgument);
 }
 
-TEST(EndpointTest, RefusesProxiesThatItCannotUseWithoutRepeatingThem) {
+TEST(EndpointTest, RefusesUnsupportedProxiesWithoutQuotingThem) {
   for (const std::string url :
        {"socks5://u:secret@proxy:1080", "https://u:secret@proxy", "http://", "://secret", "secret"}) {
     const Status status = ParseEndpoint({.host = "api", .proxy_url = url}).status();
@@ -65,7 +65,7 @@ TEST(EndpointTest, RefusesProxiesThatItCannotUseWithoutRepeatingThem) {
   }
 }
 
-TEST(InitializeCpprestTest, MayBeRepeatedOnlyWithTheSameNumber) {
+TEST(InitializeCpprestTest, RepeatedCallNeedsSameNumber) {
   EXPECT_TRUE(InitializeCpprest(4).ok());
   EXPECT_EQ(InitializeCpprest(5).code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(InitializeCpprest(0).code(), StatusCode::kInvalidArgument);

@@ -43,7 +43,7 @@ LineBuffer::Appended LineBuffer::Append(std::string_view bytes, const std::funct
   bytes_.append(bytes);
   num_lines_ += num_lines;
   tail_bytes_ = line_bytes;
-  if (UnreadLocked() - tail_bytes_ <= limits_.high_water_bytes) return Appended::kGoOn;
+  if (UnreadLocked() - tail_bytes_ <= limits_.high_water_bytes) return Appended::kContinue;
   resume_ = resume;
   return Appended::kHold;
 }

@@ -24,7 +24,7 @@ class LineBuffer {
   explicit LineBuffer(Limits limits) : limits_(limits) {}
 
   enum class Appended {
-    kGoOn,
+    kContinue,
     kHold,     // appended, but the writer must wait: `resume` is called once, when there is room or the buffer ends
     kRefused,  // a line or `bytes` is too long, or the buffer has ended; nothing was appended
   };

@@ -24,7 +24,7 @@ std::vector<std::string> LinesNow(LineBuffer& buffer) {
   return lines;
 }
 
-TEST(LineBufferTest, GivesTheSameLinesWhereverTheBytesAreCut) {
+TEST(LineBufferTest, LinesDoNotDependOnChunkBoundaries) {
   const std::string text = "ab\nc\n\ndef\n";
   for (size_t first = 0; first <= text.size(); ++first) {
     for (size_t second = first; second <= text.size(); ++second) {
@@ -37,7 +37,7 @@ TEST(LineBufferTest, GivesTheSameLinesWhereverTheBytesAreCut) {
   }
 }
 
-TEST(LineBufferTest, WaitsForALineAndStaysGoodWhenNoneComes) {
+TEST(LineBufferTest, TimeoutWithoutLineKeepsBufferUsable) {
   LineBuffer buffer(kRoomy);
   buffer.Append("half a", NeverCalled);
   EXPECT_EQ(buffer.NextLine(kNow).status().code(), StatusCode::kDeadlineExceeded);
@@ -46,7 +46,7 @@ TEST(LineBufferTest, WaitsForALineAndStaysGoodWhenNoneComes) {
   EXPECT_EQ(**buffer.NextLine(InTime()), "half a line");
 }
 
-TEST(LineBufferTest, DropsATailWithoutNewlineAtTheCleanEnd) {
+TEST(LineBufferTest, DropsUnterminatedLineAtEnd) {
   LineBuffer buffer(kRoomy);
   buffer.Append("whole\nhal", NeverCalled);
   buffer.End({});
@@ -59,7 +59,7 @@ TEST(LineBufferTest, DropsATailWithoutNewlineAtTheCleanEnd) {
   }
 }
 
-TEST(LineBufferTest, GivesTheWholeLinesBeforeTheError) {
+TEST(LineBufferTest, ReturnsCompleteLinesBeforeError) {
   LineBuffer buffer(kRoomy);
   buffer.Append("whole\nhal", NeverCalled);
   buffer.End(Unavailable("broken"));
@@ -70,34 +70,34 @@ TEST(LineBufferTest, GivesTheWholeLinesBeforeTheError) {
   EXPECT_EQ(buffer.Append("more\n", NeverCalled), Appended::kRefused);
 }
 
-TEST(LineBufferTest, RefusesALineOverTheCapBeforeItIsWhole) {
+TEST(LineBufferTest, RefusesIncompleteLineOverLimit) {
   LineBuffer buffer({.max_line_bytes = 10, .high_water_bytes = 1000});
-  EXPECT_EQ(buffer.Append("short\n0123456789", NeverCalled), Appended::kGoOn);
+  EXPECT_EQ(buffer.Append("short\n0123456789", NeverCalled), Appended::kContinue);
   EXPECT_EQ(buffer.Append("x", NeverCalled), Appended::kRefused);
 
   EXPECT_EQ(**buffer.NextLine(kNow), "short");
   EXPECT_EQ(buffer.NextLine(kNow).status().code(), StatusCode::kResourceExhausted);
 }
 
-TEST(LineBufferTest, RefusesALongLineAmongShortOnesInOnePiece) {
+TEST(LineBufferTest, RefusesLongLineAmongShortOnes) {
   LineBuffer buffer({.max_line_bytes = 10, .high_water_bytes = 1000});
-  EXPECT_EQ(buffer.Append("a\n0123456789\nb\n", NeverCalled), Appended::kGoOn);
+  EXPECT_EQ(buffer.Append("a\n0123456789\nb\n", NeverCalled), Appended::kContinue);
   EXPECT_EQ(buffer.Append("c\n01234567890\nd\n", NeverCalled), Appended::kRefused);
   EXPECT_THAT(LinesNow(buffer), testing::ElementsAre("a", "0123456789", "b"));
 }
 
-TEST(LineBufferTest, DoesNotLookAtAPieceWhoseSizeIsALie) {
+TEST(LineBufferTest, RefusesImpossibleSizeWithoutReading) {
   LineBuffer buffer(kRoomy);
   const char byte = 'x';
   EXPECT_EQ(buffer.Append({&byte, static_cast<size_t>(-1)}, NeverCalled), Appended::kRefused);
   EXPECT_EQ(buffer.NextLine(kNow).status().code(), StatusCode::kResourceExhausted);
 }
 
-TEST(LineBufferTest, HoldsTheWriterUntilTheReaderHasTakenHalf) {
+TEST(LineBufferTest, WriterResumesWhenBufferIsHalfEmpty) {
   LineBuffer buffer({.max_line_bytes = 100, .high_water_bytes = 8});
   int num_resumed = 0;
   const auto resume = [&] { ++num_resumed; };
-  EXPECT_EQ(buffer.Append("123\n456\n", resume), Appended::kGoOn);
+  EXPECT_EQ(buffer.Append("123\n456\n", resume), Appended::kContinue);
   EXPECT_EQ(buffer.Append("789\nx", resume), Appended::kHold);
 
   EXPECT_EQ(**buffer.NextLine(kNow), "123");
@@ -108,9 +108,9 @@ TEST(LineBufferTest, HoldsTheWriterUntilTheReaderHasTakenHalf) {
   EXPECT_EQ(num_resumed, 1);
 }
 
-TEST(LineBufferTest, NeverHoldsAWriterForALineThatIsNotWhole) {
+TEST(LineBufferTest, IncompleteLineNeverHoldsWriter) {
   LineBuffer buffer({.max_line_bytes = 100, .high_water_bytes = 8});
-  EXPECT_EQ(buffer.Append("longer than the high water mark", NeverCalled), Appended::kGoOn);
+  EXPECT_EQ(buffer.Append("longer than the high water mark", NeverCalled), Appended::kContinue);
 }
 
 TEST(LineBufferTest, CountsEmptyLinesToo) {
@@ -118,7 +118,7 @@ TEST(LineBufferTest, CountsEmptyLinesToo) {
   EXPECT_EQ(buffer.Append(std::string(9, '\n'), [] {}), Appended::kHold);
 }
 
-TEST(LineBufferTest, AHeldWriterIsNotForgottenWhenTheReaderGivesUp) {
+TEST(LineBufferTest, CancelAndEndResumeHeldWriter) {
   for (const bool cancels : {true, false}) {
     LineBuffer buffer({.max_line_bytes = 100, .high_water_bytes = 1});
     int num_resumed = 0;
@@ -128,7 +128,7 @@ TEST(LineBufferTest, AHeldWriterIsNotForgottenWhenTheReaderGivesUp) {
   }
 }
 
-TEST(LineBufferTest, CancelForgetsWhatCameAndWinsOverTheEnd) {
+TEST(LineBufferTest, CancelDropsLinesAndOverridesEnd) {
   LineBuffer buffer(kRoomy);
   buffer.Append("a\nb\n", NeverCalled);
   buffer.End({});
@@ -143,7 +143,7 @@ TEST(LineBufferTest, CancelWakesTheReader) {
   EXPECT_EQ(buffer.NextLine(InTime()).status().code(), StatusCode::kCancelled);
 }
 
-TEST(LineBufferTest, ReadsAllWithItsNewlines) {
+TEST(LineBufferTest, ReadAllKeepsNewlines) {
   LineBuffer buffer(kRoomy);
   buffer.Append("a\nb", NeverCalled);
   std::jthread writer([&] {
@@ -153,14 +153,14 @@ TEST(LineBufferTest, ReadsAllWithItsNewlines) {
   EXPECT_EQ(*buffer.ReadAll(InTime(), 6), "a\nbc\nd");
 }
 
-TEST(LineBufferTest, ReadsNoMoreThanItIsTold) {
+TEST(LineBufferTest, ReadAllStopsAtLimit) {
   LineBuffer buffer(kRoomy);
   buffer.Append("a\nbc\nd", NeverCalled);
   buffer.End({});
   EXPECT_EQ(buffer.ReadAll(InTime(), 5).status().code(), StatusCode::kResourceExhausted);
 }
 
-TEST(LineBufferTest, StopsReadingAtTheDeadlineThoughBytesKeepComing) {
+TEST(LineBufferTest, ReadAllStopsAtDeadline) {
   LineBuffer buffer(kRoomy);
   buffer.Append("drip", NeverCalled);
   EXPECT_EQ(buffer.ReadAll(kNow, 100).status().code(), StatusCode::kDeadlineExceeded);

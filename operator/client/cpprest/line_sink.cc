@@ -14,7 +14,7 @@ pplx::task<size_t> LineSink::_putn(const uint8_t* bytes, size_t count) {
   pplx::task_completion_event<size_t> room;
   switch (buffer_.Append({reinterpret_cast<const char*>(bytes), count},
                          [room, count] { static_cast<void>(room.set(count)); })) {
-    case LineBuffer::Appended::kGoOn: return pplx::task_from_result(count);
+    case LineBuffer::Appended::kContinue: return pplx::task_from_result(count);
     case LineBuffer::Appended::kHold: return pplx::create_task(room);
     case LineBuffer::Appended::kRefused: break;
   }

@@ -26,7 +26,7 @@ Status AnswerOf(std::function<void(ServerConnection&)> answer, const CpprestOpti
   return Connect(PlainTo(server), options)->Send(Get(), InTime()).status();
 }
 
-TEST(SendTest, WritesTheRequestAsItIs) {
+TEST(SendTest, WritesRequestUnchanged) {
   MisbehavingServer server([](ServerConnection& connection) { connection.AnswerAll(); });
   Connection connection = PlainTo(server);
   connection.base_path = "/k8s/clusters/c-1";
@@ -56,7 +56,7 @@ TEST(SendTest, WritesTheRequestAsItIs) {
   EXPECT_EQ(seen.headers.count("accept-encoding"), 0u);
 }
 
-TEST(SendTest, AnyCodeIsAnAnswer) {
+TEST(SendTest, ReturnsEveryStatusCode) {
   MisbehavingServer server(Once([](ServerConnection& connection) {
     connection.Answer(429, "{\"kind\":\"Status\"}\n", "Retry-After: 3\r\nX-Two: a\r\n");
   }));
@@ -120,7 +120,7 @@ TEST(SendTest, APassedDeadlineSendsNothing) {
   EXPECT_EQ(server.num_connections(), 0);
 }
 
-TEST(SendTest, StopsWhenAskedTo) {
+TEST(SendTest, StopEndsRequest) {
   for (const bool has_head : {false, true}) {
     MisbehavingServer server(Once([&](ServerConnection& connection) {
       if (has_head) connection.Write("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf");
@@ -136,7 +136,7 @@ TEST(SendTest, StopsWhenAskedTo) {
   }
 }
 
-TEST(SendTest, CapsAnAnswerThatSaysItsLengthAndOneThatDoesNot) {
+TEST(SendTest, LimitsResponsesWithAndWithoutLength) {
   const CpprestOptions options{.max_response_bytes = 1 << 20};
   EXPECT_EQ(
       AnswerOf([](ServerConnection& connection) { connection.Answer(200, std::string((1 << 20) + 1, 'x')); }, options)
@@ -153,14 +153,14 @@ TEST(SendTest, CapsAnAnswerThatSaysItsLengthAndOneThatDoesNot) {
   }
 }
 
-TEST(SendTest, AnAnswerOfExactlyTheCapFits) {
+TEST(SendTest, ResponseOfMaximumSizeFits) {
   MisbehavingServer server(
       Once([](ServerConnection& connection) { connection.Answer(200, std::string(1 << 20, 'x')); }));
   const auto transport = Connect(PlainTo(server), {.max_response_bytes = 1 << 20});
   EXPECT_EQ(transport->Send(Get(), InTime())->body.size(), 1u << 20);
 }
 
-TEST(SendTest, ABrokenAnswerIsUnavailable) {
+TEST(SendTest, BrokenResponseIsUnavailable) {
   const std::vector<std::string> broken = {
       "",
       "HTTP/1.1 20",
@@ -182,7 +182,7 @@ TEST(SendTest, ABrokenAnswerIsUnavailable) {
   }
 }
 
-TEST(SendTest, ANegativeChunkIsRefusedBeforeItsBytesAreTouched) {
+TEST(SendTest, RefusesNegativeChunkSize) {
   for (const std::string size : {"-1", "-2"}) {
     const Status status = AnswerOf([&](ServerConnection& connection) {
       connection.StartChunks();
@@ -192,7 +192,7 @@ TEST(SendTest, ANegativeChunkIsRefusedBeforeItsBytesAreTouched) {
   }
 }
 
-TEST(SendTest, AnInterimAnswerIsNotTakenForTheAnswer) {
+TEST(SendTest, SkipsInterimResponses) {
   MisbehavingServer server([](ServerConnection& connection) {
     if (connection.number() == 1) {
       connection.Read();
@@ -208,7 +208,7 @@ TEST(SendTest, AnInterimAnswerIsNotTakenForTheAnswer) {
   EXPECT_EQ(transport->Send(Get(), InTime())->body, "ok");
 }
 
-TEST(SendTest, RefusesWhatWouldWriteAnotherHeader) {
+TEST(SendTest, RefusesHeaderInjection) {
   MisbehavingServer server([](ServerConnection& connection) { connection.AnswerAll(); });
   const auto send = [&](kube::HttpRequest request, const std::string& token, const std::string& user) {
     Connection connection = PlainTo(server);
@@ -233,13 +233,13 @@ TEST(SendTest, RefusesWhatWouldWriteAnotherHeader) {
   EXPECT_EQ(server.num_connections(), 0);
 }
 
-TEST(SendTest, SendsNoTokenInTheClearToAnotherMachine) {
+TEST(SendTest, SendsNoTokenInPlaintextToOtherHosts) {
   Connection connection{.host = "192.0.2.1", .port = 80, .tls = false};
   connection.credentials = std::make_shared<CredentialsInTurn>(std::vector{Token("secret")});
   EXPECT_EQ(Connect(connection)->Send(Get(), InTime()).status().code(), StatusCode::kInvalidArgument);
 }
 
-TEST(SendTest, SendsNoTokenInTheClearThroughAProxy) {
+TEST(SendTest, SendsNoTokenInPlaintextThroughProxy) {
   MisbehavingServer proxy([](ServerConnection& connection) { connection.AnswerAll(); });
   Connection connection{.host = "127.0.0.1", .port = 8001, .tls = false};
   connection.proxy_url = "http://127.0.0.1:" + std::to_string(proxy.port());
@@ -262,7 +262,7 @@ class SlowCredentials final : public CredentialsSource {
   const std::function<void()> wait_;
 };
 
-TEST(SendTest, SendsNothingWhereCredentialsComeTooLate) {
+TEST(SendTest, SendsNothingIfCredentialsArriveLate) {
   MisbehavingServer server([](ServerConnection& connection) { connection.AnswerAll(); });
   Connection connection = PlainTo(server);
   for (int i = 0; i < 20; ++i) {
@@ -283,7 +283,7 @@ TEST(SendTest, SendsNothingWhereCredentialsComeTooLate) {
   EXPECT_EQ(server.num_connections(), 1);
 }
 
-TEST(SendTest, LooksForFreshCredentialsOnceWhenTheyAreRejected) {
+TEST(SendTest, RefreshesRejectedCredentialsOnce) {
   MisbehavingServer server([](ServerConnection& connection) {
     while (const auto request = connection.Read()) {
       connection.Answer(request->headers.at("authorization") == "Bearer new" ? 200 : 401, "said");
@@ -304,7 +304,7 @@ TEST(SendTest, LooksForFreshCredentialsOnceWhenTheyAreRejected) {
   EXPECT_EQ(server.requests().size(), 5u);
 }
 
-TEST(SendTest, SaysThatThereAreNoCredentials) {
+TEST(SendTest, ReportsMissingCredentials) {
   class Broken final : public CredentialsSource {
     Result<Credentials> Get(Deadline) override { return NotFound("no token file"); }
     void Reject() override {}

@@ -44,7 +44,7 @@ Everything ReadEverything(LineStream& stream) {
   }
 }
 
-TEST(StreamTest, LinesAreNotChunks) {
+TEST(StreamTest, LinesDoNotDependOnChunks) {
   MisbehavingServer server(Streaming([](ServerConnection& connection) {
     for (const char* chunk : {"a\nb\nhal", "f of ", "c\n", "d", "\n"}) connection.Chunk(chunk);
     connection.EndChunks();
@@ -66,7 +66,7 @@ TEST(StreamTest, ATailWithoutNewlineIsDropped) {
   EXPECT_TRUE(got.end.ok());
 }
 
-TEST(StreamTest, ABrokenConnectionIsNotACleanEnd) {
+TEST(StreamTest, BrokenConnectionIsError) {
   for (const bool resets : {false, true}) {
     MisbehavingServer server([&](ServerConnection& connection) {
       connection.Read();
@@ -84,7 +84,7 @@ TEST(StreamTest, ABrokenConnectionIsNotACleanEnd) {
   }
 }
 
-TEST(StreamTest, AnotherCodeIsAnAnswerWithABody) {
+TEST(StreamTest, OtherStatusCodesReturnBody) {
   MisbehavingServer server([](ServerConnection& connection) {
     connection.Read();
     connection.Answer(410, "{\"reason\":\n\"Expired\"}");
@@ -98,7 +98,7 @@ TEST(StreamTest, AnotherCodeIsAnAnswerWithABody) {
   EXPECT_EQ(stream->lines, nullptr);
 }
 
-TEST(StreamTest, LooksForFreshCredentialsToo) {
+TEST(StreamTest, RefreshesRejectedCredentials) {
   MisbehavingServer server([](ServerConnection& connection) {
     const auto request = connection.Read();
     if (!request) return;
@@ -117,7 +117,7 @@ TEST(StreamTest, LooksForFreshCredentialsToo) {
   EXPECT_EQ(**OpenStream(*transport)->Next(InTime()), "line");
 }
 
-TEST(StreamTest, TheDeadlineBoundsOpeningAndNotTheStream) {
+TEST(StreamTest, DeadlineAppliesOnlyToOpening) {
   MisbehavingServer silent([](ServerConnection& connection) { connection.AwaitClose(); });
   EXPECT_EQ(Connect(PlainTo(silent))->Open(Get(), Deadline::After(milliseconds(50))).status().code(),
             StatusCode::kDeadlineExceeded);
@@ -137,7 +137,7 @@ TEST(StreamTest, TheDeadlineBoundsOpeningAndNotTheStream) {
   EXPECT_EQ(**stream->Next(InTime()), "late");
 }
 
-TEST(StreamTest, OpeningEndsWhenAskedToAndTheStreamDoesNot) {
+TEST(StreamTest, StopEndsOpeningButNotStream) {
   MisbehavingServer silent([](ServerConnection& connection) {
     connection.Read();
     connection.AwaitClose();
@@ -162,7 +162,7 @@ TEST(StreamTest, OpeningEndsWhenAskedToAndTheStreamDoesNot) {
   EXPECT_EQ(**stream->lines->Next(InTime()), "one");
 }
 
-TEST(StreamTest, AHugeLineEndsTheStreamAndClosesTheConnection) {
+TEST(StreamTest, TooLongLineEndsStreamAndClosesConnection) {
   MisbehavingServer server(Streaming([](ServerConnection& connection) {
     connection.Chunk("fits\n");
     const std::string chunk(64 << 10, 'x');
@@ -176,7 +176,7 @@ TEST(StreamTest, AHugeLineEndsTheStreamAndClosesTheConnection) {
   EXPECT_TRUE(server.AwaitNoConnections());
 }
 
-TEST(StreamTest, LongLinesComeWhole) {
+TEST(StreamTest, ReturnsLongLinesWhole) {
   const std::string line(900 << 10, 'x');
   MisbehavingServer server(Streaming([&](ServerConnection& connection) {
     for (int i = 0; i < 20; ++i) connection.Chunk(line + std::to_string(i) + "\n");
@@ -188,7 +188,7 @@ TEST(StreamTest, LongLinesComeWhole) {
   for (size_t i = 0; i < 20; ++i) EXPECT_EQ(got.lines[i], line + std::to_string(i));
 }
 
-TEST(StreamTest, AFastServerWaitsForASlowReader) {
+TEST(StreamTest, SlowReaderHoldsServer) {
   constexpr size_t kNumLines = 4096;
   const std::string line(64 << 10, 'x');  // 256 MiB in all: more than the buffers of the kernel hold
   std::counting_semaphore<> sent(0);
@@ -208,7 +208,7 @@ TEST(StreamTest, AFastServerWaitsForASlowReader) {
   EXPECT_TRUE(got.end.ok()) << got.end.ToString();
 }
 
-TEST(StreamTest, CancelWakesTheReaderNowAndAlways) {
+TEST(StreamTest, CancelWakesReader) {
   MisbehavingServer server(Streaming([](ServerConnection& connection) {
     connection.Chunk("one\ntwo\n");
     connection.AwaitClose();
@@ -225,7 +225,7 @@ TEST(StreamTest, CancelWakesTheReaderNowAndAlways) {
   EXPECT_TRUE(server.AwaitNoConnections());
 }
 
-TEST(StreamTest, CancelCountsAfterTheEndToo) {
+TEST(StreamTest, CancelAppliesAfterEnd) {
   MisbehavingServer server(Streaming([](ServerConnection& connection) { connection.EndChunks(); }));
   const auto transport = Connect(PlainTo(server));
   for (int i = 0; i < 2; ++i) {
@@ -262,7 +262,7 @@ TEST(StreamTest, MayBeCancelledAtAnyMoment) {
   EXPECT_TRUE(server.AwaitNoConnections());
 }
 
-TEST(StreamTest, OneThatIsDroppedClosesItsConnection) {
+TEST(StreamTest, DestructorClosesConnection) {
   MisbehavingServer server(Streaming([](ServerConnection& connection) {
     connection.Chunk("a\nb\n");
     connection.AwaitClose();
@@ -275,7 +275,7 @@ TEST(StreamTest, OneThatIsDroppedClosesItsConnection) {
   EXPECT_TRUE(server.AwaitNoConnections());
 }
 
-TEST(StreamTest, ManyAtOnceDoNotStarveEachOtherOrTheCalls) {
+TEST(StreamTest, ManyStreamsDoNotStarveCalls) {
   constexpr int kNumStreams = 12;  // three times as many as the library has threads
   std::atomic<bool> may_go_on{false};
   MisbehavingServer server([&](ServerConnection& connection) {

@@ -53,7 +53,7 @@ TEST_F(TlsTest, AcceptsTheServerNameAndSendsIt) {
   EXPECT_EQ(server->requests().at(0).server_name, "kubernetes.default.svc");
 }
 
-TEST_F(TlsTest, AnAuthorityBelowTheRootMayBeTrustedAlone) {
+TEST_F(TlsTest, TrustsIntermediateAuthorityAlone) {
   const TestAuthority below("below", &authority_);
   const auto server = Serve(below, {.alternative_names = "IP:127.0.0.1"});
   Connection connection = To(*server);
@@ -98,7 +98,7 @@ TEST_F(TlsTest, RefusesAClientsCertificate) {
   ExpectRefusal(To(*server), *server, "purpose");
 }
 
-TEST_F(TlsTest, TheMachinesAuthoritiesCountOnlyWhereNoneIsNamed) {
+TEST_F(TlsTest, SystemAuthoritiesApplyOnlyWithoutCaFile) {
   const auto server = Serve(MachineAuthority(), {.alternative_names = "IP:127.0.0.1"});
   ExpectRefusal(To(*server), *server, "");
 
@@ -115,7 +115,7 @@ TEST_F(TlsTest, RefusesOldTls) {
   EXPECT_TRUE(server->requests().empty());
 }
 
-TEST_F(TlsTest, SkipsVerificationWhenToldTo) {
+TEST_F(TlsTest, SkipsVerificationIfConfigured) {
   const auto server = Serve(TestAuthority("x"), {.alternative_names = "DNS:other", .is_expired = true});
   Connection connection = To(*server);
   connection.skip_verification = true;
@@ -165,7 +165,7 @@ class ClientCertificateTest : public TlsTest {
   const std::unique_ptr<MisbehavingServer> server_;
 };
 
-TEST_F(ClientCertificateTest, IsShown) {
+TEST_F(ClientCertificateTest, IsSentToServer) {
   for (const KeyKind key : {KeyKind::kEc, KeyKind::kRsa}) {
     const Status status = Try(As({Showing(Client("operator", key))}));
     EXPECT_TRUE(status.ok()) << status.ToString();
@@ -173,7 +173,7 @@ TEST_F(ClientCertificateTest, IsShown) {
   }
 }
 
-TEST_F(ClientCertificateTest, WithAnothersKeyIsRefusedAndNotLeftOut) {
+TEST_F(ClientCertificateTest, MismatchedKeyIsError) {
   for (const KeyKind certificate : {KeyKind::kEc, KeyKind::kRsa}) {
     CertificateAndKey pair = Client("operator", certificate);
     pair.key_pem = Client("other", KeyKind::kRsa).key_pem;
@@ -184,7 +184,7 @@ TEST_F(ClientCertificateTest, WithAnothersKeyIsRefusedAndNotLeftOut) {
   EXPECT_TRUE(server_->requests().empty());
 }
 
-TEST_F(ClientCertificateTest, ThatIsNoneIsRefused) {
+TEST_F(ClientCertificateTest, InvalidPemIsRefused) {
   CertificateAndKey pair = Client("operator");
   pair.key_pem = "no key";
   EXPECT_EQ(Try(As({Showing(pair)})).code(), StatusCode::kFailedPrecondition);
@@ -193,7 +193,7 @@ TEST_F(ClientCertificateTest, ThatIsNoneIsRefused) {
   EXPECT_EQ(Try(As({Showing(pair)})).code(), StatusCode::kFailedPrecondition);
 }
 
-TEST_F(ClientCertificateTest, WithAnEncryptedKeyIsRefusedWithoutAskingTheTerminal) {
+TEST_F(ClientCertificateTest, EncryptedKeyIsRefusedWithoutPrompt) {
   CertificateAndKey pair = Client("operator");
   BIO* plain = BIO_new_mem_buf(pair.key_pem.data(), -1);
   EVP_PKEY* key = PEM_read_bio_PrivateKey(plain, nullptr, nullptr, nullptr);
@@ -212,7 +212,7 @@ TEST_F(ClientCertificateTest, WithAnEncryptedKeyIsRefusedWithoutAskingTheTermina
   EXPECT_THAT(status.message(), testing::HasSubstr("encrypted"));
 }
 
-TEST_F(ClientCertificateTest, ThatIsReplacedIsShownOnANewConnection) {
+TEST_F(ClientCertificateTest, ReplacedCertificateUsesNewConnection) {
   const Connection connection = As({Showing(Client("old")), Showing(Client("new"))});
   const auto transport = Connect(connection);
   EXPECT_TRUE(transport->Send(Get(), InTime()).ok());
@@ -222,7 +222,7 @@ TEST_F(ClientCertificateTest, ThatIsReplacedIsShownOnANewConnection) {
   EXPECT_EQ(server_->requests().at(1).client_name, "new");
 }
 
-TEST_F(ClientCertificateTest, ThatTheServerDoesNotAcceptIsAnError) {
+TEST_F(ClientCertificateTest, RejectedByServerIsError) {
   EXPECT_FALSE(Try(To(*server_)).ok());
   EXPECT_FALSE(Try(As({Showing(authority_.Issue({.common_name = "stranger", .usage = "clientAuth"}))})).ok());
   EXPECT_TRUE(server_->requests().empty());

@@ -32,12 +32,12 @@ TEST_P(ApiServerSuite, ApplyCreatesThenMerges) {
   EXPECT_EQ(*kube::Find(applied, {"data"}), Json({{"x", "2"}, {"y", "3"}}));
 }
 
-TEST_P(ApiServerSuite, AppliedAgainIsTheSameVersion) {
+TEST_P(ApiServerSuite, RepeatedApplyKeepsVersion) {
   const Json once = Apply(kube::kStatefulSets, StatefulSet("s", 1), "m");
   EXPECT_EQ(VersionOf(Apply(kube::kStatefulSets, StatefulSet("s", 1), "m")), VersionOf(once));
 }
 
-TEST_P(ApiServerSuite, ApplyRemovesWhatItsManagerNoLongerWants) {
+TEST_P(ApiServerSuite, ApplyRemovesFieldsNoLongerApplied) {
   Json first = ConfigMap("a", {{"x", "1"}, {"y", "2"}});
   first["metadata"]["labels"] = {{"mine", "yes"}};
   Apply(kube::kConfigMaps, first, "m");
@@ -48,7 +48,7 @@ TEST_P(ApiServerSuite, ApplyRemovesWhatItsManagerNoLongerWants) {
   EXPECT_EQ(kube::StringAt(applied, {"metadata", "labels", "mine"}), "");
 }
 
-TEST_P(ApiServerSuite, ApplyKeepsWhatOthersWrote) {
+TEST_P(ApiServerSuite, ApplyKeepsFieldsOfOtherManagers) {
   Apply(kube::kConfigMaps, ConfigMap("a", {{"x", "1"}}), "m");
   Must(client_->MergePatch(kube::kConfigMaps, Key("a"), {{"metadata", {{"labels", {{"theirs", "yes"}}}}}}));
 
@@ -57,7 +57,7 @@ TEST_P(ApiServerSuite, ApplyKeepsWhatOthersWrote) {
   EXPECT_EQ(kube::StringAt(applied, {"metadata", "labels", "theirs"}), "yes");
 }
 
-TEST_P(ApiServerSuite, ApplyKeepsWhatAnotherManagerWantsToo) {
+TEST_P(ApiServerSuite, ApplyKeepsSharedFields) {
   Apply(kube::kConfigMaps, ConfigMap("a", {{"x", "1"}, {"y", "2"}}), "one");
   Apply(kube::kConfigMaps, ConfigMap("a", {{"x", "1"}}), "two");
 
@@ -84,7 +84,7 @@ TEST_P(ApiServerSuite, ApplyConflictsWithAnotherManagerUnlessForced) {
   EXPECT_EQ(kube::StringAt(without, {"data", "x"}), "2");
 }
 
-TEST_P(ApiServerSuite, ApplyDoesNotBringBackWhatIsGone) {
+TEST_P(ApiServerSuite, ApplyWithUidDoesNotRecreate) {
   const Json created = Apply(kube::kConfigMaps, ConfigMap("a"), "m");
   EXPECT_TRUE(client_->Delete(kube::kConfigMaps, Key("a"), {.uid = UidOf(created)}).ok());
   Json update = ConfigMap("a");
@@ -99,7 +99,7 @@ TEST_P(ApiServerSuite, ApplyDoesNotBringBackWhatIsGone) {
   EXPECT_EQ(VersionOf(Get(kube::kConfigMaps, "a")), VersionOf(second));
 }
 
-TEST_P(ApiServerSuite, ApplyHonorsTheVersionThatIsNamed) {
+TEST_P(ApiServerSuite, ApplyChecksResourceVersion) {
   Json object = ConfigMap("a", {{"x", "1"}});
   const Json created = Apply(kube::kConfigMaps, object, "m");
   object["metadata"]["resourceVersion"] = VersionOf(created);
@@ -126,7 +126,7 @@ TEST_P(ApiServerSuite, ApplyNeedsAManagerItsMediaTypeAndNoManagedFields) {
   EXPECT_EQ(Send(request).code, 400);
 }
 
-TEST_P(ApiServerSuite, DryRunsLeaveNothingBehind) {
+TEST_P(ApiServerSuite, DryRunsChangeNothing) {
   const Json answer =
       Must(client_->Apply(kube::kStatefulSets, StatefulSet("s", 1), {.field_manager = "m", .dry_run = true}));
   EXPECT_EQ(kube::IntegerAt(answer, {"spec", "replicas"}), 1);
@@ -171,13 +171,13 @@ TEST_P(ApiServerSuite, IgnoresTheSpecInWritesOfTheStatus) {
   EXPECT_NE(VersionOf(stored), VersionOf(created));
 }
 
-TEST_P(ApiServerSuite, HasAStatusOnlyWhereTheKindDoes) {
+TEST_P(ApiServerSuite, StatusExistsOnlyForKindsWithSubresource) {
   Create(kube::kConfigMaps, ConfigMap("a"));
   EXPECT_EQ(client_->ApplyStatus(kube::kConfigMaps, ConfigMap("a"), {.field_manager = "m"}).status().code(),
             StatusCode::kNotFound);
 }
 
-TEST_P(ApiServerSuite, AppliedStatusesOfTwoManagersStandSideBySide) {
+TEST_P(ApiServerSuite, StatusesOfTwoManagersMerge) {
   Create(kube::kDistTrainings, DistTraining("t"));
   Json status = Object(kube::kDistTrainings, "t");
   status["status"] = {{"phase", "Training"},

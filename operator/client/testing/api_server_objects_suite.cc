@@ -11,7 +11,7 @@ using ::testing::Not;
 
 kube::DeleteOptions ThisOne(const Json& object) { return {.uid = UidOf(object)}; }
 
-TEST_P(ApiServerSuite, GivesANewObjectItsUidVersionAndTime) {
+TEST_P(ApiServerSuite, CreateSetsUidVersionAndTime) {
   const Json created = Create(kube::kConfigMaps, ConfigMap("a", {{"x", "1"}}));
 
   EXPECT_THAT(UidOf(created), Not(IsEmpty()));
@@ -24,7 +24,7 @@ TEST_P(ApiServerSuite, GivesANewObjectItsUidVersionAndTime) {
   EXPECT_EQ(kube::StringAt(read, {"kind"}), "ConfigMap");
 }
 
-TEST_P(ApiServerSuite, RefusesToCreateWhatExists) {
+TEST_P(ApiServerSuite, CreateOfExistingObjectFails) {
   const Json first = Create(kube::kConfigMaps, ConfigMap("a"));
 
   EXPECT_EQ(client_->Create(kube::kConfigMaps, ConfigMap("a", {{"x", "2"}})).status().code(),
@@ -32,7 +32,7 @@ TEST_P(ApiServerSuite, RefusesToCreateWhatExists) {
   EXPECT_EQ(VersionOf(Get(kube::kConfigMaps, "a")), VersionOf(first));
 }
 
-TEST_P(ApiServerSuite, RefusesBodiesThatAreNotWhatTheUrlSays) {
+TEST_P(ApiServerSuite, RefusesBodyThatDoesNotMatchUrl) {
   Json elsewhere = ConfigMap("a");
   elsewhere["metadata"]["namespace"] = "default";
   kube::HttpRequest request = kube::CreateRequest(kube::kConfigMaps, ConfigMap("a"), "suite");
@@ -48,7 +48,7 @@ TEST_P(ApiServerSuite, RefusesBodiesThatAreNotWhatTheUrlSays) {
   EXPECT_EQ(Send(request).code, 400);
 }
 
-TEST_P(ApiServerSuite, RefusesNamesThatAreNone) {
+TEST_P(ApiServerSuite, RefusesInvalidNames) {
   EXPECT_EQ(client_->Create(kube::kConfigMaps, ConfigMap("No_Name")).status().code(), StatusCode::kInvalidArgument);
   Json nameless = ConfigMap("a");
   nameless["metadata"].erase("name");
@@ -57,7 +57,7 @@ TEST_P(ApiServerSuite, RefusesNamesThatAreNone) {
   EXPECT_EQ(Send(request).code, 422);
 }
 
-TEST_P(ApiServerSuite, SaysThatWhatIsNotThereIsNotFound) {
+TEST_P(ApiServerSuite, ReturnsNotFoundForMissingObject) {
   EXPECT_EQ(client_->Get(kube::kConfigMaps, Key("a")).status().code(), StatusCode::kNotFound);
   EXPECT_EQ(client_->Replace(kube::kConfigMaps, ConfigMap("a")).status().code(), StatusCode::kNotFound);
   EXPECT_EQ(client_->MergePatch(kube::kConfigMaps, Key("a"), {{"data", {{"x", "1"}}}}).status().code(),
@@ -68,14 +68,14 @@ TEST_P(ApiServerSuite, SaysThatWhatIsNotThereIsNotFound) {
   EXPECT_THAT(answer.body, HasSubstr("\"reason\":\"NotFound\""));
 }
 
-TEST_P(ApiServerSuite, KnowsOnlyItsKinds) {
+TEST_P(ApiServerSuite, RefusesUnknownKinds) {
   static constexpr kube::Resource kUnknown{"espalier.io", "v1alpha1", "unknowns", "Unknown"};
   EXPECT_EQ(client_->Get(kUnknown, Key("a")).status().code(), StatusCode::kNotFound);
   static constexpr kube::Resource kNoGroup{"nothing.example.com", "v1", "unknowns", "Unknown"};
   EXPECT_EQ(client_->List(kNoGroup, {.name_space = name_space_}).status().code(), StatusCode::kNotFound);
 }
 
-TEST_P(ApiServerSuite, ReplacesOnlyTheNewest) {
+TEST_P(ApiServerSuite, ReplaceChecksResourceVersion) {
   Json first = Create(kube::kConfigMaps, ConfigMap("a", {{"x", "1"}}));
   Json second = first;
   second["data"]["x"] = "2";
@@ -87,7 +87,7 @@ TEST_P(ApiServerSuite, ReplacesOnlyTheNewest) {
   EXPECT_EQ(kube::StringAt(Get(kube::kConfigMaps, "a"), {"data", "x"}), "2");
 }
 
-TEST_P(ApiServerSuite, ReplacesALeaseOnlyWhereItsVersionIsNamed) {
+TEST_P(ApiServerSuite, ReplaceOfLeaseNeedsVersion) {
   Json lease = Object(kube::kLeases, "l");
   lease["spec"] = {{"holderIdentity", "one"}};
   const Json created = Create(kube::kLeases, lease);
@@ -101,7 +101,7 @@ TEST_P(ApiServerSuite, ReplacesALeaseOnlyWhereItsVersionIsNamed) {
   EXPECT_EQ(kube::StringAt(Get(kube::kLeases, "l"), {"spec", "holderIdentity"}), "two");
 }
 
-TEST_P(ApiServerSuite, ReplacesOnlyTheObjectThatIsMeant) {
+TEST_P(ApiServerSuite, ReplaceChecksUid) {
   const Json created = Create(kube::kConfigMaps, ConfigMap("a"));
   Json other = ConfigMap("a", {{"x", "1"}});
   other["metadata"]["uid"] = "0a0b0c0d-0000-4000-8000-000000000000";
@@ -113,7 +113,7 @@ TEST_P(ApiServerSuite, ReplacesOnlyTheObjectThatIsMeant) {
             kube::StringAt(created, {"metadata", "creationTimestamp"}));
 }
 
-TEST_P(ApiServerSuite, MakesNoVersionOfAWriteThatChangesNothing) {
+TEST_P(ApiServerSuite, WriteWithoutChangeKeepsVersion) {
   const Json created = Create(kube::kConfigMaps, ConfigMap("a", {{"x", "1"}}));
 
   EXPECT_EQ(VersionOf(Must(client_->Replace(kube::kConfigMaps, created))), VersionOf(created));
@@ -121,7 +121,7 @@ TEST_P(ApiServerSuite, MakesNoVersionOfAWriteThatChangesNothing) {
   EXPECT_EQ(VersionOf(patched), VersionOf(created));
 }
 
-TEST_P(ApiServerSuite, CountsGenerationsOfTheSpecOnly) {
+TEST_P(ApiServerSuite, GenerationCountsSpecChanges) {
   Json set = Create(kube::kStatefulSets, StatefulSet("s", 1));
   EXPECT_EQ(GenerationOf(set), 1);
   set = Must(client_->MergePatch(kube::kStatefulSets, Key("s"), {{"metadata", {{"labels", {{"a", "b"}}}}}}));
@@ -144,7 +144,7 @@ TEST_P(ApiServerSuite, MergePatchesMembersAndRemovesNulls) {
   EXPECT_EQ(*kube::Find(patched, {"data"}), Json({{"y", "2"}, {"z", "3"}}));
 }
 
-TEST_P(ApiServerSuite, MergePatchesOnlyTheVersionThatIsNamed) {
+TEST_P(ApiServerSuite, MergePatchChecksResourceVersion) {
   const Json created = Create(kube::kConfigMaps, ConfigMap("a"));
   const Json patch = {{"metadata", {{"resourceVersion", VersionOf(created)}}}, {"data", {{"x", "1"}}}};
 
@@ -154,7 +154,7 @@ TEST_P(ApiServerSuite, MergePatchesOnlyTheVersionThatIsNamed) {
   EXPECT_EQ(client_->MergePatch(kube::kConfigMaps, Key("a"), again).status().code(), StatusCode::kAborted);
 }
 
-TEST_P(ApiServerSuite, DeletesOnlyTheObjectThatIsMeant) {
+TEST_P(ApiServerSuite, DeleteChecksUid) {
   const Json created = Create(kube::kConfigMaps, ConfigMap("a"));
 
   EXPECT_EQ(client_->Delete(kube::kConfigMaps, Key("a"), {.uid = "another"}).code(), StatusCode::kAborted);
@@ -166,7 +166,7 @@ TEST_P(ApiServerSuite, DeletesOnlyTheObjectThatIsMeant) {
   EXPECT_FALSE(Exists(kube::kConfigMaps, "a"));
 }
 
-TEST_P(ApiServerSuite, GivesAnotherUidToWhatIsCreatedAgain) {
+TEST_P(ApiServerSuite, RecreatedObjectHasNewUid) {
   const Json first = Create(kube::kConfigMaps, ConfigMap("a"));
   EXPECT_TRUE(client_->Delete(kube::kConfigMaps, Key("a"), ThisOne(first)).ok());
   const Json second = Create(kube::kConfigMaps, ConfigMap("a"));
@@ -175,7 +175,7 @@ TEST_P(ApiServerSuite, GivesAnotherUidToWhatIsCreatedAgain) {
   EXPECT_EQ(client_->Delete(kube::kConfigMaps, Key("a"), ThisOne(first)).code(), StatusCode::kAborted);
 }
 
-TEST_P(ApiServerSuite, KeepsWhatHasAFinalizerUntilItIsTaken) {
+TEST_P(ApiServerSuite, FinalizerDelaysDeletion) {
   Json object = ConfigMap("a");
   object["metadata"]["finalizers"] = {"espalier.io/test"};
   const Json created = Create(kube::kConfigMaps, object);
@@ -188,7 +188,7 @@ TEST_P(ApiServerSuite, KeepsWhatHasAFinalizerUntilItIsTaken) {
   EXPECT_FALSE(Exists(kube::kConfigMaps, "a"));
 }
 
-TEST_P(ApiServerSuite, LetsAPodOnANodeEndInItsTime) {
+TEST_P(ApiServerSuite, PodOnNodeHasGracePeriod) {
   const Json pod = Create(kube::kPods, Pod("p", "some-node"));
   EXPECT_EQ(kube::StringAt(pod, {"status", "phase"}), "Pending");
   EXPECT_TRUE(client_->Delete(kube::kPods, Key("p"), ThisOne(pod)).ok());
@@ -208,7 +208,7 @@ TEST_P(ApiServerSuite, RemovesAPodWithoutANodeAtOnce) {
   EXPECT_FALSE(Exists(kube::kPods, "p"));
 }
 
-TEST_P(ApiServerSuite, CollectsWhatItsOwnerLeaves) {
+TEST_P(ApiServerSuite, CollectsDependentsOfDeletedOwner) {
   const Json owner = Create(kube::kDistTrainings, DistTraining("t"));
   const Json set = Create(kube::kStatefulSets, OwnedBy(StatefulSet("s", 1), kube::kDistTrainings, owner));
   Create(kube::kPods, OwnedBy(Pod("p"), kube::kStatefulSets, set));
@@ -220,7 +220,7 @@ TEST_P(ApiServerSuite, CollectsWhatItsOwnerLeaves) {
   EXPECT_TRUE(Exists(kube::kConfigMaps, "other"));
 }
 
-TEST_P(ApiServerSuite, EndsAnOwnerInTheForegroundAfterWhatItOwns) {
+TEST_P(ApiServerSuite, ForegroundDeletionWaitsForDependents) {
   const Json owner = Create(kube::kDistTrainings, DistTraining("t"));
   Json pod = OwnedBy(Pod("p", "some-node"), kube::kDistTrainings, owner);
   pod = Create(kube::kPods, pod);
@@ -238,7 +238,7 @@ TEST_P(ApiServerSuite, EndsAnOwnerInTheForegroundAfterWhatItOwns) {
   EXPECT_TRUE(Eventually([&] { return !Exists(kube::kDistTrainings, "t"); }));
 }
 
-TEST_P(ApiServerSuite, CollectsWhatIsCreatedForAnOwnerThatIsGone) {
+TEST_P(ApiServerSuite, CollectsObjectsOfMissingOwner) {
   const Json owner = Create(kube::kDistTrainings, DistTraining("t"));
   EXPECT_TRUE(client_->Delete(kube::kDistTrainings, Key("t"), ThisOne(owner)).ok());
 
@@ -247,7 +247,7 @@ TEST_P(ApiServerSuite, CollectsWhatIsCreatedForAnOwnerThatIsGone) {
   EXPECT_TRUE(Eventually([&] { return !Exists(kube::kConfigMaps, "late"); }));
 }
 
-TEST_P(ApiServerSuite, OrphansThePodsOfAJobWhereNothingElseIsSaid) {
+TEST_P(ApiServerSuite, DeletingJobOrphansPodsByDefault) {
   const Json job = Create(kube::kJobs, Job("j"));
   const Json pod = Create(kube::kPods, OwnedBy(Pod("p"), kube::kJobs, job));
   // The collector must have seen the pod before the Job is deleted, or it deletes the pod as an object whose owner is
@@ -265,7 +265,7 @@ TEST_P(ApiServerSuite, OrphansThePodsOfAJobWhereNothingElseIsSaid) {
   EXPECT_EQ(UidOf(Get(kube::kPods, "p")), UidOf(pod));
 }
 
-TEST_P(ApiServerSuite, NamesUnknownFieldsWhereAskedTo) {
+TEST_P(ApiServerSuite, StrictValidationNamesUnknownFields) {
   Json object = ConfigMap("a");
   object["bogus"] = 1;
   kube::HttpRequest request = kube::CreateRequest(kube::kConfigMaps, object, "suite");

@@ -12,7 +12,7 @@ namespace {
 
 using kube::Json;
 
-constexpr std::chrono::seconds kPatience{60};
+constexpr std::chrono::seconds kSuiteTimeout{60};
 
 }  // namespace
 
@@ -96,7 +96,7 @@ bool ApiServerSuite::Exists(const kube::Resource& resource, const std::string& n
 }
 
 bool ApiServerSuite::Eventually(const std::function<bool()>& holds) const {
-  const Deadline deadline = Deadline::After(kPatience);
+  const Deadline deadline = Deadline::After(kSuiteTimeout);
   while (!holds()) {
     if (deadline.HasPassed()) return false;
     Clock::Real().SleepFor(std::chrono::milliseconds(20));  // polls another process
@@ -115,7 +115,7 @@ std::vector<std::string> ApiServerSuite::Names(const kube::Resource& resource, k
 }
 
 HttpResponse ApiServerSuite::Send(const kube::HttpRequest& request) {
-  const Result<HttpResponse> answer = server_->transport().Send(request, Deadline::After(kPatience));
+  const Result<HttpResponse> answer = server_->transport().Send(request, Deadline::After(kSuiteTimeout));
   EXPECT_TRUE(answer.ok()) << answer.status().ToString();
   return answer.ok() ? *answer : HttpResponse();
 }
@@ -129,7 +129,7 @@ ApiServerSuite::Reader ApiServerSuite::Watch(const kube::Resource& resource, kub
 
 std::string ApiServerSuite::Reader::Next() {
   if (lines_ == nullptr) return "NOT OPEN";
-  const Deadline deadline = Deadline::After(kPatience);
+  const Deadline deadline = Deadline::After(kSuiteTimeout);
   while (true) {
     const Result<std::optional<std::string>> line = lines_->Next(deadline);
     if (!line.ok()) return line.status().code() == StatusCode::kDeadlineExceeded ? "NOTHING" : line.status().ToString();

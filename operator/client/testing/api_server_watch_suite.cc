@@ -44,7 +44,7 @@ TEST_P(ApiServerSuite, ListsByField) {
             StatusCode::kInvalidArgument);
 }
 
-TEST_P(ApiServerSuite, ListsPagesOfOneMoment) {
+TEST_P(ApiServerSuite, ListsPagesOfOneVersion) {
   for (const char* name : {"a", "b", "c"}) Create(kube::kConfigMaps, ConfigMap(name));
   const HttpResponse first = Send(kube::ListRequest(kube::kConfigMaps, {.name_space = name_space_, .limit = 2}));
   const Json page = Must(kube::ParseJson(first.body));
@@ -61,7 +61,7 @@ TEST_P(ApiServerSuite, ListsPagesOfOneMoment) {
   EXPECT_THAT(Names(kube::kConfigMaps, {.limit = 2}), ElementsAre("a", "b", "c", "d"));
 }
 
-TEST_P(ApiServerSuite, ListsItsCacheWholeWhateverTheLimit) {
+TEST_P(ApiServerSuite, ListFromCacheIgnoresLimit) {
   for (const char* name : {"a", "b", "c"}) Create(kube::kConfigMaps, ConfigMap(name));
   const kube::ListOptions from_cache{.name_space = name_space_, .resource_version = "0", .limit = 2};
   Json list;
@@ -72,7 +72,7 @@ TEST_P(ApiServerSuite, ListsItsCacheWholeWhateverTheLimit) {
   EXPECT_EQ(kube::StringAt(list, {"metadata", "continue"}), "");
 }
 
-TEST_P(ApiServerSuite, RefusesAPageOfAForgottenListWithATokenForTheRest) {
+TEST_P(ApiServerSuite, ExpiredPageReturnsTokenForRest) {
   for (const char* name : {"a", "b", "c"}) Create(kube::kConfigMaps, ConfigMap(name));
   const HttpResponse first = Send(kube::ListRequest(kube::kConfigMaps, {.name_space = name_space_, .limit = 2}));
   const Json page = Must(kube::ParseJson(first.body));
@@ -92,14 +92,14 @@ TEST_P(ApiServerSuite, RefusesAPageOfAForgottenListWithATokenForTheRest) {
   EXPECT_EQ(kube::ListAt(Must(kube::ParseJson(rest.body)), {"items"}).size(), 2u) << "c, and d of another moment";
 }
 
-TEST_P(ApiServerSuite, RefusesVersionsOfTheFuture) {
+TEST_P(ApiServerSuite, RefusesFutureVersions) {
   const HttpResponse answer = Send(
       kube::ListRequest(kube::kConfigMaps, {.name_space = name_space_, .resource_version = "99999999999", .limit = 0}));
   EXPECT_EQ(answer.code, 504);
   EXPECT_EQ(kube::ToStatus(kube::ParseApiError(answer.code, answer.body)).code(), StatusCode::kFailedPrecondition);
 }
 
-TEST_P(ApiServerSuite, TellsAWatchWhatHappensAfterItsVersion) {
+TEST_P(ApiServerSuite, WatchReceivesEventsAfterVersion) {
   Create(kube::kConfigMaps, ConfigMap("before"));
   const std::string version = Version(kube::kConfigMaps);
   const Json created = Create(kube::kConfigMaps, ConfigMap("a"));  // before the watch is opened, but after `version`
@@ -116,7 +116,7 @@ TEST_P(ApiServerSuite, TellsAWatchWhatHappensAfterItsVersion) {
   EXPECT_NE(VersionOf(reader.object()), VersionOf(patched)) << "a deletion has a version of its own";
 }
 
-TEST_P(ApiServerSuite, TellsAWatchWithoutAVersionWhatThereIs) {
+TEST_P(ApiServerSuite, WatchWithoutVersionReceivesExistingObjects) {
   for (const char* name : {"a", "b"}) Create(kube::kConfigMaps, ConfigMap(name));
   Reader reader = Watch(kube::kConfigMaps, {});
   const std::vector<std::string> seen = {reader.Next(), reader.Next()};
@@ -125,7 +125,7 @@ TEST_P(ApiServerSuite, TellsAWatchWithoutAVersionWhatThereIs) {
   EXPECT_EQ(reader.Next(), "ADDED c");
 }
 
-TEST_P(ApiServerSuite, TellsAWatchOfASelectorWhatComesAndGoes) {
+TEST_P(ApiServerSuite, WatchWithSelectorReceivesAddedAndDeleted) {
   const std::string version = Version(kube::kConfigMaps);
   Reader reader = Watch(kube::kConfigMaps, {.label_selector = "app=one", .resource_version = version});
   Create(kube::kConfigMaps, Labeled(ConfigMap("other"), "two"));
@@ -139,7 +139,7 @@ TEST_P(ApiServerSuite, TellsAWatchOfASelectorWhatComesAndGoes) {
   EXPECT_EQ(reader.Next(), "DELETED a");
 }
 
-TEST_P(ApiServerSuite, EndsAWatchInItsTime) {
+TEST_P(ApiServerSuite, WatchEndsAfterTimeout) {
   Reader reader =
       Watch(kube::kConfigMaps, {.resource_version = Version(kube::kConfigMaps), .timeout = std::chrono::seconds(1)});
   EXPECT_EQ(reader.Next(), "END");
@@ -151,7 +151,7 @@ TEST_P(ApiServerSuite, CancelsAWatch) {
   EXPECT_EQ(reader.lines().Next(Deadline::After(std::chrono::seconds(30))).status().code(), StatusCode::kCancelled);
 }
 
-TEST_P(ApiServerSuite, TellsAWatchFromAForgottenVersionSoInAnEvent) {
+TEST_P(ApiServerSuite, WatchFromExpiredVersionReceivesErrorEvent) {
   const std::string version = Version(kube::kConfigMaps);
   Create(kube::kConfigMaps, ConfigMap("a"));
   Create(kube::kConfigMaps, ConfigMap("b"));

@@ -24,7 +24,7 @@ class FieldsTest : public ::testing::Test {
   OwnedObject live_{Json::object(), {}};
 };
 
-TEST_F(FieldsTest, RemovesWhatBecomesEmpty) {
+TEST_F(FieldsTest, RemovesEmptyObjects) {
   Apply({{"spec", {{"a", {{"b", 1}}}, {"c", 2}}}}, "m");
   Apply({{"spec", {{"c", 2}}}}, "m");
   EXPECT_EQ(live_.object, Json({{"spec", {{"c", 2}}}}));
@@ -52,7 +52,7 @@ TEST_F(FieldsTest, SharesAFieldOfTheSameValue) {
   EXPECT_EQ(live_.object, Json({{"spec", {{"replicas", 1}}}}));
 }
 
-TEST_F(FieldsTest, GivesAFieldToWhoWroteItLast) {
+TEST_F(FieldsTest, LastWriterOwnsField) {
   Apply({{"spec", {{"replicas", 1}}}}, "m");
   Write({{"spec", {{"replicas", 5}}}}, "kubectl");
   Apply(Json::object(), "m");  // m does not own the field any more, so it cannot remove it
@@ -70,7 +70,7 @@ TEST_F(FieldsTest, MergesOwnerReferencesByUid) {
   EXPECT_EQ(live_.object, owner("2"));
 }
 
-TEST_F(FieldsTest, DoesNotOwnWhatTheServerSets) {
+TEST_F(FieldsTest, ServerFieldsHaveNoOwner) {
   Apply({{"apiVersion", "v1"}, {"kind", "X"}, {"metadata", {{"name", "a"}, {"uid", "u"}}}}, "m");
   EXPECT_THAT(live_.owners, IsEmpty());
 }

@@ -12,7 +12,7 @@ using kube::Json;
 using kube::WatchEventType;
 
 // A fake clock does not wake waiting threads when it is advanced, so streams with a fake clock poll at this interval.
-constexpr std::chrono::milliseconds kLookAgain{2};
+constexpr std::chrono::milliseconds kRecheckInterval{2};
 
 const char* ToString(WatchEventType type) {
   switch (type) {
@@ -146,7 +146,7 @@ class History::Stream final : public LineStream {
     Clock& clock = *settings_.clock;
     if (settings_.timeout) deadline = deadline.AtMost(opened_at_ + *settings_.timeout - clock.Now(), clock);
     if (settings_.wants_bookmarks) deadline = deadline.AtMost(next_bookmark_ - clock.Now(), clock);
-    const Deadline look_again = &clock == &Clock::Real() ? deadline : Deadline::After(kLookAgain);
+    const Deadline look_again = &clock == &Clock::Real() ? deadline : Deadline::After(kRecheckInterval);
     const uint64_t end = history_->num_dropped_ + history_->changes_.size();
     const bool was_muted = history_->is_muted_;
     history_->mutex_.AwaitBefore(look_again, [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(history_->mutex_) {

@@ -31,13 +31,13 @@ class FaultyApiTransportTest : public ::testing::Test {
   std::unique_ptr<HttpTransport> inner_ = server_.Connect();
 };
 
-TEST_F(FaultyApiTransportTest, IsFaithfulOnAGoodDay) {
+TEST_F(FaultyApiTransportTest, PassesRequestsThroughWithoutFaults) {
   FaultyApiTransport transport(*inner_);
   for (int i = 0; i < 50; ++i) EXPECT_EQ(Said(transport.Send(Create(i), Soon())), "201");
   EXPECT_EQ(transport.Count(ApiFault::kNone), 50);
 }
 
-TEST_F(FaultyApiTransportTest, FailsWhereATestSaysSoBeforeOrAfterTheServerHasDoneIt) {
+TEST_F(FaultyApiTransportTest, FailsChosenRequestBeforeOrAfterServer) {
   FaultyApiTransport transport(*inner_);
   bool after = false;
   transport.SetFault([&](const kube::HttpRequest&, const HttpResponse* answer) -> std::optional<Result<HttpResponse>> {
@@ -54,7 +54,7 @@ TEST_F(FaultyApiTransportTest, FailsWhereATestSaysSoBeforeOrAfterTheServerHasDon
   EXPECT_EQ(transport.num_calls(), 2);
 }
 
-TEST_F(FaultyApiTransportTest, DoesTheSameForTheSameSeed) {
+TEST_F(FaultyApiTransportTest, SameSeedGivesSameFaults) {
   const auto day = [](uint32_t seed) {
     FakeApiServer server;
     const std::unique_ptr<HttpTransport> inner = server.Connect();
@@ -67,7 +67,7 @@ TEST_F(FaultyApiTransportTest, DoesTheSameForTheSameSeed) {
   EXPECT_NE(day(1), day(2));
 }
 
-TEST_F(FaultyApiTransportTest, ShowsEveryFaultInTime) {
+TEST_F(FaultyApiTransportTest, ProducesEveryFault) {
   FaultyApiTransport transport(*inner_, {.percent_of_calls = 100, .percent_of_watches = 100, .seed = 1});
   for (int i = 0; i < 200; ++i) {
     const Result<HttpResponse> created = transport.Send(Create(i), Soon());
@@ -85,7 +85,7 @@ TEST_F(FaultyApiTransportTest, ShowsEveryFaultInTime) {
   EXPECT_EQ(transport.Count(ApiFault::kNone), 0);
 }
 
-TEST_F(FaultyApiTransportTest, LosesAnswersOfWhatIsDoneAndDoesNotDoWhatItSaysItHasNot) {
+TEST_F(FaultyApiTransportTest, LostResponseMeansDoneAndNotSentMeansNotDone) {
   FaultyApiTransport transport(*inner_, {.percent_of_calls = 100, .percent_of_watches = 100, .seed = 3});
   for (int i = 0; i < 100; ++i) {
     const int64_t lost = transport.Count(ApiFault::kLostAnswer), twice = transport.Count(ApiFault::kTwice);

@@ -20,7 +20,7 @@
 namespace espalier::ctl::client {
 namespace {
 
-constexpr std::chrono::seconds kPatience{10};
+constexpr std::chrono::seconds kWaitTimeout{10};
 
 std::shared_ptr<BIO> Reading(const std::string& text) {
   return {BIO_new_mem_buf(text.data(), static_cast<int>(text.size())), BIO_free_all};
@@ -251,12 +251,12 @@ int MisbehavingServer::num_connections() const {
 
 bool MisbehavingServer::AwaitRequests(size_t count) const {
   std::unique_lock lock(mutex_);
-  return changed_.wait_for(lock, kPatience, [&] { return requests_.size() >= count; });
+  return changed_.wait_for(lock, kWaitTimeout, [&] { return requests_.size() >= count; });
 }
 
 bool MisbehavingServer::AwaitNoConnections() const {
   std::unique_lock lock(mutex_);
-  return changed_.wait_for(lock, kPatience, [&] { return open_.empty(); });
+  return changed_.wait_for(lock, kWaitTimeout, [&] { return open_.empty(); });
 }
 
 }  // namespace espalier::ctl::client

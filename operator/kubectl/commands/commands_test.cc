@@ -65,7 +65,7 @@ TEST(StatusCommandTest, JsonIsParsable) {
   EXPECT_EQ(kube::ListAt(*kube::ParseJson(world.output), {"items"}).size(), 1u);
 }
 
-TEST(StatusCommandTest, SaysThatThereIsNoSuchJob) {
+TEST(StatusCommandTest, ReportsMissingJob) {
   PluginWorld world;
   const Status status = ShowStatus({.name = "cora"}, world.Context()).status();
   EXPECT_EQ(status.code(), StatusCode::kNotFound);
@@ -81,7 +81,7 @@ std::function<bool()> Then(PluginWorld& world, std::vector<Json> jobs) {
   };
 }
 
-TEST(WatchTest, EndsWithTheJobAndSaysHow) {
+TEST(WatchTest, EndsWithJobAndPrintsResult) {
   PluginWorld world;
   world.Put(kube::kDistTrainings, view::testing::TrainingJobJson());
   world.on_pause = Then(world, {view::testing::TrainingJobJson(), view::testing::SucceededJobJson()});
@@ -97,7 +97,7 @@ TEST(WatchTest, EndsWithTheJobAndSaysHow) {
   EXPECT_THAT(failing.notes, HasSubstr("kubectl espalier describe cora -n ml"));
 }
 
-TEST(WatchTest, PaintsOverItselfOnATerminal) {
+TEST(WatchTest, RedrawsOnTerminal) {
   PluginWorld world;
   world.is_terminal = true;
   world.Put(kube::kDistTrainings, view::testing::TrainingJobJson());
@@ -106,14 +106,14 @@ TEST(WatchTest, PaintsOverItselfOnATerminal) {
   EXPECT_THAT(world.output, AllOf(HasSubstr("[======"), HasSubstr("\033[5A")));
 }
 
-TEST(WatchTest, EndsWhenAskedTo) {
+TEST(WatchTest, EndsOnStop) {
   PluginWorld world;
   world.Put(kube::kDistTrainings, view::testing::TrainingJobJson());
   world.on_pause = [] { return false; };
   EXPECT_EQ(WatchStatus("cora", world.Context()).status().code(), StatusCode::kCancelled);
 }
 
-TEST(WatchTest, SaysWhenTheJobIsDeletedOrAnotherHasItsName) {
+TEST(WatchTest, ReportsDeletedAndRecreatedJob) {
   PluginWorld world;
   world.Put(kube::kDistTrainings, view::testing::TrainingJobJson());
   world.on_pause = [&] { return world.server.Remove(kube::kDistTrainings, kCora).ok(); };
@@ -129,7 +129,7 @@ TEST(WatchTest, SaysWhenTheJobIsDeletedOrAnotherHasItsName) {
   EXPECT_THAT(WatchStatus("cora", world.Context()).status().message(), HasSubstr("another job has the same name"));
 }
 
-TEST(WatchTest, BearsAnOutageOfFiveMinutesAndNoLonger) {
+TEST(WatchTest, ToleratesOutageOfFiveMinutes) {
   PluginWorld world;
   world.Put(kube::kDistTrainings, view::testing::TrainingJobJson());
   bool is_away = false;
@@ -151,7 +151,7 @@ TEST(WatchTest, BearsAnOutageOfFiveMinutesAndNoLonger) {
   EXPECT_EQ(WatchStatus("cora", world.Context()).status().code(), StatusCode::kUnavailable);
 }
 
-TEST(DescribeCommandTest, BringsTogetherWhatExplainsAFailure) {
+TEST(DescribeCommandTest, ShowsStatusEventsAndLogOfFailure) {
   PluginWorld world;
   world.Put(kube::kDistTrainings, view::testing::FailedJobJson());
   world.Put(kube::kPods, view::testing::OomKilledPodJson());
@@ -167,7 +167,7 @@ TEST(DescribeCommandTest, BringsTogetherWhatExplainsAFailure) {
 }
 
 // An RBAC role may allow reading DistTrainings but not pods.
-TEST(DescribeCommandTest, ShowsConditionsToThoseWhoMayNotReadPods) {
+TEST(DescribeCommandTest, ShowsConditionsWithoutPermissionForPods) {
   PluginWorld world;
   world.Put(kube::kDistTrainings, view::testing::FailedJobJson());
   world.server.SetInterceptor(
@@ -185,7 +185,7 @@ TEST(DescribeCommandTest, ShowsConditionsToThoseWhoMayNotReadPods) {
                                   HasSubstr("Raise spec.trainers.resources"), Not(HasSubstr("is gone"))));
 }
 
-TEST(SuspendCommandTest, WritesTheWishAndNothingElse) {
+TEST(SuspendCommandTest, WritesOnlySuspendField) {
   PluginWorld world;
   world.Put(kube::kDistTrainings, view::testing::TrainingJobJson());
   EXPECT_EQ(*SuspendOrResume(SuspendAction::kSuspend, "cora", world.Context()), 0);
@@ -198,7 +198,7 @@ TEST(SuspendCommandTest, WritesTheWishAndNothingElse) {
   EXPECT_EQ((*world.server.Find(kube::kDistTrainings, kCora))["spec"], expected);
 }
 
-TEST(SuspendCommandTest, AJobThatHasEndedCannotBe) {
+TEST(SuspendCommandTest, RefusesEndedJob) {
   PluginWorld world;
   world.Put(kube::kDistTrainings, view::testing::SucceededJobJson());
   EXPECT_EQ(SuspendOrResume(SuspendAction::kSuspend, "cora", world.Context()).status().code(),
@@ -238,7 +238,7 @@ class FetchCommandTest : public ::testing::Test {
   PluginWorld world_;
 };
 
-TEST_F(FetchCommandTest, CopiesWhatTheJobHasLeft) {
+TEST_F(FetchCommandTest, CopiesOutputsOfJob) {
   CommitOutputs();
   world_.Put(kube::kDistTrainings, JobWithLocalOutputs(view::testing::SucceededJobJson()));
   const Result<int> fetched = Fetch(Flags(), world_.Context());
@@ -247,7 +247,7 @@ TEST_F(FetchCommandTest, CopiesWhatTheJobHasLeft) {
   EXPECT_TRUE(std::filesystem::exists(folder_.path() + "/here/metrics.jsonl"));
 }
 
-TEST_F(FetchCommandTest, CopiesToAFolderOfThisMachine) {
+TEST_F(FetchCommandTest, CopiesToLocalFolder) {
   CommitOutputs();
   world_.Put(kube::kDistTrainings, JobWithLocalOutputs(view::testing::SucceededJobJson()));
   FetchFlags flags = Flags();
@@ -260,14 +260,14 @@ TEST_F(FetchCommandTest, CopiesToAFolderOfThisMachine) {
   EXPECT_TRUE(std::filesystem::exists(folder_.path() + "/there/metrics.jsonl"));
 }
 
-TEST_F(FetchCommandTest, OfAJobThatStillRunsSaysSo) {
+TEST_F(FetchCommandTest, ReportsRunningJob) {
   world_.Put(kube::kDistTrainings, JobWithLocalOutputs(view::testing::TrainingJobJson()));
   const Status status = Fetch(Flags(), world_.Context()).status();
   EXPECT_EQ(status.code(), StatusCode::kNotFound);
   EXPECT_THAT(status.message(), HasSubstr("the job is Training"));
 }
 
-TEST_F(FetchCommandTest, TakesTheJobsCredentialsOnlyFromTheSecretThatItNames) {
+TEST_F(FetchCommandTest, ReadsCredentialsOnlyFromNamedSecret) {
   Json job = view::testing::SucceededJobJson();
   FetchFlags flags = Flags();
   flags.use_job_credentials = true;

@@ -124,7 +124,7 @@ class LogsCommand {
     // In a pod of a Job a sidecar may still run after the program has ended; a server's container is restarted.
     const bool runs_once = pod.meta.controller && pod.meta.controller->kind == kube::kJobs.kind;
     const bool has_ended = plan::HasEnded(pod) || (runs_once && plan::ProgramHasEnded(pod));
-    return has_ended ? logs::ContainerLife::kEnded : logs::ContainerLife::kGoesOn;
+    return has_ended ? logs::ContainerLife::kEnded : logs::ContainerLife::kActive;
   }
 
   // Makes the line Printable for a terminal; elsewhere the bytes are unchanged.

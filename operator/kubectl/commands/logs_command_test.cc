@@ -91,7 +91,7 @@ TEST_F(LogsCommandTest, ChoosesByRoleAndRankAndCutsToTheTail) {
             StatusCode::kInvalidArgument);
 }
 
-TEST_F(LogsCommandTest, TellsTwoIncarnationsApart) {
+TEST_F(LogsCommandTest, SeparatesIncarnations) {
   Json old = Running("t0-old", api::Role::kTrainer, 0);
   old["metadata"]["labels"][resources::kIncarnationLabel] = "1";
   Json current = Running("t0", api::Role::kTrainer, 0);
@@ -116,7 +116,7 @@ TEST_F(LogsCommandTest, EachServerOfAPodHasALog) {
             StatusCode::kResourceExhausted);
 }
 
-TEST_F(LogsCommandTest, OnlyATerminalIsProtected) {
+TEST_F(LogsCommandTest, EscapesControlCharactersOnlyForTerminal) {
   world_.transport.Write("t1", 9, "\x1b[2Jred");
   EXPECT_EQ(*PrintLogs({.name = "cora", .rank = 1}, world_.Context()), 0);
   EXPECT_THAT(world_.output, HasSubstr("[trainer-1] \x1b[2Jred\n"));
@@ -127,7 +127,7 @@ TEST_F(LogsCommandTest, OnlyATerminalIsProtected) {
   EXPECT_THAT(world_.output, HasSubstr("[trainer-1] \\x1b[2Jred\n"));
 }
 
-TEST_F(LogsCommandTest, SaysWhereThereAreNoPodsOrTooMany) {
+TEST_F(LogsCommandTest, ReportsNoPodsAndTooManyPods) {
   EXPECT_EQ(PrintLogs({.name = "cora", .role = "sampler"}, world_.Context()).status().code(), StatusCode::kNotFound);
   EXPECT_EQ(PrintLogs({.name = "photo"}, world_.Context()).status().code(), StatusCode::kNotFound);
   EXPECT_EQ(PrintLogs({.name = "cora", .max_pods = 2}, world_.Context()).status().code(),
@@ -148,7 +148,7 @@ TEST_F(LogsCommandTest, FollowsUntilTheJobHasEnded) {
   EXPECT_EQ(world_.output, "[trainer-0] first\n[trainer-0] fourth\n");
 }
 
-TEST_F(LogsCommandTest, FollowsALineAtATimeUntilAskedToStop) {
+TEST_F(LogsCommandTest, FollowsLineByLineUntilStop) {
   Follower follower(world_, {.name = "cora", .role = "trainer", .rank = 1, .follow = true});
   EXPECT_TRUE(follower.Await("[trainer-1] second\n"));
   world_.transport.Write("t1", 5, "fifth");

@@ -144,7 +144,7 @@ class Screen {
   bool has_wrapped_ = false;
 };
 
-TEST(TerminalTest, TheWatchedJobIsPaintedInPlace) {
+TEST(TerminalTest, WatchRedrawsInPlace) {
   Terminal terminal(40);
   ASSERT_TRUE(terminal.works()) << "no pseudo terminal: is devpts mounted?";
   PluginWorld world;
@@ -167,7 +167,7 @@ TEST(TerminalTest, TheWatchedJobIsPaintedInPlace) {
                                          AllOf(StartsWith("Completed: all trainers have ended"), EndsWith("…"))));
 }
 
-TEST(TerminalTest, OneThatCannotRepaintGetsALineForEachChange) {
+TEST(TerminalTest, DumbTerminalGetsLinePerChange) {
   Terminal terminal(40);
   ASSERT_TRUE(terminal.works()) << "no pseudo terminal: is devpts mounted?";
   PluginWorld world;
@@ -181,7 +181,7 @@ TEST(TerminalTest, OneThatCannotRepaintGetsALineForEachChange) {
   EXPECT_THAT(output, AllOf(StartsWith("2026-01-02T03:10:00Z  Succeeded"), ::testing::Not(HasSubstr("\033"))));
 }
 
-TEST(TerminalTest, AFailureIsDescribedOnOneScreen) {
+TEST(TerminalTest, DescribeFitsScreen) {
   Terminal terminal(80);
   ASSERT_TRUE(terminal.works()) << "no pseudo terminal: is devpts mounted?";
   PluginWorld world;

@@ -13,7 +13,7 @@ namespace espalier::ctl::kubectl {
 namespace {
 
 constexpr std::chrono::seconds kPollInterval{2};
-constexpr std::chrono::minutes kLongestOutage{5};
+constexpr std::chrono::minutes kMaxOutage{5};
 
 std::string ConditionText(const api::Status& status) {
   const api::Condition* condition = view::LeadingCondition(status);
@@ -106,7 +106,7 @@ Result<int> WatchStatus(const std::string& name, const CommandContext& context) 
       if (!IsRetryable(job.status().code())) return job.status();
       if (!silent_since) context.note(job.status().message() + "; retrying");
       silent_since = silent_since.value_or(context.wall_now());
-      if (context.wall_now() - *silent_since >= kLongestOutage) return job.status();
+      if (context.wall_now() - *silent_since >= kMaxOutage) return job.status();
     }
     if (!context.pause(kPollInterval)) return Cancelled("asked to stop");
   }

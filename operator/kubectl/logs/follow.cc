@@ -92,7 +92,7 @@ class Following {
       const Status read = PrintRest(log, &num_failures);
       if (stop_.stop_requested()) return;
       const Result<ContainerLife> life = finder_.look(source);
-      if (life.ok() && *life != ContainerLife::kGoesOn) {
+      if (life.ok() && *life != ContainerLife::kActive) {
         if (*life == ContainerLife::kEnded) PrintEnd(log);
         return;
       }

@@ -11,7 +11,7 @@
 namespace espalier::ctl::logs {
 
 // The state of a container whose log has ended or broken off.
-enum class ContainerLife { kGoesOn, kEnded, kGone };
+enum class ContainerLife { kActive, kEnded, kGone };
 
 // Callbacks that find pods. Called by several threads.
 struct PodFinder {

@@ -129,8 +129,8 @@ class FollowTest : public ::testing::Test {
   std::thread thread_;
 };
 
-TEST_F(FollowTest, PrintsLinesAsTheyComeAndEndsWithTheLastPod) {
-  SetLife("a", ContainerLife::kGoesOn);
+TEST_F(FollowTest, PrintsLinesAndEndsWithLastPod) {
+  SetLife("a", ContainerLife::kActive);
   logs_.Write("a", 1, "one");
   Start();
   ASSERT_TRUE(AwaitLines(1));
@@ -141,21 +141,21 @@ TEST_F(FollowTest, PrintsLinesAsTheyComeAndEndsWithTheLastPod) {
   EXPECT_THAT(problems(), IsEmpty());
 }
 
-TEST_F(FollowTest, FollowsPodsThatComeLater) {
+TEST_F(FollowTest, FollowsNewPods) {
   Start();
   logs_.Write("a", 1, "early");
-  SetLife("a", ContainerLife::kGoesOn);
+  SetLife("a", ContainerLife::kActive);
   ASSERT_TRUE(AwaitLines(1));
   End("a");
   logs_.Write("b", 2, "late");
-  SetLife("b", ContainerLife::kGoesOn);
+  SetLife("b", ContainerLife::kActive);
   ASSERT_TRUE(AwaitLines(2));
   EXPECT_TRUE(JoinAfterTheEndOf("b").ok());
   EXPECT_THAT(lines(), ElementsAre("a: early", "b: late"));
 }
 
-TEST_F(FollowTest, GoesOnAfterCutsAndPrintsNothingTwice) {
-  SetLife("a", ContainerLife::kGoesOn);
+TEST_F(FollowTest, ResumesBrokenStreamsWithoutDuplicates) {
+  SetLife("a", ContainerLife::kActive);
   logs_.Write("a", 1, "one");
   Start();
   for (int i = 0; i < 4; ++i) {
@@ -169,8 +169,8 @@ TEST_F(FollowTest, GoesOnAfterCutsAndPrintsNothingTwice) {
 }
 
 // The stream is cut, and before the container's state is checked, the container has written its last line and ended.
-TEST_F(FollowTest, PrintsLastWordsThatCameWhileTheStreamWasCut) {
-  SetLife("a", ContainerLife::kGoesOn);
+TEST_F(FollowTest, PrintsLinesWrittenWhileStreamWasBroken) {
+  SetLife("a", ContainerLife::kActive);
   logs_.Write("a", 1, "one");
   Start();
   ASSERT_TRUE(AwaitLines(1));
@@ -184,8 +184,8 @@ TEST_F(FollowTest, PrintsLastWordsThatCameWhileTheStreamWasCut) {
   EXPECT_THAT(lines(), ElementsAre("a: one", "a: last words"));
 }
 
-TEST_F(FollowTest, ReadsOnInTheContainerAfterARestart) {
-  SetLife("a", ContainerLife::kGoesOn);
+TEST_F(FollowTest, ContinuesAfterContainerRestart) {
+  SetLife("a", ContainerLife::kActive);
   logs_.Write("a", 1, "before");
   Start();
   ASSERT_TRUE(AwaitLines(1));
@@ -197,9 +197,9 @@ TEST_F(FollowTest, ReadsOnInTheContainerAfterARestart) {
 }
 
 // A server crashes repeatedly: while it waits for its next start, the log of the previous container ends normally.
-TEST_F(FollowTest, WaitsForAContainerThatRestartsAsLongAsItTakes) {
+TEST_F(FollowTest, WaitsForRestartingContainer) {
   options_.max_tries = 3;
-  SetLife("a", ContainerLife::kGoesOn);
+  SetLife("a", ContainerLife::kActive);
   logs_.Write("a", 1, "before");
   logs_.End("a");
   Start();
@@ -212,10 +212,10 @@ TEST_F(FollowTest, WaitsForAContainerThatRestartsAsLongAsItTakes) {
   EXPECT_THAT(problems(), IsEmpty());
 }
 
-TEST_F(FollowTest, KeepsTheStreamOfAContainerThatHasNothingToSay) {
+TEST_F(FollowTest, KeepsStreamOfSilentContainer) {
   options_.longest_silence = std::chrono::milliseconds(2);
   options_.max_tries = 3;
-  SetLife("a", ContainerLife::kGoesOn);
+  SetLife("a", ContainerLife::kActive);
   logs_.Write("a", 1, "one");
   Start();
   ASSERT_TRUE(AwaitLooks(10));
@@ -230,7 +230,7 @@ TEST_F(FollowTest, KeepsTheStreamOfAContainerThatHasNothingToSay) {
 // The stream stays open, because the node that would close it is gone.
 TEST_F(FollowTest, EndsWithAPodWhoseNodeHasDied) {
   options_.longest_silence = std::chrono::milliseconds(2);
-  SetLife("a", ContainerLife::kGoesOn);
+  SetLife("a", ContainerLife::kActive);
   logs_.Write("a", 1, "one");
   Start();
   ASSERT_TRUE(AwaitLines(1));
@@ -241,9 +241,9 @@ TEST_F(FollowTest, EndsWithAPodWhoseNodeHasDied) {
   EXPECT_THAT(lines(), ElementsAre("a: one"));
 }
 
-TEST_F(FollowTest, SaysThatTheEndOfALogIsOutOfReach) {
+TEST_F(FollowTest, ReportsUnreadableEndOfLog) {
   options_.longest_silence = std::chrono::milliseconds(2);
-  SetLife("a", ContainerLife::kGoesOn);
+  SetLife("a", ContainerLife::kActive);
   logs_.Write("a", 1, "one");
   Start();
   ASSERT_TRUE(AwaitLines(1));
@@ -254,8 +254,8 @@ TEST_F(FollowTest, SaysThatTheEndOfALogIsOutOfReach) {
   EXPECT_THAT(problems(), ElementsAre(HasSubstr("no response in time")));
 }
 
-TEST_F(FollowTest, EndsWhenAskedTo) {
-  SetLife("a", ContainerLife::kGoesOn);
+TEST_F(FollowTest, EndsOnStop) {
+  SetLife("a", ContainerLife::kActive);
   logs_.Write("a", 1, "one");
   Start();
   ASSERT_TRUE(AwaitLines(1));
@@ -263,16 +263,16 @@ TEST_F(FollowTest, EndsWhenAskedTo) {
   EXPECT_EQ(Join().code(), StatusCode::kCancelled);
 }
 
-TEST_F(FollowTest, EndsWhenItsReaderHasGone) {
+TEST_F(FollowTest, EndsWhenOutputIsClosed) {
   SetPrintStatus(Unavailable("broken pipe"));
-  SetLife("a", ContainerLife::kGoesOn);
+  SetLife("a", ContainerLife::kActive);
   logs_.Write("a", 1, "one");
   Start();
   EXPECT_EQ(Join().message(), "broken pipe");
   EXPECT_THAT(lines(), ElementsAre("a: one"));
 }
 
-TEST_F(FollowTest, BearsAnApiServerThatIsAwayForAMoment) {
+TEST_F(FollowTest, ToleratesShortOutageOfApiServer) {
   SetNumFailures(options_.max_tries - 1);
   SetLife("a", ContainerLife::kEnded);
   logs_.Write("a", 1, "one");
@@ -283,7 +283,7 @@ TEST_F(FollowTest, BearsAnApiServerThatIsAwayForAMoment) {
   EXPECT_THAT(lines(), ElementsAre("a: one"));
 }
 
-TEST_F(FollowTest, GivesUpOnAnApiServerThatStaysAway) {
+TEST_F(FollowTest, FailsAfterLongOutageOfApiServer) {
   SetNumFailures(1000);
   options_.max_tries = 3;
   Start();
@@ -291,9 +291,9 @@ TEST_F(FollowTest, GivesUpOnAnApiServerThatStaysAway) {
   EXPECT_EQ(num_failures(), 997);
 }
 
-TEST_F(FollowTest, GivesUpOnALogThatStaysUnreadable) {
+TEST_F(FollowTest, FailsIfLogStaysUnreadable) {
   options_.max_tries = 3;
-  SetLife("a", ContainerLife::kGoesOn);
+  SetLife("a", ContainerLife::kActive);
   logs_.Refuse("a", "no disk, no log");
   NoMorePods();
   Start();
@@ -301,10 +301,10 @@ TEST_F(FollowTest, GivesUpOnALogThatStaysUnreadable) {
   EXPECT_THAT(problems(), ElementsAre(HasSubstr("no disk, no log")));
 }
 
-TEST_F(FollowTest, RefusesMoreLogsThanItMay) {
+TEST_F(FollowTest, RefusesTooManyLogs) {
   options_.max_logs = 2;
   for (const char* pod : {"a", "b", "c"}) {
-    SetLife(pod, ContainerLife::kGoesOn);
+    SetLife(pod, ContainerLife::kActive);
     logs_.Restart(pod);
   }
   Start();

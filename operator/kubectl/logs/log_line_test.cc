@@ -14,7 +14,7 @@ kube::WallTime At(int second, int micros = 0) {
 
 LogLine Line(int second, const std::string& text) { return {At(second), text}; }
 
-TEST(LogRequestTest, NamesWhatIsAskedFor) {
+TEST(LogRequestTest, BuildsQuery) {
   LogOptions options;
   options.container = "trainer";
   EXPECT_EQ(LogRequest({"ml", "cora-trainer-1-0-x"}, options).target,
@@ -35,13 +35,13 @@ TEST(LogLineTest, SplitsTimeAndText) {
   EXPECT_EQ(ParseLogLine("2026-01-02T03:04:05Z"), Line(5, ""));
 }
 
-TEST(LogLineTest, TakesAnythingElseAsTheKubeletsOwnWords) {
+TEST(LogLineTest, LinesWithoutTimeAreFromKubelet) {
   EXPECT_EQ(ParseLogLine("unable to retrieve container logs"),
             (LogLine{std::nullopt, "unable to retrieve container logs"}));
   EXPECT_EQ(ParseLogLine(""), (LogLine{std::nullopt, ""}));
 }
 
-TEST(LogPositionTest, AfterResumingPassesOverWhatHasComeBefore) {
+TEST(LogPositionTest, SkipsPrintedLinesAfterResume) {
   LogPosition position;
   EXPECT_FALSE(position.since().has_value());
   for (const LogLine& line : {Line(1, "a"), Line(2, "b"), Line(2, "c")}) EXPECT_TRUE(position.Takes(line));
@@ -55,7 +55,7 @@ TEST(LogPositionTest, AfterResumingPassesOverWhatHasComeBefore) {
   EXPECT_TRUE(position.Takes(Line(3, "d")));
 }
 
-TEST(LogPositionTest, ASecondResumptionCountsWhatCameAfterTheFirst) {
+TEST(LogPositionTest, SecondResumeCountsLinesAfterFirst) {
   LogPosition position;
   EXPECT_TRUE(position.Takes(Line(2, "a")));
   position.Resume();
@@ -67,13 +67,13 @@ TEST(LogPositionTest, ASecondResumptionCountsWhatCameAfterTheFirst) {
   EXPECT_TRUE(position.Takes(Line(2, "c")));
 }
 
-TEST(LogPositionTest, ResumingAtTheStartPassesOverNothing) {
+TEST(LogPositionTest, ResumeAtStartSkipsNothing) {
   LogPosition position;
   position.Resume();
   EXPECT_TRUE(position.Takes(Line(1, "a")));
 }
 
-TEST(LogPositionTest, AClockThatIsSetBackHidesNothing) {
+TEST(LogPositionTest, ClockSetBackSkipsNothing) {
   LogPosition position;
   EXPECT_TRUE(position.Takes(Line(9, "a")));
   EXPECT_TRUE(position.Takes(Line(1, "b")));

@@ -11,7 +11,7 @@ namespace espalier::ctl::logs {
 namespace {
 
 // Logs are not followed here, so a read without a line in this time means that the kubelet does not respond.
-constexpr std::chrono::seconds kLongestSilence{60};
+constexpr std::chrono::seconds kMaxSilence{60};
 
 struct Head {
   PodLog log;
@@ -43,7 +43,7 @@ class Merge {
  private:
   using NextLine = Result<std::optional<LogLine>>;
 
-  NextLine Read(Head* head) { return head->log.Next(Deadline::After(kLongestSilence), stop_); }
+  NextLine Read(Head* head) { return head->log.Next(Deadline::After(kMaxSilence), stop_); }
 
   // Reads the first line of every log in parallel: the pods of an unreachable node cost one timeout, not one each.
   std::vector<NextLine> FirstLines() {

@@ -51,7 +51,7 @@ TEST(PrintMergedTest, KeepsAPodsOwnOrderWhereItsClockWasSetBack) {
   EXPECT_THAT(printed.lines, ElementsAre("b: other", "a: one", "a: two", "b: last"));
 }
 
-TEST(PrintMergedTest, ALogThatCannotBeReadIsToldAndLeftOut) {
+TEST(PrintMergedTest, UnreadableLogIsReportedAndSkipped) {
   FakePodLogs logs;
   logs.Write("a", 1, "here");
   logs.Refuse("b", "waiting to start");
@@ -61,7 +61,7 @@ TEST(PrintMergedTest, ALogThatCannotBeReadIsToldAndLeftOut) {
   EXPECT_THAT(printed.problems, ElementsAre("b", "gone"));
 }
 
-TEST(PrintMergedTest, FailsWhereNoLogCanBeRead) {
+TEST(PrintMergedTest, FailsIfNoLogIsReadable) {
   FakePodLogs logs;
   Printed printed;
   EXPECT_EQ(PrintMerged(logs, {Source("gone")}, {}, printed.Printer(), {}).code(), StatusCode::kNotFound);
@@ -69,7 +69,7 @@ TEST(PrintMergedTest, FailsWhereNoLogCanBeRead) {
   EXPECT_TRUE(PrintMerged(logs, {Source("empty")}, {}, printed.Printer(), {}).ok());
 }
 
-TEST(PrintMergedTest, EndsWhereItsReaderHasGoneOrItIsAskedTo) {
+TEST(PrintMergedTest, EndsOnClosedOutputAndOnStop) {
   FakePodLogs logs;
   logs.Write("a", 1, "one");
   Printed printed;
@@ -83,7 +83,7 @@ TEST(PrintMergedTest, EndsWhereItsReaderHasGoneOrItIsAskedTo) {
   EXPECT_THAT(printed.lines, IsEmpty());
 }
 
-TEST(PrintMergedTest, PodsThatSayNothingAreWaitedForSideBySide) {
+TEST(PrintMergedTest, WaitsForSilentPodsInParallel) {
   FakePodLogs logs;
   const std::vector<LogSource> sources{Source("a"), Source("b"), Source("c")};
   for (const LogSource& source : sources) {

@@ -37,7 +37,7 @@ TEST(PodLogTest, ReadsALogToItsEnd) {
   EXPECT_THAT(Read(log), ElementsAre("one", "two", "END"));
 }
 
-TEST(PodLogTest, HasTheLastWordsOfAProcessThatWasKilledInMidLine) {
+TEST(PodLogTest, ReturnsUnterminatedLastLine) {
   FakePodLogs logs;
   logs.Write("t", 1, "one");
   logs.WriteUnfinished("t", 2, "terminate called");
@@ -45,7 +45,7 @@ TEST(PodLogTest, HasTheLastWordsOfAProcessThatWasKilledInMidLine) {
   EXPECT_THAT(Read(log), ElementsAre("one", "terminate called", "END"));
 }
 
-TEST(PodLogTest, GoesOnFromItsEndWhenAskedAgain) {
+TEST(PodLogTest, ContinuesFromEnd) {
   FakePodLogs logs;
   logs.Write("t", 1, "one");
   PodLog log(logs, kTrainer, {});
@@ -55,7 +55,7 @@ TEST(PodLogTest, GoesOnFromItsEndWhenAskedAgain) {
 }
 
 // A tail is counted from the end: it would omit the beginning of what was written while the connection was broken.
-TEST(PodLogTest, AfterABreakAsksForEverythingSinceAndPrintsNothingTwice) {
+TEST(PodLogTest, ResumesAfterBreakWithoutDuplicates) {
   client::ScriptedTransport transport;
   transport.ThenStream({"2026-01-02T03:00:01Z one", "2026-01-02T03:00:02.5Z two"}, Unavailable("the connection broke"));
   transport.ThenStream({"2026-01-02T03:00:02.1Z before", "2026-01-02T03:00:02.5Z two", "2026-01-02T03:00:03Z three"});
@@ -77,7 +77,7 @@ TEST(PodLogTest, GivesUpAfterThreeBreaksInARow) {
   EXPECT_EQ(transport.requests().size(), 3u);
 }
 
-TEST(PodLogTest, SaysWhyThereIsNone) {
+TEST(PodLogTest, ReportsWhyLogIsMissing) {
   FakePodLogs logs;
   PodLog gone(logs, kTrainer, {});
   EXPECT_EQ(gone.Next(Deadline::After(std::chrono::seconds(1)), {}).status().code(), StatusCode::kNotFound);
@@ -100,7 +100,7 @@ TEST(PodLogTest, ReadsTheContainerBeforeTheRestart) {
   EXPECT_THAT(Read(log), ElementsAre("before", "END"));
 }
 
-TEST(PodLogTest, ASilentLogCanBeWaitedForAgainAndStopped) {
+TEST(PodLogTest, SilentLogCanBeStopped) {
   FakePodLogs logs;
   logs.Write("t", 1, "one");
   LogOptions options;
@@ -117,7 +117,7 @@ TEST(PodLogTest, ASilentLogCanBeWaitedForAgainAndStopped) {
             StatusCode::kCancelled);
 }
 
-TEST(PodLogTest, APodThatCannotBeIsNotAskedFor) {
+TEST(PodLogTest, InvalidPodNameIsNotRequested) {
   client::ScriptedTransport transport;
   PodLog log(transport, {{"ml", "../../secrets"}, "trainer"}, {});
   EXPECT_EQ(log.Next(Deadline::After(std::chrono::seconds(1)), {}).status().code(), StatusCode::kInvalidArgument);

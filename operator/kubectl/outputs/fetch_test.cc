@@ -145,7 +145,7 @@ TEST_F(FetchTest, LeavesAFolderThatVerifies) {
   EXPECT_THAT(Violations(), IsEmpty());
 }
 
-TEST_F(FetchTest, TakesWhatIsAskedForAndAddsToItLater) {
+TEST_F(FetchTest, FetchesSelectionAndAddsLater) {
   const auto run = SmallRun();
   const Result<FetchReport> model = Fetch(run->store, {"model"});
   ASSERT_TRUE(model.ok()) << model.status().ToString();
@@ -168,7 +168,7 @@ TEST_F(FetchTest, ASecondFetchReadsNothing) {
   EXPECT_EQ(again->fetched_bytes, 0u);
 }
 
-TEST_F(FetchTest, GoesOnWhereABrokenFetchEnded) {
+TEST_F(FetchTest, ResumesInterruptedFetch) {
   CommittedRun run;
   std::string large(5 * kBlock / 2, 'x');
   for (size_t i = 0; i < large.size(); i += 4096) large[i] = static_cast<char>(i >> 12);
@@ -187,7 +187,7 @@ TEST_F(FetchTest, GoesOnWhereABrokenFetchEnded) {
   EXPECT_THAT(FilesThere(), UnorderedElementsAre("model/last.safetensors", "manifest.json", "result.json"));
 }
 
-TEST_F(FetchTest, AnObjectThatIsNotTheCommittedOneGetsNoName) {
+TEST_F(FetchTest, ObjectThatDiffersFromManifestIsNotPublished) {
   const auto run = SmallRun();
   ASSERT_TRUE(
       storage::PutText(run->store, std::string(kPrefix) + "/results/000002/model/best.safetensors", "Weights").ok());
@@ -219,7 +219,7 @@ TEST_F(FetchTest, DoesNotMixTwoRuns) {
 }
 
 // Only an incarnation's folder is removed from a name, not a similar one that is followed by an absolute path.
-TEST_F(FetchTest, LeavesNoPartOutOfANameThatIsNoIncarnations) {
+TEST_F(FetchTest, KeepsInvalidIncarnationInFileName) {
   const std::string outside = temporary_.path() + "/outside/.bash_profile";
   for (const char* number : {"0000001", "00000000000000000001", "00001", "000001x"}) {
     const std::string key = std::string("results/") + number + outside;
@@ -253,7 +253,7 @@ TEST_F(FetchTest, RefusesNamesThatLeaveTheFolder) {
 }
 
 // Such a file would replace one that the fetch writes itself, or be mistaken for it.
-TEST_F(FetchTest, WritesNoFileUnderTheNamesOfItsOwn) {
+TEST_F(FetchTest, RefusesReservedFileNames) {
   for (const char* key : {"results/000001/manifest.json", "results/000001/result.json", "result.json"}) {
     storage::MemoryStore store;
     PutManifestOf(key, &store);
@@ -262,7 +262,7 @@ TEST_F(FetchTest, WritesNoFileUnderTheNamesOfItsOwn) {
   }
 }
 
-TEST_F(FetchTest, RefusesAManifestThatWouldFillTheMemory) {
+TEST_F(FetchTest, RefusesTooLargeManifest) {
   storage::MemoryStore store;
   const std::string large((64 << 20) + 1, ' ');
   ASSERT_TRUE(storage::PutText(store, std::string(kPrefix) + "/manifest.json", large).ok());
@@ -271,7 +271,7 @@ TEST_F(FetchTest, RefusesAManifestThatWouldFillTheMemory) {
   EXPECT_THAT(status.message(), HasSubstr("cora-11111111/manifest.json has 67108865 bytes"));
 }
 
-TEST_F(FetchTest, LeavesSomebodyElsesResultAlone) {
+TEST_F(FetchTest, KeepsResultOfOtherRun) {
   const auto run = SmallRun();
   fs::create_directories(folder());
   for (const char* theirs : {"mine", "{\n  \"testAccuracy\": 0.99\n}\n"}) {  // the second is as long as ours
@@ -284,7 +284,7 @@ TEST_F(FetchTest, LeavesSomebodyElsesResultAlone) {
   }
 }
 
-TEST_F(FetchTest, LeavesAResultAloneThatCameMeanwhile) {
+TEST_F(FetchTest, KeepsResultWrittenMeanwhile) {
   const auto run = SmallRun();
   storage::HookedStore store(run->store, [this](const std::string&, storage::ByteRange, std::span<std::byte>) {
     std::ofstream(folder() + "/result.json") << "mine";
@@ -295,7 +295,7 @@ TEST_F(FetchTest, LeavesAResultAloneThatCameMeanwhile) {
   EXPECT_FALSE(fs::exists(folder() + "/manifest.json"));
 }
 
-TEST_F(FetchTest, TakesUpAFetchThatBrokeOffBeforeItsManifest) {
+TEST_F(FetchTest, ResumesFetchWithoutManifest) {
   const auto run = SmallRun();
   ASSERT_TRUE(Fetch(run->store).ok());
   fs::remove(folder() + "/manifest.json");
@@ -313,13 +313,13 @@ TEST_F(FetchTest, ReplacesTheResultOfTheSameCommit) {
   EXPECT_EQ(TextOf("result.json"), "{\n  \"testAccuracy\": 0.81\n}\n");
 }
 
-TEST_F(FetchTest, SaysWhereNothingIsCommitted) {
+TEST_F(FetchTest, ReportsMissingOutputs) {
   storage::MemoryStore empty;
   EXPECT_EQ(Fetch(empty).status().code(), StatusCode::kNotFound);
   EXPECT_FALSE(fs::exists(folder()));
 }
 
-TEST_F(FetchTest, StopsWhenAsked) {
+TEST_F(FetchTest, EndsOnStop) {
   const auto run = SmallRun();
   FetchOptions options;
   options.folder = folder();
@@ -329,7 +329,7 @@ TEST_F(FetchTest, StopsWhenAsked) {
   EXPECT_THAT(FilesThere(), IsEmpty());
 }
 
-TEST_F(FetchTest, StopsWhileItReadsWhatIsThereAlready) {
+TEST_F(FetchTest, EndsOnStopWhileVerifyingExistingFiles) {
   CommittedRun run;
   run.Add("model/last.safetensors", "model", std::string(5 * kBlock / 2, 'x')).Commit();
   ASSERT_TRUE(Fetch(run.store).ok());
@@ -343,7 +343,7 @@ TEST_F(FetchTest, StopsWhileItReadsWhatIsThereAlready) {
   EXPECT_THAT(seen, ElementsAre(kBlock));
 }
 
-TEST(SelectionTest, EveryChoiceIsOneAndNothingElseIs) {
+TEST(SelectionTest, ParsesEveryChoiceOnly) {
   const format::OutputsManifest manifest;
   for (const std::string& choice : Choices()) EXPECT_TRUE(Selected(manifest, {choice}).ok()) << choice;
   EXPECT_EQ(Selected(manifest, {"weights"}).status().code(), StatusCode::kInvalidArgument);

@@ -23,7 +23,7 @@ TEST(WrapLineTest, BreaksBetweenWordsWhereThatFillsARow) {
   EXPECT_THAT(WrapLine("äöüäöü", 4, 9), ElementsAre("äöüä", "öü"));
 }
 
-TEST(WrapLineTest, TheLastRowSaysThatThereIsMore) {
+TEST(WrapLineTest, LastRowMarksTruncation) {
   EXPECT_THAT(WrapLine("the cat sat on the mat", 8, 2), ElementsAre("the cat", "sat on …"));
   EXPECT_THAT(WrapLine("the cat", 3, 1), ElementsAre("th…"));
 }
@@ -40,12 +40,12 @@ TEST(FitTextTest, SharesTheRowsAmongTheLines) {
   EXPECT_EQ(FitText("", 8, 3), "");
 }
 
-TEST(FitTextTest, OfMoreLinesThanRowsKeepsTheFirstAndTheLast) {
+TEST(FitTextTest, KeepsFirstAndLastLines) {
   EXPECT_EQ(FitText("1\n2\n3\n4\n5\n6", 8, 4), "1\n2\n…\n6");
   EXPECT_EQ(FitText("1\n2\n3", 8, 2), "1\n…");
 }
 
-TEST(LastRowsTest, KeepsWhatCameLast) {
+TEST(LastRowsTest, KeepsLastRows) {
   EXPECT_THAT(LastRows({"one", "two", "three"}, 8, 2), ElementsAre("two", "three"));
   EXPECT_THAT(LastRows({"one", "the cat sat on the mat today"}, 8, 9),
               ElementsAre("one", "the cat", "sat on", "the mat…"));
@@ -53,7 +53,7 @@ TEST(LastRowsTest, KeepsWhatCameLast) {
   EXPECT_THAT(LastRows({"one"}, 8, 0), IsEmpty());
 }
 
-TEST(SharedRowsTest, NobodyThatIsShortHasLessThanAnother) {
+TEST(SharedRowsTest, DividesRowsFairly) {
   EXPECT_THAT(SharedRows({1, 15, 8}, 10), ElementsAre(1u, 5u, 4u));
   EXPECT_THAT(SharedRows({1, 2}, 10), ElementsAre(1u, 2u));
   EXPECT_THAT(SharedRows({3, 3}, 1), ElementsAre(1u, 0u));

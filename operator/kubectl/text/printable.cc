@@ -26,9 +26,9 @@ Decoded DecodeFirst(std::string_view text) {
     if ((byte(i) & 0xC0u) != 0x80u) return {};
     code = code << 6 | (byte(i) & 0x3Fu);
   }
-  constexpr std::array<uint32_t, 5> kLeast = {0, 0, 0x80, 0x800, 0x10000};
+  constexpr std::array<uint32_t, 5> kMinCodePoint = {0, 0, 0x80, 0x800, 0x10000};
   const bool is_surrogate = code >= 0xD800 && code <= 0xDFFF;
-  if (code < kLeast[length] || code > 0x10FFFF || is_surrogate) return {};
+  if (code < kMinCodePoint[length] || code > 0x10FFFF || is_surrogate) return {};
   return {code, length};
 }
 

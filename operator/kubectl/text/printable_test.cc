@@ -9,7 +9,7 @@ TEST(PrintableTest, LeavesTextOfAnyLanguageAlone) {
   EXPECT_EQ(Printable("Nürnberg 東京 €3 🙂 a\\b"), "Nürnberg 東京 €3 🙂 a\\b");
 }
 
-TEST(PrintableTest, ShowsWhatWouldCommandATerminal) {
+TEST(PrintableTest, EscapesTerminalControls) {
   EXPECT_EQ(Printable("\x1b[2Jgone"), "\\x1b[2Jgone");
   EXPECT_EQ(Printable("\x1b]0;title\x07"), "\\x1b]0;title\\x07");
   EXPECT_EQ(Printable("a\bb\x7f"), "a\\x08b\\x7f");
@@ -26,12 +26,12 @@ TEST(PrintableTest, ShowsEightBitControlsInBothSpellings) {
             "\\x9b2J");
 }
 
-TEST(PrintableTest, ShowsWhatTurnsTextAround) {
+TEST(PrintableTest, EscapesBidirectionalControls) {
   EXPECT_EQ(Printable("a\u202etxt.exe\u2066"), "a\\u202etxt.exe\\u2066");
   EXPECT_EQ(Printable("a\u2028b"), "a\\u2028b");
 }
 
-TEST(PrintableTest, ShowsBytesThatAreNoUtf8) {
+TEST(PrintableTest, EscapesInvalidUtf8) {
   EXPECT_EQ(Printable("a\xff"), "a\\xff");
   EXPECT_EQ(Printable("\xc3"), "\\xc3");                    // truncated
   EXPECT_EQ(Printable("\xc0\x9b"), "\\xc0\\x9b");           // an overlong encoding of ESC
@@ -40,7 +40,7 @@ TEST(PrintableTest, ShowsBytesThatAreNoUtf8) {
   EXPECT_EQ(Printable("\xf4\x90\x80\x80"), "\\xf4\\x90\\x80\\x80");
 }
 
-TEST(PrintableTest, KeepsLinesAndTabsOnlyWhereAsked) {
+TEST(PrintableTest, KeepsNewlinesAndTabsOnRequest) {
   EXPECT_EQ(Printable("a\tb\r\nc"), "a\\tb\\r\\nc");
   EXPECT_EQ(Printable("a\tb\r\nc", Spacing::kKeepLinesTabs), "a\tb\\r\nc");
 }

@@ -16,7 +16,7 @@ TEST(TableTest, LinesUpColumnsByCharacters) {
             "  a\n");
 }
 
-TEST(TableTest, ACellIsOneLineWhateverItHolds) {
+TEST(TableTest, CellIsOneLine) {
   Table table({"MESSAGE"});
   table.Add({"first\nsecond\x1b[A"});
   EXPECT_EQ(table.Text(), "MESSAGE\nfirst\\nsecond\\x1b[A\n");

@@ -12,7 +12,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST(AdviceTest, KnowsEveryReasonForWhichAJobFailsOrIsHeldUp) {
+TEST(AdviceTest, CoversEveryReason) {
   for (const char* reason : {plan::kInvalidSpec,
                              plan::kInvalidTemplate,
                              plan::kSecretMissing,
@@ -66,7 +66,7 @@ TEST(AdviceTest, FitsWhatWasNotPermitted) {
   }
 }
 
-TEST(AdviceTest, OfAJobThatFailedTooOftenTheLastFailureCounts) {
+TEST(AdviceTest, BackoffLimitUsesLastFailure) {
   EXPECT_EQ(ReasonToActOn(testing::Parsed(testing::FailedJobJson()).status), plan::kOutOfMemory);
   EXPECT_EQ(ReasonToActOn(testing::Parsed(testing::SucceededJobJson()).status), "");
   EXPECT_EQ(ReasonToActOn(testing::Parsed(testing::TrainingJobJson()).status), "");

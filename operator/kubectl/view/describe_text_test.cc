@@ -30,17 +30,17 @@ TEST(DescribeTextTest, ExplainsAFailure) {
   EXPECT_THAT(text, Not(HasSubstr("\x1b")));
 }
 
-TEST(DescribeTextTest, SaysThatThePodIsGone) {
+TEST(DescribeTextTest, ReportsMissingPod) {
   const api::DistTraining training = testing::Parsed(testing::FailedJobJson());
   EXPECT_THAT(DescribeText({.training = training}, testing::Now()), HasSubstr("cora-trainer-4-1-x7k2p was deleted"));
 }
 
-TEST(DescribeTextTest, OfAHealthyJobSaysThatNothingIsWrong) {
+TEST(DescribeTextTest, ReportsHealthyJob) {
   const api::DistTraining training = testing::Parsed(testing::TrainingJobJson());
   testing::ExpectGolden("describe_healthy.txt", DescribeText({.training = training}, testing::Now()));
 }
 
-TEST(DescribeTextTest, HasTheProcesssOwnWordsAndWhyALogCannotBeRead) {
+TEST(DescribeTextTest, ShowsTerminationMessageAndLogError) {
   kube::Json pod = testing::OomKilledPodJson();
   pod["status"]["containerStatuses"][0]["state"]["terminated"] = {
       {"exitCode", 65},
@@ -117,7 +117,7 @@ TEST(DescribeTextTest, TheWorstCaseFitsAScreen) {
   }
 }
 
-TEST(DescribeTextTest, AScreenHasWhatCameLast) {
+TEST(DescribeTextTest, ScreenShowsLastLines) {
   const WorstCase worst;
   const std::string text = DescribeText(worst.explanation(), testing::Now(), 80);
   EXPECT_THAT(text, AllOf(HasSubstr("Failed=True, BackoffLimitExceeded"), HasSubstr("waits: CrashLoopBackOff"),
@@ -128,7 +128,7 @@ TEST(DescribeTextTest, AScreenHasWhatCameLast) {
                           Not(HasSubstr("warning 1"))));
 }
 
-TEST(DescribeTextTest, WithoutATerminalLinesAreWhole) {
+TEST(DescribeTextTest, WithoutTerminalLinesAreNotCut) {
   const WorstCase worst;
   const std::string text = DescribeText(worst.explanation(), testing::Now());
   for (int i = 1; i <= 15; ++i) EXPECT_THAT(text, HasSubstr("  | " + WorstCase::LogLineText(i) + "\n"));

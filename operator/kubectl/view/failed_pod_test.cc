@@ -21,7 +21,7 @@ JobPod FailedTrainer(const std::string& name, int64_t rank, const Json& containe
 
 api::DistTraining Training() { return testing::Parsed(testing::TrainingJobJson()); }
 
-TEST(FindFailedPodTest, IsTheOneThatTheLastErrorNames) {
+TEST(FindFailedPodTest, FindsPodNamedByLastError) {
   const std::vector<JobPod> members = {FailedTrainer("other", 0, Json::array({Ended("trainer", 65)})),
                                        testing::Member(testing::OomKilledPodJson())};
   const auto failed = FindFailedPod(testing::Parsed(testing::FailedJobJson()), members);
@@ -32,31 +32,31 @@ TEST(FindFailedPodTest, IsTheOneThatTheLastErrorNames) {
   EXPECT_EQ(failed->ended->exit_code, 137);
 }
 
-TEST(FindFailedPodTest, OfAPodThatIsGoneNoOtherTakesThePlace) {
+TEST(FindFailedPodTest, DoesNotReplaceMissingPod) {
   const std::vector<JobPod> members = {FailedTrainer("other", 0, Json::array({Ended("trainer", 65)}))};
   EXPECT_FALSE(FindFailedPod(testing::Parsed(testing::FailedJobJson()), members).has_value());
 }
 
-TEST(FindFailedPodTest, ElseTheStrongestReasonCounts) {
+TEST(FindFailedPodTest, ChoosesStrongestReason) {
   const std::vector<JobPod> members = {FailedTrainer("a", 0, Json::array({Ended("trainer", 74)})),
                                        FailedTrainer("b", 1, Json::array({Ended("trainer", 65)}))};
   EXPECT_EQ(FindFailedPod(Training(), members)->member.pod.meta.key.name, "b");
 }
 
-TEST(FindFailedPodTest, OurContainerTellsMoreThanASidecar) {
+TEST(FindFailedPodTest, PrefersProgramOverSidecar) {
   const std::vector<JobPod> members = {
       FailedTrainer("a", 0, Json::array({Ended("log-shipper", 1), Ended("trainer", 70)}))};
   EXPECT_EQ(FindFailedPod(Training(), members)->container, "trainer");
 }
 
-TEST(FindFailedPodTest, EachServerOfAPodIsOurs) {
+TEST(FindFailedPodTest, ConsidersEachServerOfPod) {
   const Json containers = Json::array({Ended("log-shipper", 1), Ended("server-1", 70)});
   const std::vector<JobPod> members = {testing::Member(testing::PodJson(
       "cora-server-0-0", api::Role::kServer, 0, {{"phase", "Failed"}, {"containerStatuses", containers}}))};
   EXPECT_EQ(FindFailedPod(Training(), members)->container, "server-1");
 }
 
-TEST(FindFailedPodTest, FindsWhatCrashesAgainAndAgain) {
+TEST(FindFailedPodTest, FindsCrashLoop) {
   const Json looping = {{"name", "server"},
                         {"restartCount", 7},
                         {"state", {{"waiting", {{"reason", "CrashLoopBackOff"}, {"message", "back-off 5m0s"}}}}},
@@ -71,7 +71,7 @@ TEST(FindFailedPodTest, FindsWhatCrashesAgainAndAgain) {
   EXPECT_EQ(failed->waiting, "CrashLoopBackOff: back-off 5m0s");
 }
 
-TEST(FindFailedPodTest, FindsWhatDoesNotStart) {
+TEST(FindFailedPodTest, FindsPodThatDoesNotStart) {
   const auto waiting = [](const char* reason) {
     return testing::Member(testing::PodJson(
         "p", api::Role::kSampler, 0,
@@ -89,14 +89,14 @@ TEST(FindFailedPodTest, FindsWhatDoesNotStart) {
   EXPECT_TRUE(FindFailedPod(Training(), {unscheduled}).has_value());
 }
 
-TEST(FindFailedPodTest, AHealthyJobHasNone) {
+TEST(FindFailedPodTest, ReturnsNoneForHealthyJob) {
   const JobPod running = testing::Member(testing::PodJson(
       "p", api::Role::kTrainer, 0,
       {{"containerStatuses", Json::array({{{"name", "trainer"}, {"ready", true}, {"restartCount", 0}}})}}));
   EXPECT_FALSE(FindFailedPod(Training(), {running}).has_value());
 }
 
-TEST(JobPodTest, RanksComeFromLabelsAndNames) {
+TEST(JobPodTest, ParsesRankFromLabelsAndNames) {
   EXPECT_EQ(testing::Member(testing::PodJson("cora-server-0-3", api::Role::kServer, 0, {})).rank, 3);
   EXPECT_EQ(testing::Member(testing::PodJson("cora-trainer-1-0-x7k2p", api::Role::kTrainer, 2, {})).rank, 2);
   EXPECT_EQ(testing::Member(testing::PodJson("cora-partition-1-0-8", api::Role::kPartitioner, 0, {})).rank, 0);

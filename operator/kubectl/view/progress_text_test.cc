@@ -20,7 +20,7 @@ api::DistTraining At(double percent, seconds after, int64_t incarnation = 1) {
   return training;
 }
 
-TEST(ProgressTextTest, TellsHowFarAndHowLong) {
+TEST(ProgressTextTest, ShowsPercentAndRemainingTime) {
   const api::DistTraining training = testing::Parsed(testing::TrainingJobJson());
   EXPECT_EQ(ProgressText(training, WithBar::kYes, 2.5, testing::Now()),
             "[===========>                ] 42.5 %  epoch 4 of 10  4 min 10 s left  2.5 epochs/min  (10s ago)");
@@ -28,7 +28,7 @@ TEST(ProgressTextTest, TellsHowFarAndHowLong) {
   EXPECT_EQ(RolesText(training.status), "server 2/2  trainer 2/2");
 }
 
-TEST(ProgressTextTest, AfterTheLastStepTellsThePhaseInsteadOfARate) {
+TEST(ProgressTextTest, ShowsPhaseAfterLastStep) {
   api::DistTraining training = testing::Parsed(testing::TrainingJobJson());
   api::Progress& progress = *training.status.progress;
   progress.percent = 100;
@@ -43,19 +43,19 @@ TEST(ProgressTextTest, AfterTheLastStepTellsThePhaseInsteadOfARate) {
             "100.0 %  epoch 10 of 10  2.5 epochs/min  (10s ago)");
 }
 
-TEST(ProgressTextTest, OfAJobThatHasEndedNothingIsLeft) {
+TEST(ProgressTextTest, EndedJobHasNoRemainingTime) {
   EXPECT_EQ(ProgressText(testing::Parsed(testing::SucceededJobJson()), WithBar::kNo, 2.5, testing::Now()),
             "100.0 %  epoch 10 of 10");
 }
 
-TEST(ProgressTextTest, WithoutATimeHasNoAge) {
+TEST(ProgressTextTest, OmitsAgeWithoutTime) {
   api::DistTraining training = testing::Parsed(testing::TrainingJobJson());
   training.status.progress->last_updated = {};
   EXPECT_EQ(ProgressText(training, WithBar::kNo, std::nullopt, testing::Now()),
             "42.5 %  epoch 4 of 10  4 min 10 s left");
 }
 
-TEST(EpochRateTest, IsMeasuredFromTheFirstWordOfAnIncarnation) {
+TEST(EpochRateTest, IsMeasuredFromFirstReportOfIncarnation) {
   EpochRate rate;
   rate.See(At(10, seconds(0)));
   EXPECT_FALSE(rate.epochs_per_minute().has_value());
@@ -77,7 +77,7 @@ TEST(EpochRateTest, IsMeasuredFromTheFirstWordOfAnIncarnation) {
   EXPECT_FALSE(rate.epochs_per_minute().has_value());
 }
 
-TEST(LeadingConditionTest, IsWhatTheJobWaitsForOrHasComeTo) {
+TEST(LeadingConditionTest, IsBlockerOrResult) {
   api::Status status;
   EXPECT_EQ(LeadingCondition(status), nullptr);
   const auto set = [&](const char* type, api::ConditionStatus value) {
@@ -95,7 +95,7 @@ TEST(LeadingConditionTest, IsWhatTheJobWaitsForOrHasComeTo) {
   EXPECT_EQ(set(api::kFailed, kTrue), api::kFailed);
 }
 
-TEST(PainterTest, PaintsOverWhatItPaintedAndNeverWraps) {
+TEST(PainterTest, RedrawsInPlaceAndNeverWraps) {
   std::string written;
   text::Output out;
   out.columns = [] { return 10; };

@@ -21,19 +21,19 @@ std::vector<JobEvent> Events() {
       *ParseJobEvent(testing::EventJson("e", "DistTraining", "cora", "Restarting", "trainer 1 ended", seconds(95)))};
 }
 
-TEST(StatusTextTest, TellsOneJobInWordsAndTables) {
+TEST(StatusTextTest, ShowsJobAsTextAndTables) {
   testing::ExpectGolden("status_training.txt",
                         StatusText(testing::Parsed(testing::TrainingJobJson()), Events(), testing::Now()));
   testing::ExpectGolden("status_failed.txt", StatusText(testing::Parsed(testing::FailedJobJson()), {}, testing::Now()));
 }
 
-TEST(StatusTextTest, AJobNobodyHasLookedAtYetHasAStatusToo) {
+TEST(StatusTextTest, ShowsJobWithoutStatus) {
   Json object = testing::TrainingJobJson();
   object.erase("status");
   testing::ExpectGolden("status_new.txt", StatusText(testing::Parsed(object), {}, testing::Now()));
 }
 
-TEST(StatusTextTest, SaysWhichScriptAProgramRuns) {
+TEST(StatusTextTest, ShowsScript) {
   Json object = testing::TrainingJobJson();
   const std::string digest(64, 'a');
   object["status"]["script"] = {{"source", "s3://code/train.py"}, {"sha256", digest}};
@@ -41,7 +41,7 @@ TEST(StatusTextTest, SaysWhichScriptAProgramRuns) {
               HasSubstr("s3://code/train.py  (SHA-256 " + digest + ")"));
 }
 
-TEST(StatusTextTest, SaysWhatIsWrongWithASpec) {
+TEST(StatusTextTest, ShowsViolations) {
   Json object = testing::TrainingJobJson();
   object["spec"]["training"]["epochs"] = "many";
   const api::DistTraining training = testing::Parsed(object);
@@ -49,7 +49,7 @@ TEST(StatusTextTest, SaysWhatIsWrongWithASpec) {
   EXPECT_EQ(OutputsUri(training).status().code(), StatusCode::kNotFound);
 }
 
-TEST(StatusTextTest, TextFromTheClusterCannotCommandTheTerminal) {
+TEST(StatusTextTest, EscapesTextFromCluster) {
   Json object = testing::FailedJobJson();
   object["status"]["lastError"]["message"] = "a\x1b[2Jb";
   object["status"]["conditions"][2]["message"] = "c\x1b]0;d";
@@ -65,7 +65,7 @@ TEST(JobTableTest, HasALineForEachJob) {
                                          JobTable(jobs, Namespaces::kShow, testing::Now()));
 }
 
-TEST(StatusJsonTest, HasTheStatusAndWhatIsDerived) {
+TEST(StatusJsonTest, HasStatusAndDerivedFields) {
   testing::ExpectGolden("status.json", JsonText(StatusJson(testing::Parsed(testing::TrainingJobJson()), Events())));
 }
 
@@ -73,7 +73,7 @@ TEST(StatusJsonTest, IsPlainAscii) {
   EXPECT_EQ(JsonText(Json("a\x1b\x7f\xc2\x9bü\xff")), "\"a\\u001b\\u007f\\u009b\\u00fc\\ufffd\"\n");
 }
 
-TEST(AgeTextTest, IsKubectls) {
+TEST(AgeTextTest, MatchesKubectl) {
   const auto age = [](int64_t time) { return AgeText(testing::Ago(seconds(time)), testing::Now()); };
   EXPECT_EQ(age(-5), "0s");
   EXPECT_EQ(age(119), "119s");

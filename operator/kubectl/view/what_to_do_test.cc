@@ -30,7 +30,7 @@ Json StartingJob(const char* condition, const char* reason, const char* message 
   return job;
 }
 
-TEST(WhatToDoTest, SaysNothingOfASuccessOfVisibleProgressAndOfASuspensionOnRequest) {
+TEST(WhatToDoTest, IsEmptyForSuccessProgressAndRequestedSuspension) {
   EXPECT_THAT(Said(testing::SucceededJobJson()), StartsWith("nothing"));
   EXPECT_THAT(Said(testing::TrainingJobJson()), StartsWith("nothing"));
   Json suspended = StartingJob("TrainersReady", "Suspending");
@@ -44,7 +44,7 @@ TEST(WhatToDoTest, SaysNothingOfASuccessOfVisibleProgressAndOfASuspensionOnReque
   EXPECT_THAT(Said(suspended), AllOf(StartsWith("nothing"), HasSubstr("kubectl espalier resume cora -n ml")));
 }
 
-TEST(WhatToDoTest, SaysWhatAJobInAQueueWaitsFor) {
+TEST(WhatToDoTest, ExplainsQueuedJob) {
   Json job = StartingJob("TrainersReady", "Suspending");
   job["status"]["phase"] = "Suspended";
   const auto add = [&job](const char* type, const char* status, const char* reason, const char* message) {
@@ -62,7 +62,7 @@ TEST(WhatToDoTest, SaysWhatAJobInAQueueWaitsFor) {
   EXPECT_EQ(Said(job), "The job cannot wait in its queue (KueueDisabled): set kueue.enabled");
 }
 
-TEST(WhatToDoTest, OldProgressIsNone) {
+TEST(WhatToDoTest, IgnoresOldProgress) {
   Json job = testing::TrainingJobJson();
   job["status"]["progress"]["lastUpdated"] = "2026-01-02T03:04:30Z";  // 5 m 30 s ago
   EXPECT_THAT(Said(job), HasSubstr("reported no progress for 5m30s"));
@@ -70,13 +70,13 @@ TEST(WhatToDoTest, OldProgressIsNone) {
   EXPECT_THAT(Said(job), HasSubstr("reported no progress for 6m"));
 }
 
-TEST(WhatToDoTest, NamesWhatAJobWaitsForAndSinceWhen) {
+TEST(WhatToDoTest, NamesBlockerAndItsAge) {
   const std::string said = Said(StartingJob("TrainersReady", "Starting", "Job cora-trainer-1"));
   EXPECT_THAT(said, AllOf(HasSubstr("TrainersReady is False (Starting) since 6m"), HasSubstr("kubectl get pods -n ml"),
                           Not(HasSubstr("nothing"))));
 }
 
-TEST(WhatToDoTest, SaysThatNoOperatorHasSeenTheJob) {
+TEST(WhatToDoTest, ReportsMissingOperator) {
   Json job = testing::TrainingJobJson();
   job["status"] = Json::object();
   EXPECT_THAT(Said(job), HasSubstr("Check whether espalier-operator runs and watches namespace ml"));
@@ -87,7 +87,7 @@ TEST(WhatToDoTest, SaysThatNoOperatorHasSeenTheJob) {
   EXPECT_THAT(Said(changed), HasSubstr("has not seen the latest change"));
 }
 
-TEST(WhatToDoTest, ACrashedTrainerOfWhichTheStatusSaysNothingIsExplained) {
+TEST(WhatToDoTest, ExplainsCrashedTrainerWithoutCondition) {
   Json pod = testing::PodJson(
       "cora-trainer-1-0-abcde", api::Role::kTrainer, 0,
       {{"containerStatuses",
@@ -97,7 +97,7 @@ TEST(WhatToDoTest, ACrashedTrainerOfWhichTheStatusSaysNothingIsExplained) {
               HasSubstr("See whether the object storage and the other pods can be reached"));
 }
 
-TEST(WhatToDoTest, ASuspendedChildIsToBeResumed) {
+TEST(WhatToDoTest, AdvisesToResumeSuspendedChild) {
   const std::string said = Said(StartingJob("TrainersReady", plan::kJobSuspended, "Job cora-trainer-1 is suspended"));
   EXPECT_THAT(said, AllOf(HasSubstr("spec.suspend"), HasSubstr("manageJobsWithoutQueueName")));
 }
