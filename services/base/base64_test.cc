@@ -7,7 +7,7 @@
 namespace espalier {
 namespace {
 
-TEST(Base64Test, IsThatOfTheRfc) {
+TEST(Base64Test, MatchesRfc4648) {
   const std::pair<std::string, std::string> vectors[] = {{"", ""},
                                                          {"f", "Zg=="},
                                                          {"fo", "Zm8="},
@@ -25,11 +25,11 @@ TEST(Base64Test, IsThatOfTheRfc) {
   EXPECT_EQ(DecodeBase64(EncodeBase64(all)), all);
 }
 
-TEST(Base64Test, PassesOverWhiteSpaceAndMissingPadding) {
+TEST(Base64Test, SkipsWhiteSpaceAndMissingPadding) {
   for (const char* const text : {"Zm9v\r\nYmE=\n", "Zm9vYmE"}) EXPECT_EQ(DecodeBase64(text), "fooba") << text;
 }
 
-TEST(Base64Test, RefusesWhatIsNone) {
+TEST(Base64Test, RefusesInvalidText) {
   for (const char* const text :
        {"Z", "Zg=", "Zg===", "Zm9v=", "=Zm9", "Zm=v", "Zm9-", "====", "=", "Zg==Zg==", "Zm9\x80"}) {
     EXPECT_EQ(DecodeBase64(text), std::nullopt) << text;

@@ -7,7 +7,7 @@
 namespace espalier {
 namespace {
 
-TEST(BoundedQueueTest, HandsItemsOnInOrderThroughASmallWindow) {
+TEST(BoundedQueueTest, PassesItemsInOrderThroughSmallQueue) {
   BoundedQueue<int> queue(2);
   std::jthread producer([&] {
     for (int i = 0; i < 100; ++i) ASSERT_TRUE(queue.Push(i));
@@ -20,7 +20,7 @@ TEST(BoundedQueueTest, HandsItemsOnInOrderThroughASmallWindow) {
   EXPECT_EQ(queue.Pop(), std::nullopt);
 }
 
-TEST(BoundedQueueTest, CloseWakesAWaitingProducerAndDrainsWhatIsLeft) {
+TEST(BoundedQueueTest, CloseWakesProducerAndDrainsQueue) {
   BoundedQueue<int> queue(1);
   ASSERT_TRUE(queue.Push(1));
   bool pushed = true;
@@ -33,7 +33,7 @@ TEST(BoundedQueueTest, CloseWakesAWaitingProducerAndDrainsWhatIsLeft) {
   EXPECT_EQ(queue.Pop(), std::nullopt);
 }
 
-TEST(BoundedQueueTest, AwaitsThatNothingWaitsInIt) {
+TEST(BoundedQueueTest, WaitsUntilEmpty) {
   BoundedQueue<int> queue(2);
   queue.AwaitEmpty();
   ASSERT_TRUE(queue.Push(1));

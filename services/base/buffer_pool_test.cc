@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kMegabyte = size_t{1} << 20;
 
-TEST(BufferPoolTest, GivesAReturnedBufferAgain) {
+TEST(BufferPoolTest, ReusesReturnedBuffer) {
   BufferPool pool(64 * kMegabyte);
   std::byte* first = nullptr;
   {
@@ -25,7 +25,7 @@ TEST(BufferPoolTest, GivesAReturnedBufferAgain) {
   EXPECT_NE(pool.Take(kMegabyte).get(), first) << "more than twice too large";
 }
 
-TEST(BufferPoolTest, KeepsNoMoreThanItMay) {
+TEST(BufferPoolTest, KeepsAtMostLimit) {
   BufferPool pool(4 * kMegabyte);
   for (int i = 0; i < 3; ++i) {
     const auto a = pool.Take(2 * kMegabyte), b = pool.Take(2 * kMegabyte), c = pool.Take(2 * kMegabyte);
@@ -82,7 +82,7 @@ TEST(BufferPoolTest, BuffersOutliveThePool) {
   EXPECT_EQ(reinterpret_cast<uintptr_t>(buffer.get()) % 64, 0u);
 }
 
-TEST(BufferPoolTest, ZeroBytesAreABufferToo) { EXPECT_NE(BufferPool(10).Take(0), nullptr); }
+TEST(BufferPoolTest, AllowsEmptyBuffers) { EXPECT_NE(BufferPool(10).Take(0), nullptr); }
 
 }  // namespace
 }  // namespace espalier

@@ -8,7 +8,7 @@
 namespace espalier {
 namespace {
 
-TEST(ClockTest, TheRealOneIsThereUntilTheProcessHasEnded) {
+TEST(ClockTest, RealClockOutlivesStaticDestructors) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");  // a new process, in which the clock has not been used yet
   EXPECT_EXIT(
       {

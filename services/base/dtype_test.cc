@@ -34,7 +34,7 @@ TEST(DTypeTest, NamesAndNumbersRoundTrip) {
   EXPECT_EQ(DTypeFromName("F31").status().code(), StatusCode::kInvalidArgument);
 }
 
-TEST(DTypeTest, EveryHalfSurvivesTheWayToFloatAndBack) {
+TEST(DTypeTest, EveryHalfRoundTripsThroughFloat) {
   for (uint32_t bits = 0; bits < 0x10000; ++bits) {
     const auto half = static_cast<uint16_t>(bits);
     const bool is_nan = (half & 0x7C00) == 0x7C00 && (half & 0x3FF) != 0;

@@ -19,7 +19,7 @@ double SumOf(const std::vector<double>& values) {
   return sum.Rounded();
 }
 
-TEST(ExactSumTest, IsExactWhereAddingIsNot) {
+TEST(ExactSumTest, IsExactWhereAdditionRounds) {
   EXPECT_EQ(SumOf({}), 0);
   EXPECT_EQ(SumOf({1e300, 1, -1e300}), 1);
   EXPECT_EQ(SumOf({0x1p53, 1, 1}), 0x1p53 + 2);
@@ -61,7 +61,7 @@ TEST(ExactSumTest, SpecialValuesAreAsInIeee754) {
   EXPECT_EQ(SumOf({1.7e308, 1.7e308}), infinity);
 }
 
-TEST(ExactSumTest, DoesNotDependOnOrderOrOnHowItIsCut) {
+TEST(ExactSumTest, DoesNotDependOnOrderOrGrouping) {
   PhiloxStream random(4, 1);
   std::vector<double> values(3000);
   for (double& value : values) {
@@ -85,7 +85,7 @@ TEST(ExactSumTest, DoesNotDependOnOrderOrOnHowItIsCut) {
   }
 }
 
-TEST(ExactSumTest, TakesAnyWordsFromTheWire) {
+TEST(ExactSumTest, AcceptsAnySerializedWords) {
   PhiloxStream random(5, 1);
   for (int round = 0; round < 200; ++round) {
     std::array<int64_t, ExactSum::kWords> words{};

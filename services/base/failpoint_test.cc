@@ -11,9 +11,9 @@ class FailpointTest : public ::testing::Test {
   void TearDown() override { ASSERT_TRUE(ArmFailpoints("").ok()); }
 };
 
-TEST_F(FailpointTest, IsOkWhenNobodyAskedForAnything) { EXPECT_TRUE(Failpoint("x").ok()); }
+TEST_F(FailpointTest, IsOkIfUnset) { EXPECT_TRUE(Failpoint("x").ok()); }
 
-TEST_F(FailpointTest, FailsEveryTimeWithTheCodeAskedFor) {
+TEST_F(FailpointTest, FailsEveryTimeWithGivenCode) {
   ASSERT_TRUE(ArmFailpoints("x=error:DATA_LOSS").ok());
   for (int i = 0; i < 3; ++i) EXPECT_EQ(Failpoint("x").code(), StatusCode::kDataLoss);
   EXPECT_TRUE(Failpoint("y").ok());
@@ -26,7 +26,7 @@ TEST_F(FailpointTest, FailsOnlyTheNthTime) {
   EXPECT_TRUE(Failpoint("x").ok());
 }
 
-TEST_F(FailpointTest, FailsAShareOfTheTimesTheSameOnesEveryRun) {
+TEST_F(FailpointTest, FailsSameFractionOfHitsInEachRun) {
   const auto failures = [] {
     std::vector<bool> failed;
     EXPECT_TRUE(ArmFailpoints("x=error:UNAVAILABLE%30").ok());
@@ -55,7 +55,7 @@ TEST_F(FailpointTest, KillsTheProcess) {
       ::testing::KilledBySignal(SIGKILL), "");
 }
 
-TEST_F(FailpointTest, SaysWhichEntryIsWrong) {
+TEST_F(FailpointTest, NamesInvalidEntry) {
   for (const char* text : {"x", "=crash", "x=explode", "x=delay:5", "x=error:BAD", "x=crash@", "x=crash%z"}) {
     const Status status = ArmFailpoints(std::string("good=crash@9;") + text);
     EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << text;

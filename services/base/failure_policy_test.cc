@@ -11,14 +11,14 @@ namespace {
 
 using std::chrono::milliseconds;
 
-TEST(FailurePolicyTest, BadInputIsNeverRetriedAndAStopIsNotCounted) {
+TEST(FailurePolicyTest, BadInputIsNeverRetriedAndStopIsNotCounted) {
   for (const int code : {64, 65}) EXPECT_EQ(RuleForEnd(code, 0).retry, Retry::kNever) << code;
   for (const int code : {0, 1, 2, 70, 74, 77, 127, 255}) EXPECT_EQ(RuleForEnd(code, 0).retry, Retry::kCounted) << code;
   EXPECT_EQ(RuleForEnd(75, 0).retry, Retry::kNotCounted);
   EXPECT_EQ(RuleForEnd(0, SIGKILL).retry, Retry::kCounted);
 }
 
-TEST(FailurePolicyTest, CausesRankAboveTheirConsequences) {
+TEST(FailurePolicyTest, CausesRankAboveConsequences) {
   const std::vector<FailureRule> ascending = {RuleForEnd(74, 0), RuleForEnd(75, 0), RuleForEnd(0, 0),
                                               RuleForEnd(77, 0), RuleForEnd(70, 0), RuleForEnd(0, SIGSEGV),
                                               RuleForEnd(65, 0)};

@@ -30,7 +30,7 @@ TEST_F(ReadFileTest, ReadsEveryByte) {
   EXPECT_EQ(*ReadFile(path_, 0), "");
 }
 
-TEST_F(ReadFileTest, RefusesWhatIsLongerThanAsked) {
+TEST_F(ReadFileTest, RefusesFilesOverLimit) {
   const std::string text(20'000, 'a');
   Write(text);
   EXPECT_EQ(*ReadFile(path_, text.size()), text);
@@ -39,7 +39,7 @@ TEST_F(ReadFileTest, RefusesWhatIsLongerThanAsked) {
   EXPECT_EQ(status.message(), path_ + " is longer than 19999 bytes");
 }
 
-TEST_F(ReadFileTest, NamesAFileThatIsNotThere) {
+TEST_F(ReadFileTest, NamesMissingFile) {
   const Status status = ReadFile(path_, 1).status();
   EXPECT_EQ(status.code(), StatusCode::kNotFound);
   EXPECT_EQ(status.message(), "opening " + path_ + ": No such file or directory");
@@ -58,7 +58,7 @@ TEST_F(ReadFileTest, AReadThatFailsIsAnError) {
   EXPECT_THAT(status.message(), HasSubstr("reading /proc/self/mem"));
 }
 
-TEST_F(ReadFileTest, ReadsWhatComesThroughAPipe) {
+TEST_F(ReadFileTest, ReadsPipes) {
   int ends[2] = {-1, -1};
   ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
   EXPECT_EQ(write(ends[1], "spec: {}", 8), 8);
@@ -69,7 +69,7 @@ TEST_F(ReadFileTest, ReadsWhatComesThroughAPipe) {
   EXPECT_EQ(*text, "spec: {}");
 }
 
-TEST_F(ReadFileTest, RefusesOtherKindsAtOnceWhereARegularFileIsMeant) {
+TEST_F(ReadFileTest, RefusesOtherFileTypesIfRegularFileIsRequired) {
   ASSERT_EQ(mkfifo(path_.c_str(), 0600), 0);
   for (const std::string& path : {path_, std::string("/dev/zero")}) {
     const Status status = ReadFile(path, 10, FileKinds::kRegular).status();

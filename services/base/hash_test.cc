@@ -19,10 +19,10 @@ TEST(HashTest, HexRoundTrips) {
   EXPECT_FALSE(ParseHex("00000000000xabcd", &hash));
 }
 
-TEST(HashTest, CombiningKeepsTheOrderApart) { EXPECT_NE(HashCombine(1, 2), HashCombine(2, 1)); }
+TEST(HashTest, CombineDependsOnOrder) { EXPECT_NE(HashCombine(1, 2), HashCombine(2, 1)); }
 
 // FIPS 180-4, appendix: SHA-256 of "abc".
-TEST(Sha256Test, GivesThePublishedAnswer) {
+TEST(Sha256Test, MatchesPublishedDigest) {
   EXPECT_EQ(Sha256Hex("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
   Sha256 pieces;
   pieces.Update("a");
@@ -30,7 +30,7 @@ TEST(Sha256Test, GivesThePublishedAnswer) {
   EXPECT_EQ(pieces.HexDigest(), Sha256Hex("abc"));
 }
 
-TEST(Sha256Test, KnowsItsDigestsByTheirLook) {
+TEST(Sha256Test, RecognizesHexDigests) {
   const std::string digest = Sha256Hex("abc");
   EXPECT_TRUE(IsSha256Hex(digest));
   for (const std::string& other : {std::string(), digest.substr(1), digest + "0", "B" + digest.substr(1)}) {

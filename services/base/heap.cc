@@ -7,9 +7,9 @@
 namespace espalier {
 
 void KeepFreedMemory() {
-  constexpr int kKeptBytes = 32 << 20;  // the most that M_MMAP_THRESHOLD takes
-  mallopt(M_MMAP_THRESHOLD, kKeptBytes);
-  mallopt(M_TRIM_THRESHOLD, kKeptBytes);
+  constexpr int kMmapThresholdBytes = 32 << 20;  // the most that M_MMAP_THRESHOLD takes
+  mallopt(M_MMAP_THRESHOLD, kMmapThresholdBytes);
+  mallopt(M_TRIM_THRESHOLD, kMmapThresholdBytes);
 }
 
 void ShareArenas() { mallopt(M_ARENA_MAX, AvailableProcessors()); }

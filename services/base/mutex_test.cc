@@ -46,14 +46,14 @@ class Waiter {
   std::jthread thread_;
 };
 
-TEST(MutexTest, AStopEndsAWait) {
+TEST(MutexTest, StopEndsWait) {
   std::stop_source stop;
   Waiter waiter(Deadline::Never().OrStop(stop.get_token()));
   stop.request_stop();
   EXPECT_FALSE(waiter.Outcome());
 }
 
-TEST(MutexTest, AConditionEndsAWaitWithAStopAndOneWithout) {
+TEST(MutexTest, ConditionEndsWaitsWithAndWithoutStop) {
   std::stop_source stop;
   Waiter with_stop(Soon().OrStop(stop.get_token())), without(Soon());
   with_stop.SetDone();

@@ -20,14 +20,14 @@ TEST(ParallelForTest, VisitsEveryIndexOnceForAnyNumberOfThreads) {
   }
 }
 
-TEST(ParallelForTest, DoesItAllWithTheThreadsThatThereAre) {
+TEST(ParallelForTest, CompletesWithAvailableThreads) {
   const NoMoreThreads none;
   int64_t visited = 0;
   ParallelFor(4, 1000, 64, [&](int64_t begin, int64_t end) { visited += end - begin; });
   EXPECT_EQ(visited, 1000);
 }
 
-TEST(ParallelForTest, DoesNothingForNothing) {
+TEST(ParallelForTest, DoesNothingForEmptyRange) {
   ParallelFor(4, 0, 1, [](int64_t, int64_t) { FAIL(); });
 }
 

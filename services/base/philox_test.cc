@@ -13,7 +13,7 @@ namespace {
 using ::testing::ElementsAre;
 
 // The known answers that come with the Random123 distribution (kat_vectors, philox4x32 with 10 rounds).
-TEST(PhiloxTest, GivesThePublishedAnswers) {
+TEST(PhiloxTest, MatchesPublishedVectors) {
   EXPECT_THAT(Philox4x32(0, 0, 0), ElementsAre(0x6627e8d5u, 0xe169c58du, 0xbc57ac4cu, 0x9b00dbd8u));
   const uint64_t ones = ~uint64_t{0};
   EXPECT_THAT(Philox4x32(ones, ones, ones), ElementsAre(0x408f276du, 0x41c83b0eu, 0xa20bc7c6u, 0x6d5451fdu));

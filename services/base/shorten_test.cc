@@ -10,13 +10,13 @@ using testing::EndsWith;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-TEST(ShortenTest, TextThatFitsStaysAsItIs) {
+TEST(ShortenTest, TextThatFitsIsUnchanged) {
   EXPECT_EQ(ShortenMiddle("", 16), "");
   EXPECT_EQ(ShortenMiddle("exactly 16 bytes", 16), "exactly 16 bytes");
 }
 
 // The form of a TorchScript error: the cause is in the last line.
-TEST(ShortenTest, OfATraceTheFirstLineAndTheEndStay) {
+TEST(ShortenTest, KeepsFirstLineAndEndOfTrace) {
   std::string trace = "INVALID_ARGUMENT: s3://models/wide.pt: the model failed in its first layer\n";
   for (int i = 0; i < 100; ++i) trace += "  File \"deeper.py\", line " + std::to_string(i) + ", in forward\n";
   trace += "RuntimeError: The size of tensor a (1433) must match the size of tensor b (16)";
@@ -35,7 +35,7 @@ TEST(ShortenTest, ALongFirstLineLeavesHalfToTheEnd) {
   EXPECT_THAT(shortened, EndsWith("x why"));
 }
 
-TEST(ShortenTest, CharactersStayWhole) {
+TEST(ShortenTest, CutsBetweenCharacters) {
   std::string text;
   for (int i = 0; i < 100; ++i) text += "\u20ac";  // three bytes
   for (size_t max_bytes = 16; max_bytes < 40; ++max_bytes) {

@@ -25,7 +25,7 @@ class ScarceWorker {
   std::atomic<int>* const copies_left_;
 };
 
-TEST(StartThreadsTest, ThoseThatRunEndWhereNoFurtherOneIsToBeHad) {
+TEST(StartThreadsTest, StartedThreadsEndIfCreationFails) {
   std::atomic<bool> ended = false;
   std::atomic<int> copies_left = 10;
   const ScarceWorker worker(&ended, &copies_left);
@@ -40,7 +40,7 @@ TEST(StartThreadsTest, ThoseThatRunEndWhereNoFurtherOneIsToBeHad) {
   EXPECT_TRUE(ended.load());
 }
 
-TEST(StartThreadsTest, StartsOneWhereNoneAreAskedFor) {
+TEST(StartThreadsTest, StartsAtLeastOne) {
   std::atomic<int> runs = 0;
   {
     std::vector<std::jthread> threads;

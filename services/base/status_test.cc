@@ -49,18 +49,18 @@ TEST(StatusTest, CarriesMoveOnlyValues) {
   EXPECT_EQ(*value, 7);
 }
 
-TEST(StatusTest, SaysWhichErrnoMeansWhat) {
+TEST(StatusTest, MapsErrnoToCodes) {
   EXPECT_EQ(FromErrno(ENOENT, "opening a.csv").ToString(), "NOT_FOUND: opening a.csv: No such file or directory");
   EXPECT_EQ(FromErrno(ENOSPC, "writing").code(), StatusCode::kResourceExhausted);
   EXPECT_EQ(FromErrno(EACCES, "opening").code(), StatusCode::kPermissionDenied);
 }
 
-TEST(StatusTest, ReadingTheValueOfAnErrorEndsTheProcess) {
+TEST(StatusTest, ReadingValueOfErrorIsFatal) {
   const Result<int> result = Half(3);
   EXPECT_DEATH(static_cast<void>(*result), "INVALID_ARGUMENT: 3 is odd");
 }
 
-TEST(ExitCodeTest, SeparatesBadInputFromWhatARetryMayMend) {
+TEST(ExitCodeTest, SeparatesBadInputFromTransientErrors) {
   EXPECT_EQ(ToExitCode(StatusCode::kOk), ExitCode::kDone);
   EXPECT_EQ(ToExitCode(StatusCode::kInvalidArgument), ExitCode::kBadInput);
   EXPECT_EQ(ToExitCode(StatusCode::kDataLoss), ExitCode::kBadInput);

@@ -7,7 +7,7 @@
 namespace espalier {
 namespace {
 
-TEST(TensorTest, KnowsItsRows) {
+TEST(TensorTest, CountsRows) {
   const Tensor tensor = Tensor::Zeros(DType::kF32, {3, 4, 2});
   EXPECT_EQ(tensor.num_rows(), 3);
   EXPECT_EQ(tensor.row_bytes(), 32u);
@@ -42,7 +42,7 @@ TEST(TensorTest, ReadsSingleElementsOfAnyType) {
   EXPECT_EQ(Tensor::Wrap(DType::kF16, {1}, &half_bits, nullptr).ValueAsDouble(0), 1.5);
 }
 
-TEST(TensorTest, RefusesAnotherTypeAndWritesToForeignBytes) {
+TEST(TensorTest, RefusesOtherTypeAndWritesToBorrowedBytes) {
   Tensor tensor = Tensor::FromVector(std::vector<float>{1});
   EXPECT_DEATH(static_cast<void>(tensor.values<int32_t>()), "F32");
   EXPECT_DEATH(static_cast<void>(tensor.mutable_bytes()), "read-only");

@@ -9,7 +9,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-TEST(CanonicalUriTest, SpellsSchemesOfObjectStorageInOneWay) {
+TEST(CanonicalUriTest, NormalizesObjectStorageSchemes) {
   for (const char* uri : {"s3://Bucket/A b", "S3://Bucket/A b", "s3a://Bucket/A b", "S3A://Bucket/A b"}) {
     EXPECT_EQ(CanonicalUri(uri), "s3://Bucket/A b") << uri;
   }

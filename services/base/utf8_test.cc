@@ -5,7 +5,7 @@
 namespace espalier {
 namespace {
 
-TEST(Utf8Test, KnowsValidText) {
+TEST(Utf8Test, AcceptsOnlyValidText) {
   for (const char* text : {"", "abc", "\n\t", "caf\xC3\xA9", "\xE2\x82\xAC", "\xF0\x9F\x8C\xB3", "\xEF\xBB\xBF"}) {
     EXPECT_TRUE(IsUtf8(text)) << text;
   }

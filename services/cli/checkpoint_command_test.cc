@@ -61,7 +61,7 @@ class CheckpointCommandTest : public testing::Test {
   fs::path root_;
 };
 
-TEST_F(CheckpointCommandTest, ListsWhatIsThere) {
+TEST_F(CheckpointCommandTest, ListsCheckpoints) {
   const CommandEnd listed = Espalier("checkpoint ls run");
   EXPECT_EQ(listed.code, 0) << listed.output;
   EXPECT_THAT(listed.output, AllOf(HasSubstr("000001-000000000008  complete"), HasSubstr("epoch 2 step 1"),
@@ -73,7 +73,7 @@ TEST_F(CheckpointCommandTest, ListsWhatIsThere) {
   EXPECT_EQ(list[2]["state"], "incomplete");
 }
 
-TEST_F(CheckpointCommandTest, ShowsTheNewestCompleteOneOrTheOneNamed) {
+TEST_F(CheckpointCommandTest, ShowsNewestOrNamedCheckpoint) {
   EXPECT_THAT(Espalier("checkpoint inspect run").output,
               AllOf(HasSubstr("000001-000000000009 of job tiny"), HasSubstr("epoch 2 step 1 of 5 epochs of 4 steps"),
                     HasSubstr("training.seed = 7"), HasSubstr("model.safetensors")));
@@ -93,7 +93,7 @@ TEST_F(CheckpointCommandTest, VerifiesEveryChecksum) {
   EXPECT_EQ(Espalier("checkpoint verify run/checkpoints/000001-000000000009").code, 65);
 }
 
-TEST_F(CheckpointCommandTest, SaysWhatIsNotThere) {
+TEST_F(CheckpointCommandTest, ReportsMissingCheckpoints) {
   const CommandEnd ended = Espalier("checkpoint ls elsewhere");
   EXPECT_EQ(ended.code, 65);
   EXPECT_THAT(ended.output, HasSubstr("no checkpoints in file://"));

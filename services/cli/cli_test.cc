@@ -20,7 +20,7 @@ using testing::IsEmpty;
 using testing::Not;
 using testing::StartsWith;
 
-TEST_F(CliTest, FlagsThatWouldDoNothingAreRefused) { EXPECT_EQ(Espalier("inspect nowhere --quiet").code, 64); }
+TEST_F(CliTest, RefusesFlagsWithoutEffect) { EXPECT_EQ(Espalier("inspect nowhere --quiet").code, 64); }
 
 TEST_F(CliTest, HelpIsSuccessAndUsageErrorsAre64) {
   EXPECT_THAT(Espalier("--help").output, HasSubstr("espalier generate --nodes"));
@@ -105,7 +105,7 @@ TEST_F(CliTest, PartitionsFeaturesAsIntegersWithScales) {
   for (size_t j = 0; j < 4; ++j) EXPECT_NEAR(widened[j], whole[j], 0.500001 * scales[j].get<double>()) << j;
 }
 
-TEST_F(CliTest, ImportWarnsOfWhatIsRarelyMeant) {
+TEST_F(CliTest, ImportWarnsOfLikelyMistakes) {
   std::ofstream(root_ / "few.tsv") << "head\trelation\ttail\nalice\tknows\tbob \ncarol\tknows\tbob\n";
   const Ended imported = Espalier("import few.tsv --format Triples -o few");
   ASSERT_EQ(imported.code, 0) << imported.error;
@@ -166,7 +166,7 @@ TEST_F(CliTest, NamesTheSchemesThatExist) {
   }
 }
 
-TEST_F(CliTest, ImportSaysWhatItHasDoneToTheEdges) {
+TEST_F(CliTest, ImportReportsChangesOfEdges) {
   std::ofstream(root_ / "few.tsv") << "a\tr\tb\na\tr\tb\na\tr\ta\nb\tr\tc\n";
   const std::string flags = "--drop-self-loops --add-reverse-edges --drop-duplicate-edges -o ";
   const Ended imported = Espalier("import few.tsv --format triples " + flags + "clean");
@@ -206,7 +206,7 @@ TEST_F(CliTest, PartitionsOnceAndInspects) {
 }
 
 // A graph with the shape of ogbn-products at one hundredth of its size. Original ids of edges are in separate files.
-TEST_F(CliTest, AServedPartitionTakesFourAndAHalfBytesAnEdgeBesidesColumns) {
+TEST_F(CliTest, ServedPartitionTakesFourAndAHalfBytesPerEdge) {
   constexpr uint64_t kNodes = 24'490, kEdges = 1'235'000;
   const Ended made = Espalier("generate -q --shape products --nodes 24490 --edges 1235000 --features 4 -o graph");
   ASSERT_EQ(made.code, 0) << made.error;
@@ -246,14 +246,14 @@ TEST_F(CliTest, FindsANodeByItsOriginalId) {
   EXPECT_EQ(Espalier("inspect parts --node 0 --type nobody").code, 65);
 }
 
-TEST_F(CliTest, ShowsAllOfANodesRow) {
+TEST_F(CliTest, ShowsWholeRowOfNode) {
   ASSERT_EQ(Espalier("generate -q --nodes 20 --edges 40 --features 40 -o wide").code, 0);
   ASSERT_EQ(Espalier("partition wide --format NPY -n 2 --algorithm Random -q -o parts").code, 0);
   const auto node = nlohmann::json::parse(Espalier("inspect parts --json --node 3").output);
   EXPECT_EQ(node["columns"]["node-feat"].size(), 40u);
 }
 
-TEST_F(CliTest, InspectSaysWhatItFound) {
+TEST_F(CliTest, InspectReportsContents) {
   EXPECT_EQ(Espalier("inspect nowhere").code, 65);
   MakeGraph();
   ASSERT_EQ(Espalier("partition graph --format NPY -n 2 -q -o parts").code, 0);
@@ -318,7 +318,7 @@ TEST_F(CliTest, VerifiesAndFindsAFlippedBit) {
   EXPECT_EQ(Espalier("verify parts --source graph").code, 64);
 }
 
-TEST_F(CliTest, RunRefusesABadDocumentWithEveryPlace) {
+TEST_F(CliTest, RunReportsEveryErrorOfDocument) {
   std::ofstream(root_ / "job.yaml") << "apiVersion: espalier.io/v1alpha1\nkind: DistTraining\nspeck: {}\n";
   const Ended ended = Espalier("run -f job.yaml -o out");
   EXPECT_EQ(ended.code, 64);
@@ -327,14 +327,14 @@ TEST_F(CliTest, RunRefusesABadDocumentWithEveryPlace) {
   EXPECT_FALSE(fs::exists(root_ / "out"));
 }
 
-TEST_F(CliTest, OutputThatCannotBeWrittenIsNoSuccess) {
+TEST_F(CliTest, FailsIfOutputCannotBeWritten) {
   MakeGraph();
   const Ended ended = Espalier("import graph --format NPY -q --json -o copy >/dev/full");
   EXPECT_EQ(ended.code, 74);
   EXPECT_THAT(ended.error, HasSubstr("writing to standard output: No space left on device"));
 }
 
-TEST_F(CliTest, AReaderThatHasGoneIsNoSuccess) {
+TEST_F(CliTest, FailsIfReaderIsGone) {
   MakeGraph();
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);
@@ -386,7 +386,7 @@ TEST_F(CliTest, ALabelIsNotNormalizedWithTheFeatures) {
   EXPECT_FALSE(std::filesystem::exists(root_ / "none"));
 }
 
-TEST_F(CliTest, WhatAnAlgorithmDoesNotDoIsRefused) {
+TEST_F(CliTest, RefusesOptionsUnsupportedByAlgorithm) {
   MakeGraph();
   const auto refused = [&](const std::string& flags) {
     const Ended ended = Espalier("partition graph --format NPY -q -o cut " + flags);
@@ -404,7 +404,7 @@ TEST_F(CliTest, WhatAnAlgorithmDoesNotDoIsRefused) {
   EXPECT_FALSE(fs::exists(root_ / "cut"));
 }
 
-TEST_F(CliTest, LooksThroughTheOutputsOfARun) {
+TEST_F(CliTest, InspectShowsOutputsOfRun) {
   std::ofstream(root_ / "metrics.jsonl") << "{}\n";
   std::ofstream(root_ / "manifest.json") << R"({"format": "espalier.outputs", "format_version": 1, "incarnation": 2,
     "files": [{"key": "metrics.jsonl", "size_bytes": 3, "xxh3_64": ["0000000000000000"], "kind": "metrics"}],
@@ -430,7 +430,7 @@ TEST_F(CliTest, LooksThroughTheOutputsOfARun) {
   EXPECT_EQ(Espalier("verify .").code, 65);
 }
 
-TEST_F(CliTest, WordsBehindTwoDashesAreAProgramsAndNotLookedInto) {
+TEST_F(CliTest, ArgumentsAfterTwoDashesBelongToProgram) {
   const Ended none = Espalier("run -f job.yaml -o out --");
   EXPECT_EQ(none.code, 64);
   EXPECT_THAT(none.error, HasSubstr("expected -- PROGRAM"));

@@ -38,7 +38,7 @@ class FetchScriptCommandTest : public CliTest {
   const std::string other_ = std::string(64, 'a');
 };
 
-TEST_F(FetchScriptCommandTest, SaysWhichScriptItHasRead) {
+TEST_F(FetchScriptCommandTest, ReportsDigestOfScript) {
   const Ended first = Espalier("fetch-script train.py --folder script");
   EXPECT_EQ(first.code, 0) << first.error;
   EXPECT_EQ(first.output, digest_ + "\n");
@@ -47,7 +47,7 @@ TEST_F(FetchScriptCommandTest, SaysWhichScriptItHasRead) {
   EXPECT_EQ(Espalier("fetch-script train.py --folder script --sha256 " + digest_).code, 0);
 }
 
-TEST_F(FetchScriptCommandTest, AnotherScriptThanTheJobsMayBePutBack) {
+TEST_F(FetchScriptCommandTest, ChangedScriptIsTransientError) {
   const Ended changed =
       Espalier("fetch-script train.py --folder script --shown-as s3://code/train.py --sha256 " + other_);
   EXPECT_EQ(changed.code, 74);
@@ -63,7 +63,7 @@ TEST_F(FetchScriptCommandTest, AnotherScriptThanTheJobsMayBePutBack) {
   }
 }
 
-TEST_F(FetchScriptCommandTest, WhatCannotBecomeAScriptIsBadInput) {
+TEST_F(FetchScriptCommandTest, InvalidScriptIsBadInput) {
   std::ofstream(root_ / "empty.py").flush();
   for (const std::string name : {"absent.py", "empty.py"}) {
     EXPECT_EQ(Espalier("fetch-script " + name + " --folder script").code, 65);

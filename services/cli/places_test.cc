@@ -13,7 +13,7 @@ using testing::HasSubstr;
 
 using PlacesTest = CliTest;
 
-TEST_F(PlacesTest, AFolderOfThisMachineIsNoBucket) {
+TEST_F(PlacesTest, LocalFolderIsNoBucket) {
   MakeGraph();
   for (const char* words :
        {"generate --output s3://bucket/x", "import graph --format NPY --output s3://bucket/x",
@@ -30,7 +30,7 @@ TEST_F(PlacesTest, AFolderOfThisMachineIsNoBucket) {
   }
 }
 
-TEST_F(PlacesTest, AFileUriIsAFolderOfThisMachine) {
+TEST_F(PlacesTest, FileUriIsLocalFolder) {
   MakeGraph();
   const Ended imported = Espalier("import graph --format NPY --output file://" + root_.string() + "/copy");
   EXPECT_EQ(imported.code, 0) << imported.error;
@@ -38,7 +38,7 @@ TEST_F(PlacesTest, AFileUriIsAFolderOfThisMachine) {
 }
 
 // The exit code says that the URI is wrong, not the data.
-TEST_F(PlacesTest, WhatNamesNoStoreIsBadUsage) {
+TEST_F(PlacesTest, UnknownSchemeIsUsageError) {
   MakeGraph();
   ASSERT_EQ(Espalier("partition graph --format NPY -q --output parts").code, 0);
   const std::pair<const char*, const char*> places[] = {{"gs://bucket/g", "there is no driver for gs://"},

@@ -50,7 +50,7 @@ class InitProcessGroupTest : public ::testing::Test {
   const testing::ServedGraph served_{testing::SmallGraph(), 2};
 };
 
-TEST_F(InitProcessGroupTest, RanksFindEachOtherAndAddUp) {
+TEST_F(InitProcessGroupTest, RanksConnectAndSum) {
   EXPECT_THAT(SumOfAll(3, 1), ElementsAre(111, 111, 111));
   EXPECT_THAT(SumOfAll(3, 1), ElementsAre(111, 111, 111));  // again, with the same incarnation
   EXPECT_THAT(SumOfAll(2, 2), ElementsAre(11, 11));
@@ -76,7 +76,7 @@ TEST_F(InitProcessGroupTest, AMissingRankIsReportedAtTheDeadline) {
 }
 
 // The deadline of the rendezvous applies, not that of the graph's calls.
-TEST(MeetWithoutServersTest, ServersThatAreAwayAreToldAtTheDeadline) {
+TEST(MeetWithoutServersTest, ReportsUnreachableServersAtDeadline) {
   testing::ServedGraph served(testing::SmallGraph(), 2);
   Context context;
   context.session.addresses = served.addresses();
@@ -97,7 +97,7 @@ TEST(MeetWithoutServersTest, ServersThatAreAwayAreToldAtTheDeadline) {
   EXPECT_FALSE(patience.HasPassed());
 }
 
-TEST_F(InitProcessGroupTest, AStopEndsTheWait) {
+TEST_F(InitProcessGroupTest, StopEndsWait) {
   for (const uint32_t rank : {0u, 1u}) {
     std::stop_source stop;
     stop.request_stop();
@@ -111,7 +111,7 @@ TEST_F(InitProcessGroupTest, AStopEndsTheWait) {
 
 // Rank 2 never joins: the stop ends the wait of the others in every phase. Rank 1 is stopped first, because otherwise
 // it would get an error from rank 0.
-TEST_F(InitProcessGroupTest, AStopEndsTheWaitForTheOthers) {
+TEST_F(InitProcessGroupTest, StopEndsWaitForOtherRanks) {
   std::vector<std::stop_source> stops(2);
   std::vector<Status> ends(2);
   std::vector<std::jthread> ranks;
@@ -131,7 +131,7 @@ TEST_F(InitProcessGroupTest, AStopEndsTheWaitForTheOthers) {
   }
 }
 
-TEST_F(InitProcessGroupTest, InPlaintextOnOtherMachinesAddressesOnlyWithLeave) {
+TEST_F(InitProcessGroupTest, PlaintextAcrossHostsNeedsPermission) {
   Context context = MakeContext(0, 2);
   const auto graph = DistGraph::Open(context);
   ASSERT_TRUE(graph.ok());

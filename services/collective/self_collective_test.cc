@@ -8,7 +8,7 @@
 namespace espalier::collective {
 namespace {
 
-TEST(SelfCollectiveTest, LeavesValuesAlone) {
+TEST(SelfCollectiveTest, KeepsValues) {
   SelfCollective self;
   std::vector<float> values = {1, 2, 3};
   ASSERT_TRUE(self.AllReduceSum(std::span<float>(values), Soon()).ok());

@@ -25,7 +25,7 @@ double UnixNow() {
   return std::chrono::duration<double>(since).count();
 }
 
-TEST(CertificateMetricsTest, SayWhenTheFileRunsOutAtEachScrape) {
+TEST(CertificateMetricsTest, ReportExpiryOfFileAtEachScrape) {
   rpc::testing::TlsFolder folder;
   const pki::PeerRole role = pki::PeerRole::kServer;
   folder.Issue(role);

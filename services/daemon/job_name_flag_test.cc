@@ -25,7 +25,7 @@ std::string NameAfter(const std::string& arguments) {
   return name;
 }
 
-TEST(JobNameFlagTest, IsTheOptionThenTheVariable) {
+TEST(JobNameFlagTest, OptionOverridesVariable) {
   unsetenv(kNameVariable);
   EXPECT_EQ(NameAfter(""), "before");
   setenv(kNameVariable, "", 1);
@@ -36,7 +36,7 @@ TEST(JobNameFlagTest, IsTheOptionThenTheVariable) {
   unsetenv(kNameVariable);
 }
 
-TEST(JobNameFlagTest, RefusesWhatServersWouldRefuse) {
+TEST(JobNameFlagTest, RefusesInvalidJobNames) {
   unsetenv(kNameVariable);
   EXPECT_THAT(NameAfter("--job-name default/cora"), HasSubstr("job 'default/cora' is not a name: expected letters"));
   EXPECT_THAT(NameAfter("--job-name " + std::string(200, 'a')), HasSubstr("more than 128 characters"));

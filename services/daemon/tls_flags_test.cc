@@ -19,7 +19,7 @@ TEST(TlsFlagsTest, AreAllOrNone) {
   EXPECT_THAT(CheckTlsFlags({"ca.crt", "tls.crt", "tls.key", "b"}).message(), HasSubstr("--tls-job"));
 }
 
-TEST(TlsFlagsTest, MustBeThereWhereTheJobWantsTls) {
+TEST(TlsFlagsTest, AreRequiredIfJobUsesTls) {
   job::DistTraining training;
   EXPECT_TRUE(CheckTls(training, {}).ok());
   training.tls = job::TlsMode::kManaged;
@@ -27,7 +27,7 @@ TEST(TlsFlagsTest, MustBeThereWhereTheJobWantsTls) {
   EXPECT_TRUE(CheckTls(training, {"ca.crt", "tls.crt", "tls.key", "a/b"}).ok());
 }
 
-TEST(TlsFlagsTest, NameFilesThatAreRead) {
+TEST(TlsFlagsTest, NameReadableFiles) {
   rpc::testing::TlsFolder folder;
   const pki::PeerRole role = pki::PeerRole::kSampler;
   CLI::App app;

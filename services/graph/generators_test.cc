@@ -68,7 +68,7 @@ TEST(PowerLawGraphTest, MetersTheBytesOfEdgesAndFeatures) {
   EXPECT_EQ(typed.expected_bytes(), typed.done_bytes());
 }
 
-TEST(PowerLawGraphTest, HasTheCommunitiesThatWereAskedFor) {
+TEST(PowerLawGraphTest, HasRequestedCommunities) {
   const SourceGraph graph = *GeneratePowerLawGraph(Small(), 2);
   const auto sources = graph.edges[0].sources.values<uint32_t>();
   const auto destinations = graph.edges[0].destinations.values<uint32_t>();
@@ -85,7 +85,7 @@ TEST(PowerLawGraphTest, HasTheCommunitiesThatWereAskedFor) {
   EXPECT_LE(*std::max_element(weights.begin(), weights.end()), 1);
 }
 
-TEST(PowerLawGraphTest, HasHubsOfTheDegreeThatWasAskedFor) {
+TEST(PowerLawGraphTest, HasHubsOfRequestedDegree) {
   PowerLawOptions options = Small();
   options.max_out_degree = 2'000;
   options.within_community = 0;
@@ -98,7 +98,7 @@ TEST(PowerLawGraphTest, HasHubsOfTheDegreeThatWasAskedFor) {
   EXPECT_GT(degrees[options.num_nodes / 2], 5);
 }
 
-TEST(PowerLawGraphTest, SplitsHaveTheirSizesAndFeaturesTellClassesApart) {
+TEST(PowerLawGraphTest, SplitsHaveRequestedSizesAndFeaturesSeparateClasses) {
   PowerLawOptions options = Small();
   options.features = {.width = 64, .dtype = DType::kBF16, .signal = 1};
   options.split = {.train = 0.5, .validation = 0.2, .test = 0.3};
@@ -144,7 +144,7 @@ TEST(PowerLawGraphTest, LabelNoiseChangesThatFractionOfLabels) {
   EXPECT_NEAR(changed / 5'000, 0.5 * 0.8, 0.03);
 }
 
-TEST(PowerLawGraphTest, TinyGraphsAndOddCommunitiesAreFine) {
+TEST(PowerLawGraphTest, AllowsTinyGraphsAndOddCommunities) {
   for (const uint64_t nodes : {2, 3, 7, 10}) {
     for (const uint64_t community : {1, 2, 3, 100}) {
       const Result<SourceGraph> graph = GeneratePowerLawGraph(
@@ -156,7 +156,7 @@ TEST(PowerLawGraphTest, TinyGraphsAndOddCommunitiesAreFine) {
   EXPECT_TRUE(GeneratePowerLawGraph({.num_nodes = 1, .num_edges = 0}, 1).ok());
 }
 
-TEST(PowerLawGraphTest, NamesTheOptionThatMakesNoSense) {
+TEST(PowerLawGraphTest, NamesInvalidOption) {
   const auto message = [](const PowerLawOptions& options) {
     return GeneratePowerLawGraph(options, 1).status().message();
   };
@@ -214,7 +214,7 @@ double NeighborAccuracy(const SourceGraph& graph, bool aware) {
   return right / static_cast<double>(labels.size());
 }
 
-TEST(TypedGraphTest, OnlyRelationsTellTheClasses) {
+TEST(TypedGraphTest, ClassesDependOnlyOnRelations) {
   const SourceGraph graph = *GenerateTypedGraph({.num_papers = 3'000, .num_authors = 1'500, .seed = 5}, 2);
   EXPECT_EQ(ValidateSourceGraph(graph, 1), Status());
   const double aware = NeighborAccuracy(graph, true), blind = NeighborAccuracy(graph, false);

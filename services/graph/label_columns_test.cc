@@ -7,7 +7,7 @@
 namespace espalier::graph {
 namespace {
 
-TEST(LabelColumnsTest, NamesOfLabelsMayLackValues) {
+TEST(LabelColumnsTest, LabelColumnsMayLackValues) {
   const LabelColumns labels;
   for (const char* name :
        {"label", "labels", "Label", "y", "Y", "node-label", "node_label", "edge-labels", "a.label"}) {
@@ -18,7 +18,7 @@ TEST(LabelColumnsTest, NamesOfLabelsMayLackValues) {
   }
 }
 
-TEST(LabelColumnsTest, UsersNameMoreAndTakeSomeAway) {
+TEST(LabelColumnsTest, UsersAddAndRemoveColumns) {
   const LabelColumns labels{.labels = {"score", "stars"}, .complete = {"stars", "label"}};
   EXPECT_TRUE(labels.MayLackValues("score"));
   EXPECT_FALSE(labels.MayLackValues("stars"));

@@ -11,7 +11,7 @@ namespace {
 
 using Pairs = std::vector<PairSet::Pair>;
 
-TEST(PairSetTest, HasThePairsInTheirDirectionAlone) {
+TEST(PairSetTest, ContainsPairsInOneDirectionOnly) {
   const Pairs pairs = {{0, 0}, {1, 2}, {1, 2}, {2, uint64_t{1} << 40}};
   const PairSet set(pairs);
   for (const auto& [source, destination] : pairs) EXPECT_TRUE(set.Contains(source, destination));
@@ -20,13 +20,13 @@ TEST(PairSetTest, HasThePairsInTheirDirectionAlone) {
   EXPECT_FALSE(set.Contains(2, 0));
 }
 
-TEST(PairSetTest, AnEmptySetHasNone) {
+TEST(PairSetTest, EmptySetContainsNothing) {
   const PairSet set({});
   EXPECT_FALSE(set.Contains(0, 0));
   EXPECT_FALSE(set.Contains(7, 9));
 }
 
-TEST(PairSetTest, AnswersAsASetForEachPairOfNodes) {
+TEST(PairSetTest, MatchesSetForAllPairs) {
   constexpr uint32_t kNodes = 200;
   PhiloxStream random(/*key=*/1, /*stream=*/0);
   std::set<PairSet::Pair> expected;

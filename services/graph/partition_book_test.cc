@@ -51,7 +51,7 @@ TEST(PartitionBookTest, HomogeneousIdsCountByPartitionThenType) {
   }
 }
 
-TEST(PartitionBookTest, RefusesRangesThatAreNone) {
+TEST(PartitionBookTest, RefusesInvalidRanges) {
   const auto message = [](std::vector<std::vector<uint64_t>> nodes, std::vector<std::vector<uint64_t>> edges) {
     return PartitionBook::Make(TwoTypes(), std::move(nodes), std::move(edges)).status().message();
   };
@@ -64,7 +64,7 @@ TEST(PartitionBookTest, RefusesRangesThatAreNone) {
   EXPECT_THAT(message({{0, 1}, {0, 1}}, {{0, ~uint64_t{0}}, {0, 1}}), HasSubstr("2^64 or more ids"));
 }
 
-TEST(PartitionBookDeathTest, AnIdThatDoesNotExistIsOurBug) {
+TEST(PartitionBookDeathTest, UnknownIdIsFatal) {
   EXPECT_DEATH(ThreePartitions().OwnerOf(NodeTypeId(0), GlobalNodeId(5)), "node 5 of 'a'");
 }
 

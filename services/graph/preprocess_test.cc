@@ -33,7 +33,7 @@ std::vector<uint64_t> OriginalIds(const EdgeSet& edges) {
   return {ids.begin(), ids.end()};
 }
 
-TEST(PreprocessTest, ChangesNothingWhenNothingIsAsked) {
+TEST(PreprocessTest, DefaultOptionsChangeNothing) {
   const SourceGraph graph = Preprocessed(testing::HomogeneousGraph(3, {{0, 0}, {0, 1}, {0, 1}}), {});
   EXPECT_THAT(EdgesOf(graph.edges[0]), ElementsAre(std::pair(0, 0), std::pair(0, 1), std::pair(0, 1)));
   EXPECT_TRUE(graph.edges[0].original_ids.empty());
@@ -47,7 +47,7 @@ TEST(PreprocessTest, SymmetrizesAHomogeneousGraph) {
   EXPECT_THAT(OriginalIds(graph.edges[0]), ElementsAre(0, 1, 2, 3, 5));  // the reverse of i has 3 + i
 }
 
-TEST(PreprocessTest, IdsStayEmptyWhereEveryEdgeStandsAtItsNumber) {
+TEST(PreprocessTest, IdsStayEmptyIfEdgesKeepTheirNumbers) {
   const SourceGraph graph = Preprocessed(testing::HomogeneousGraph(3, {{0, 1}, {1, 2}}), {.add_reverse_edges = true});
   EXPECT_EQ(graph.edges[0].num_edges(), 4u);
   EXPECT_TRUE(graph.edges[0].original_ids.empty());
@@ -110,7 +110,7 @@ TEST(PreprocessTest, KeepsSelfLoopLikePairsBetweenTwoTypes) {
   EXPECT_EQ(graph.edges_of(*graph.schema.FindEdgeType("writes")).num_edges(), 4u);  // a0 -> p0 is no loop
 }
 
-TEST(PreprocessTest, RefusesARelationThatExistsAndAGraphThatWentThroughBefore) {
+TEST(PreprocessTest, RefusesExistingRelationAndPreprocessedGraph) {
   SourceGraph graph = Preprocessed(testing::TypedExample(), {.add_reverse_edges = true});
   EXPECT_THAT(Preprocess(graph, {.add_reverse_edges = true}, 1).status().message(), HasSubstr("preprocessed before"));
   for (EdgeSet& edges : graph.edges) edges.original_ids = Tensor();
@@ -122,7 +122,7 @@ TEST(PreprocessTest, RefusesARelationThatExistsAndAGraphThatWentThroughBefore) {
               HasSubstr("adding reverse relations: edge type 'a:rev_r:a' is declared twice"));
 }
 
-TEST(PreprocessTest, TakesAGraphThatWentThroughBeforeWhereItsEdgesStay) {
+TEST(PreprocessTest, AcceptsPreprocessedGraphIfEdgesStay) {
   SourceGraph graph = Preprocessed(testing::HomogeneousGraph(3, {{0, 0}, {0, 1}, {2, 1}}), {.drop_self_loops = true});
   graph.nodes[0].columns["feature"] = Tensor::FromVector(std::vector<float>{1, 3, 0, 0, 2, 2}, {3, 2});
   graph = Preprocessed(std::move(graph), {.features = {.normalizes_rows = true}});
@@ -162,7 +162,7 @@ TEST(PreprocessTest, NormalizesHalvesAndNamesARowThatOverflows) {
 // Several processes check a range of the rows each.
 constexpr FeatureConversion kNormalized = {.normalizes_rows = true};
 
-TEST(FeatureConversionTest, RangesOfRowsAreFoundAsGoodAsTheyAreInTheWhole) {
+TEST(FeatureConversionTest, ChecksRangesOfRowsLikeWholeColumn) {
   std::vector<float> values(3 * 5000, 1);
   values[3 * 4321] = 1e30f, values[3 * 4321 + 1] = -1e30f, values[3 * 4321 + 2] = 1e-20f;
   const Tensor column = Tensor::FromVector(std::move(values), {5000, 3});
@@ -218,7 +218,7 @@ TEST(PreprocessTest, ConvertsFeaturesButNoLabels) {
 }
 
 // A split may be mapped and larger than the memory, so its arrays must not be copied.
-TEST(PreprocessTest, ASplitOfWhichNothingIsLeftOutStaysWhereItIs) {
+TEST(PreprocessTest, UnchangedSplitIsNotCopied) {
   SourceGraph graph = testing::HomogeneousGraph(4, {{0, 1}, {1, 2}, {2, 3}});
   const IdList sources = IdList::Of(Tensor::FromVector(std::vector<uint64_t>{0, 1}));
   const IdList destinations = IdList::Of(Tensor::FromVector(std::vector<uint64_t>{1, 2}));
@@ -292,7 +292,7 @@ TEST(PreprocessTest, HoldsOutTheEdgesOfTheNamedTypesAlone) {
                         "of 'author:writes:paper', 'links' of 'paper:cites:paper'"));
 }
 
-TEST(PreprocessTest, TrainingPairsThatAreHeldOutAreTrainedOnNoMore) {
+TEST(PreprocessTest, HeldOutPairsLeaveTraining) {
   SourceGraph graph = testing::HomogeneousGraph(4, {{0, 1}, {1, 0}, {2, 3}});
   graph.edge_splits["links"][0] = {.train = {{1, 2, 0}, {0, 3, 1}}, .validation = {}, .test = {{0}, {1}}};
   const auto train = [&](bool add_reverse_edges, const std::string& reverse) {
@@ -307,7 +307,7 @@ TEST(PreprocessTest, TrainingPairsThatAreHeldOutAreTrainedOnNoMore) {
   EXPECT_EQ(train(false, "edge"), (EdgePairs{{2}, {3}, {2}}));
 }
 
-TEST(PreprocessTest, SaysHowManyEdgesEachStepHasDroppedOrAdded) {
+TEST(PreprocessTest, CountsDroppedAndAddedEdgesOfEachStep) {
   const auto changes = [](SourceGraph graph, const PreprocessOptions& options) {
     EdgeChanges counted;
     EXPECT_TRUE(Preprocess(std::move(graph), options, 2, &counted).ok());
@@ -338,7 +338,7 @@ TEST(PreprocessTest, SplitsOfReverseRelationsNameTheReversesOfTheirEdges) {
   EXPECT_EQ(train("rev_writes").edge_ids, std::vector<uint64_t>{ends.size() + 1});
 }
 
-TEST(PreprocessTest, AReverseThatIsNamedAndOneThatIsAddedDoNotGoTogether) {
+TEST(PreprocessTest, RefusesNamedReverseBesidesAddedOne) {
   SourceGraph graph = testing::TypedExample();
   const CanonicalEdgeType writes = graph.schema.EdgeType(*graph.schema.FindEdgeType("writes"));
   std::vector<CanonicalEdgeType> types = graph.schema.edge_types();
@@ -400,7 +400,7 @@ TEST(PreprocessTest, ReverseRelationsHaveTheSplitsOfTheirForwardOnes) {
   }
 }
 
-TEST(PreprocessTest, HoldingOutNamesWhatIsNotThere) {
+TEST(PreprocessTest, HoldingOutNamesUnknownSplits) {
   const SourceGraph graph = testing::HomogeneousGraph(3, {{0, 1}});
   const auto refusal = [&](HeldOutEdges held_out) {
     return Preprocess(graph, {.held_out = std::move(held_out)}, 1).status();

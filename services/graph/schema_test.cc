@@ -48,7 +48,7 @@ TEST(GraphSchemaTest, IsHomogeneousWithoutASecondTypeOfAnything) {
   EXPECT_FALSE(GraphSchema::Make({"author", "paper"}, {cites})->is_homogeneous());
 }
 
-TEST(GraphSchemaTest, SaysWhichTypesThereAre) {
+TEST(GraphSchemaTest, ErrorsListTypes) {
   const GraphSchema schema = Library();
 
   EXPECT_EQ(schema.FindNodeType("venue").status(), NotFound("there is no node type 'venue'; there are: author, paper"));
@@ -78,7 +78,7 @@ TEST(GraphSchemaTest, ListsTheFirstOfManyTypes) {
   EXPECT_THAT(list, AllOf(StartsWith("a:r100:a, a:r101:a, "), EndsWith("a:r139:a, ... and 20 more")));
 }
 
-TEST(GraphSchemaTest, SaysHowManyTypesThereAreToWhoeverNumbersMore) {
+TEST(GraphSchemaTest, ReportsNumberOfTypesForInvalidId) {
   const GraphSchema schema = Library();
   EXPECT_TRUE(schema.CheckNodeType(NodeTypeId(1)).ok());
   EXPECT_TRUE(schema.CheckEdgeType(EdgeTypeId(3)).ok());
@@ -98,7 +98,7 @@ TEST(GraphSchemaTest, RefusesDuplicatesAndEndsThatAreNoNodeTypes) {
   EXPECT_THAT(GraphSchema::Make({"a"}, {{"a", "r", "b"}}).status().message(), HasSubstr("there is no node type 'b'"));
 }
 
-TEST(CheckNameTest, TakesWhatCanBeAKey) {
+TEST(CheckNameTest, AcceptsValidKeys) {
   for (const char* good : {"paper", "_x", "9", "a.b-c"}) EXPECT_TRUE(CheckName("column", good).ok()) << good;
   for (const char* bad : {"", ".a", "-a", "a:b", "a b", "a/b", "a~b", "\xc3\xa4"}) {
     EXPECT_EQ(CheckName("column", bad).code(), StatusCode::kInvalidArgument) << bad;

@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 std::string Violation(const SourceGraph& graph) { return ValidateSourceGraph(graph, 2).ToString(); }
 
 // A list in memory equals a list over a tensor, which may be mapped.
-TEST(IdListTest, IsItsIdsWhereverTheyAre) {
+TEST(IdListTest, ReadsIdsFromMemoryAndFiles) {
   const Tensor tensor = Tensor::FromVector(std::vector<uint64_t>{7, 3, 7});
   const IdList held = {7, 3, 7}, shared = IdList::Of(tensor);
   EXPECT_EQ(held, shared);

@@ -105,7 +105,7 @@ Status Failure(const Peer& peer, SendOptions options = Within(seconds(30))) {
   return transport.Send(GetFrom(peer), options).status();
 }
 
-TEST(CurlTransportTest, KeepsItsConnection) {
+TEST(CurlTransportTest, ReusesConnection) {
   const Peer peer("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nX-Two:  b \r\n\r\nhi", Ending::kKeepOpen);
   CurlTransport transport;
   for (int i = 0; i < 5; ++i) {
@@ -119,7 +119,7 @@ TEST(CurlTransportTest, KeepsItsConnection) {
   EXPECT_EQ(peer.num_connections(), 1);
 }
 
-TEST(CurlTransportTest, ConnectsAgainWhereTheConnectionIsGone) {
+TEST(CurlTransportTest, ReconnectsAfterClose) {
   const Peer peer("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi", Ending::kClose);
   CurlTransport transport;
   const std::string body = "some bytes";
@@ -129,14 +129,14 @@ TEST(CurlTransportTest, ConnectsAgainWhereTheConnectionIsGone) {
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(transport.Send(put, Within(seconds(30))).ok());
 }
 
-TEST(CurlTransportTest, SpeaksIPv6) {
+TEST(CurlTransportTest, SupportsIPv6) {
   const Peer peer("HTTP/1.1 204 No Content\r\n\r\n", Ending::kKeepOpen, AF_INET6);
   if (peer.origin().empty()) GTEST_SKIP() << "this machine has no IPv6";
   CurlTransport transport;
   EXPECT_EQ(transport.Send(GetFrom(peer), Within(seconds(30)))->status, 204);
 }
 
-TEST(CurlTransportTest, PutsTheBodyOfASuccessWhereItBelongs) {
+TEST(CurlTransportTest, WritesBodyOfSuccessToBuffer) {
   const Peer good("HTTP/1.1 206 Partial Content\r\nContent-Length: 4\r\n\r\n3456", Ending::kKeepOpen);
   const Peer bad("HTTP/1.1 503 Slow\r\nContent-Length: 4\r\n\r\nslow", Ending::kKeepOpen);
   std::string out = "......";
@@ -149,12 +149,12 @@ TEST(CurlTransportTest, PutsTheBodyOfASuccessWhereItBelongs) {
   EXPECT_EQ(out, "3456..");
 }
 
-TEST(CurlTransportTest, TellsAnAnswerThatIsCutShort) {
+TEST(CurlTransportTest, ReportsTruncatedResponse) {
   const Peer peer("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf", Ending::kClose);
   EXPECT_EQ(Failure(peer).code(), StatusCode::kUnavailable);
 }
 
-TEST(CurlTransportTest, TellsAReset) {
+TEST(CurlTransportTest, ReportsReset) {
   const Peer in_the_body("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf", Ending::kReset);
   const Peer before_the_head("", Ending::kReset);
   EXPECT_EQ(Failure(in_the_body).code(), StatusCode::kUnavailable);
@@ -169,14 +169,14 @@ TEST(CurlTransportTest, EndsAtItsDeadline) {
   EXPECT_THAT(status.message(), HasSubstr(peer.origin()));
 }
 
-TEST(CurlTransportTest, EndsAStall) {
+TEST(CurlTransportTest, EndsStalledTransfer) {
   const Peer peer("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf", Ending::kKeepOpen);
   SendOptions options = Within(seconds(600));
   options.stall_timeout = seconds(1);
   EXPECT_EQ(Failure(peer, options).code(), StatusCode::kDeadlineExceeded);
 }
 
-TEST(CurlTransportTest, BoundsWhatItTakes) {
+TEST(CurlTransportTest, LimitsResponseSize) {
   const Peer body("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n" + std::string(100, 'x'), Ending::kKeepOpen);
   const Peer head("HTTP/1.1 200 OK\r\nX: " + std::string(80000, 'x') + "\r\n\r\n", Ending::kClose);
   SendOptions options = Within(seconds(30));
@@ -189,12 +189,12 @@ TEST(CurlTransportTest, BoundsWhatItTakes) {
   EXPECT_EQ(Failure(body, options).code(), StatusCode::kUnimplemented) << "a service that knows no ranges";
 }
 
-TEST(CurlTransportTest, RefusesWhatIsNoHttp) {
+TEST(CurlTransportTest, RefusesOtherProtocols) {
   const Peer peer("\x00\x01nonsense\r\n\r\n", Ending::kClose);
   EXPECT_EQ(Failure(peer).code(), StatusCode::kUnavailable);
 }
 
-TEST(CurlTransportTest, KnowsAPortWithoutTls) {
+TEST(CurlTransportTest, RecognizesPortWithoutTls) {
   const Peer peer("HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n", Ending::kClose);
   CurlTransport transport;
   Request request = GetFrom(peer);
@@ -205,14 +205,14 @@ TEST(CurlTransportTest, KnowsAPortWithoutTls) {
 }
 
 // An OpenSSL server responds to a plain request with the alert "unexpected message".
-TEST(CurlTransportTest, KnowsAPortThatAnswersInTls) {
+TEST(CurlTransportTest, RecognizesPortWithTls) {
   const Peer peer(std::string("\x15\x03\x01\x00\x02\x02\x0a", 7), Ending::kClose);
   const Status status = Failure(peer);
   EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition) << status.ToString();
   EXPECT_THAT(status.message(), HasSubstr("may expect https://"));
 }
 
-TEST(CurlTransportTest, CannotReachANobody) {
+TEST(CurlTransportTest, ReportsRefusedConnection) {
   CurlTransport transport;
   std::string origin;
   {
@@ -225,7 +225,7 @@ TEST(CurlTransportTest, CannotReachANobody) {
             StatusCode::kInvalidArgument);
 }
 
-TEST(CurlTransportTest, SaysEachTimeThatANameCannotBeResolved) {
+TEST(CurlTransportTest, ReportsUnresolvableNameEachTime) {
   CurlTransport transport;
   const std::string host(64, 'x');  // longer than a DNS label may be, so no query is sent
   const Request request{.method = "GET", .url = "http://" + host + "/", .proxy = ProxyUse::kNone};
@@ -236,7 +236,7 @@ TEST(CurlTransportTest, SaysEachTimeThatANameCannotBeResolved) {
   }
 }
 
-TEST(UrlTest, ReadsItsParts) {
+TEST(UrlTest, ParsesParts) {
   const Result<Url> url = ParseUrl("https://s3.test:9000/a%20b?c=d");
   ASSERT_TRUE(url.ok());
   EXPECT_THAT((std::vector<std::string>{url->scheme, url->host, url->authority, url->path}),

@@ -31,7 +31,7 @@ TEST(GetTest, ReturnsTheBody) {
   EXPECT_EQ(*body, "{\"epoch\":3}\n");
 }
 
-TEST(GetTest, RefusesAnAnswerThatIsTooLong) {
+TEST(GetTest, RefusesTooLongResponse) {
   Server server;
   server.admin->SetStatusProvider([] { return std::string(100'000, 'x'); });
   EXPECT_EQ(Get(server.url, 99'000, Soon()).status().code(), StatusCode::kInternal);
@@ -44,13 +44,13 @@ TEST(GetTest, OtherCodesAreErrors) {
   EXPECT_THAT(status.message(), testing::HasSubstr("responded with status 404"));
 }
 
-TEST(GetTest, NobodyListening) {
+TEST(GetTest, ReportsRefusedConnection) {
   Server server;
   server.admin.reset();
   EXPECT_EQ(Get(server.url, 100, Soon()).status().code(), StatusCode::kUnavailable);
 }
 
-TEST(GetTest, RefusesWhatIsNoUrl) {
+TEST(GetTest, RefusesInvalidUrls) {
   EXPECT_EQ(Get("127.0.0.1:1/status", 100, Soon()).status().code(), StatusCode::kInvalidArgument);
 }
 

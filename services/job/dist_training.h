@@ -255,8 +255,9 @@ inline constexpr int64_t kMaxNegativeValuesOfTrainer = int64_t{1} << 32;  // 16 
 // negatives, their embeddings of `width` values each must also have at most kMaxNegativeValuesOfTrainer values in
 // total.
 constexpr int64_t MaxNegativesOfShare(sampler::NegativeKind kind, int64_t width) {
-  constexpr int64_t kMost = kMaxNegativesOfTrainer, kMostValues = kMaxNegativeValuesOfTrainer;
-  return kind == sampler::NegativeKind::kJoint || width < kMostValues / kMost ? kMost : kMostValues / width;
+  constexpr int64_t kMaxNegatives = kMaxNegativesOfTrainer, kMaxValues = kMaxNegativeValuesOfTrainer;
+  return kind == sampler::NegativeKind::kJoint || width < kMaxValues / kMaxNegatives ? kMaxNegatives
+                                                                                     : kMaxValues / width;
 }
 
 // The limit of kInDegree negatives in a step of all trainers together: every trainer fetches all of them.

@@ -19,19 +19,19 @@ TEST(PlacesTest, JoinsWithOneSlash) {
 }
 
 // Stores reject keys with an empty part, and all components must compute the same folder.
-TEST(PlacesTest, PartitionsLieBelowTheOutputWhetherItEndsInASlashOrNot) {
+TEST(PlacesTest, PartitionsAreBelowOutputWithOrWithoutSlash) {
   EXPECT_EQ(PartitionsUri(WithOutput("s3://b/x")), "s3://b/x/partitions");
   EXPECT_EQ(PartitionsUri(WithOutput("s3://b/x/")), "s3://b/x/partitions");
   EXPECT_EQ(PartitionsUri(WithOutput("file:///srv/run/")), "file:///srv/run/partitions");
 }
 
-TEST(PlacesTest, PartitionsLieWhereTheDocumentSays) {
+TEST(PlacesTest, PartitionsUriComesFromDocument) {
   DistTraining job = WithOutput("s3://b/x");
   job.graph.partitions.uri = "s3://b/shared";
   EXPECT_EQ(PartitionsUri(job), "s3://b/shared");
 }
 
-TEST(PlacesTest, PartitionsHaveNoPlaceWhereNothingIsSaid) { EXPECT_EQ(PartitionsUri(DistTraining()), ""); }
+TEST(PlacesTest, PartitionsUriIsEmptyWithoutOutput) { EXPECT_EQ(PartitionsUri(DistTraining()), ""); }
 
 }  // namespace
 }  // namespace espalier::job

@@ -40,7 +40,7 @@ TEST(ActivationTest, ElementsAreDroppedByKeyIdAndColumn) {
   }
 }
 
-TEST(ActivationTest, AddsTheBiasAndKeepsWhatIsAboveZero) {
+TEST(ActivationTest, AddsBiasAndAppliesRelu) {
   const std::vector<float> bias{0, 1, -1, 2, 0};
   std::vector<float> x(kRowCount * kRowWidth);
   for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 7) - 3;

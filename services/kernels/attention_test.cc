@@ -126,7 +126,7 @@ double Objective(const std::vector<float>& source, const std::vector<float>& des
   return sum;
 }
 
-TEST(AttentionTest, GradientsAreDifferences) {
+TEST(AttentionTest, GradientsMatchFiniteDifferences) {
   const std::vector<float> gradient = Random(kEdges * kHeads, 6);
   std::vector<float> source = Random(kSources * kHeads, 4), destination = Random(kDestinations * kHeads, 5);
   std::vector<float> slopes(kEdges * kHeads), of_source(source.size()), of_destination(destination.size());

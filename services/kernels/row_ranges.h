@@ -29,9 +29,9 @@ void ForParts(int64_t parts, const Body& body) {
 template <class Body>
 void ForSegmentRanges(std::span<const uint32_t> indptr, const Body& body) {
   const auto num_rows = static_cast<int64_t>(indptr.size()) - 1;
-  constexpr int64_t kWorthAThread = 4096;  // edges and rows
+  constexpr int64_t kMinWorkPerThread = 4096;  // edges and rows
   const int64_t work = num_rows + indptr[static_cast<size_t>(num_rows)];
-  const int64_t parts = std::clamp<int64_t>(work / kWorthAThread, 1, NumThreads());
+  const int64_t parts = std::clamp<int64_t>(work / kMinWorkPerThread, 1, NumThreads());
   // Row i ends at work indptr[i + 1] + i + 1: monotone, so each part's first row is found by bisection.
   const auto first_row_of = [&](int64_t part) {
     const int64_t target = work * part / parts;

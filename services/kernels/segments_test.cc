@@ -72,7 +72,7 @@ TEST(SegmentsTest, ScalesInitialRowsAndResults) {
   EXPECT_EQ(out, (std::vector<float>{2 * (0.5f * 4 + 3 * 1 + 5 * 2), 0}));
 }
 
-TEST(SegmentsTest, TakesMaximaAndWhoWonThem) {
+TEST(SegmentsTest, TakesMaximaWithTheirPositions) {
   const RandomBlock block;
   std::vector<float> out(700 * kWidth);
   std::vector<uint32_t> winners(700 * kWidth);

@@ -33,7 +33,7 @@ std::vector<sampler::DrawSpec> OneOptionEach() {
   return specs;
 }
 
-TEST(DrawMessagesTest, EachOptionOfAMiniBatchArrives) {
+TEST(DrawMessagesTest, EveryMiniBatchOptionRoundTrips) {
   for (const sampler::DrawSpec& sent : OneOptionEach()) {
     minibatch::v1::SamplingSpec message;
     EncodeDraw(sent, &message);
@@ -46,7 +46,7 @@ TEST(DrawMessagesTest, EachOptionOfAMiniBatchArrives) {
   EXPECT_EQ(*DecodeDraw(minibatch::v1::SamplingSpec()), sampler::DrawSpec());
 }
 
-TEST(DrawMessagesTest, EachOptionOfAHopArrives) {
+TEST(DrawMessagesTest, EveryHopOptionRoundTrips) {
   for (const sampler::DrawSpec& sent : OneOptionEach()) {
     graph::v1::SampleNeighborsRequest message;
     EncodeDraw(sent, &message);
@@ -61,7 +61,7 @@ TEST(DrawMessagesTest, EachOptionOfAHopArrives) {
   EXPECT_EQ(*DecodeDraw(graph::v1::SampleNeighborsRequest()), sampler::DrawSpec());
 }
 
-TEST(DrawMessagesTest, EachMethodArrivesAndOthersAreRefused) {
+TEST(DrawMessagesTest, EveryMethodRoundTripsAndOthersAreRefused) {
   for (const auto& [method, name] : sampler::Spelling<sampler::DrawMethod>::kNames) {
     const Result<sampler::DrawMethod> got = DecodeDrawMethod(EncodeDrawMethod(method));
     ASSERT_TRUE(got.ok()) << name;

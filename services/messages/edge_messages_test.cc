@@ -26,7 +26,7 @@ Result<sampler::EdgeSeeds> SentEdges(const sampler::EdgeSeeds& edges) {
   return DecodeEdgeSeeds(all.first<kEdgeTensors>(), kEndSeeds);
 }
 
-TEST(EdgeMessagesTest, EdgesArriveAsTheyWere) {
+TEST(EdgeMessagesTest, EdgesRoundTrip) {
   const sampler::EdgeSeeds sent = ThreeEdges();
   const Result<sampler::EdgeSeeds> got = SentEdges(sent);
   ASSERT_TRUE(got.ok()) << got.status().ToString();
@@ -39,7 +39,7 @@ TEST(EdgeMessagesTest, EdgesArriveAsTheyWere) {
   EXPECT_TRUE(none->sources.empty() && none->destinations.empty() && none->labels.empty());
 }
 
-TEST(EdgeMessagesTest, RefusesWhatDoesNotAddUp) {
+TEST(EdgeMessagesTest, RefusesInconsistentMessages) {
   using Edges = sampler::EdgeSeeds;
   const std::vector<std::function<void(Edges&)>> damages = {
       [](Edges& edges) { edges.sources[1] = kEndSeeds; },
@@ -62,7 +62,7 @@ TEST(EdgeMessagesTest, RefusesWhatDoesNotAddUp) {
   }
 }
 
-TEST(EdgeMessagesTest, PlansArriveAsTheyWere) {
+TEST(EdgeMessagesTest, PlansRoundTrip) {
   for (const sampler::EdgePlan& sent :
        {sampler::EdgePlan{.edge_type = EdgeTypeId(3), .label = "rating"},
         sampler::EdgePlan{.edge_type = EdgeTypeId(1), .label = "x", .exclude_batch = true},

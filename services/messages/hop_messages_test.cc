@@ -60,7 +60,7 @@ void ExpectSameRelation(const sampler::PartitionRelationQuery& got, const sample
   EXPECT_EQ(got.excluded_sources, sent.excluded_sources);
 }
 
-TEST(HopMessagesTest, AQuestionArrivesAsItWas) {
+TEST(HopMessagesTest, RequestRoundTrips) {
   const sampler::PartitionHopQuery sent = FullQuery();
   const Result<sampler::PartitionHopQuery> got = SentHop(sent, {{0, 0, 3}, {1, 0, 1}});
   ASSERT_TRUE(got.ok()) << got.status().ToString();
@@ -74,7 +74,7 @@ TEST(HopMessagesTest, AQuestionArrivesAsItWas) {
   for (size_t r = 0; r < 2; ++r) ExpectSameRelation(got->relations[r], sent.relations[r]);
 }
 
-TEST(HopMessagesTest, APieceArrivesAsAQuestionOfItsOwn) {
+TEST(HopMessagesTest, PieceIsSeparateRequest) {
   sampler::PartitionHopQuery sent = FullQuery();
   const Result<sampler::PartitionHopQuery> got = SentHop(sent, {{0, 1, 3}});
   ASSERT_TRUE(got.ok()) << got.status().ToString();
@@ -86,7 +86,7 @@ TEST(HopMessagesTest, APieceArrivesAsAQuestionOfItsOwn) {
   ExpectSameRelation(got->relations[0], piece);
 }
 
-TEST(HopMessagesTest, AnAnswerArrivesAsItWas) {
+TEST(HopMessagesTest, ReplyRoundTrips) {
   sampler::PartitionHopQuery query;
   query.want_edge_ids = true;
   query.relations.push_back({.edge_type = kCites, .fanout = 2, .destinations = Locals({4, 5})});
@@ -137,7 +137,7 @@ TEST(DecodeHopRequestTest, RefusesDrawsThatCouldNotBeSent) {
 }
 
 // A server of a version without draw methods draws by kNeighbor and sends a well-formed response.
-TEST(DecodeHopReplyTest, NamesAServerThatDoesNotKnowTheMethod) {
+TEST(DecodeHopReplyTest, NamesServerWithoutMethod) {
   sampler::PartitionHopQuery query{.draw = {.method = sampler::DrawMethod::kLabor}};
   query.relations.push_back({EdgeTypeId(0), 3, {}});
   const std::vector<Tensor> nothing(3, Tensor::FromVector(std::vector<uint32_t>()));

@@ -35,7 +35,7 @@ Result<sampler::LinkSeeds> Sent(const sampler::LinkSeeds& links, const sampler::
   return DecodeLinkSeeds(header, tensors, plan, {.num_seeds = kSeeds, .num_edges = kGraphEdges});
 }
 
-TEST(LinkMessagesTest, PairsArriveAsTheyWere) {
+TEST(LinkMessagesTest, PairsRoundTrip) {
   const sampler::LinkSeeds sent = SharedNegatives();
   const Result<sampler::LinkSeeds> got = Sent(sent);
   ASSERT_TRUE(got.ok()) << got.status().ToString();
@@ -51,7 +51,7 @@ TEST(LinkMessagesTest, PairsArriveAsTheyWere) {
   EXPECT_TRUE(empty->sources.empty() && empty->set_ends.empty());
 }
 
-TEST(LinkMessagesTest, EdgesWithoutNegativesArrive) {
+TEST(LinkMessagesTest, EdgesWithoutNegativesRoundTrip) {
   sampler::LinkPlan plan = PlanOfTwoNegatives();
   plan.negatives = {sampler::NegativeKind::kUniform, 0};
   const Result<sampler::LinkSeeds> got =
@@ -62,7 +62,7 @@ TEST(LinkMessagesTest, EdgesWithoutNegativesArrive) {
   EXPECT_TRUE(got->negative_destinations.empty() && got->negative_weights.empty());
 }
 
-TEST(LinkMessagesTest, IdsAndRowsOfEdgesArriveWhereTheyAreAskedFor) {
+TEST(LinkMessagesTest, RequestedIdsAndRowsOfEdgesRoundTrip) {
   sampler::LinkPlan plan = PlanOfTwoNegatives();
   plan.edge_columns = {"parts", "amount", "parts"};
   plan.want_pair_ids = true;
@@ -105,7 +105,7 @@ TEST(LinkMessagesTest, IdsAndRowsOfEdgesArriveWhereTheyAreAskedFor) {
   EXPECT_EQ(Sent(sent, plan).status().code(), StatusCode::kInvalidArgument);
 }
 
-TEST(LinkMessagesTest, RefusesWhatDoesNotAddUp) {
+TEST(LinkMessagesTest, RefusesInconsistentMessages) {
   using Links = sampler::LinkSeeds;
   const std::vector<std::function<void(Links&)>> damages = {
       [](Links& links) { links.negatives_per_pair = 0; },

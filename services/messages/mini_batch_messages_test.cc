@@ -55,7 +55,7 @@ Result<sampler::MiniBatch> Received(const sampler::MiniBatch& batch, const sampl
   return DecodeMiniBatch(message, BookOfTwoRelations(), plan, spec);
 }
 
-TEST(DecodeMiniBatchTest, ABatchArrivesAsItWas) {
+TEST(DecodeMiniBatchTest, BatchRoundTrips) {
   const auto got = Received(TwoLayersFromOneSeed(), TwoLayersOfBothRelations());
   ASSERT_TRUE(got.ok()) << got.status().ToString();
   sampler::testing::ExpectSameBatch(*got, TwoLayersFromOneSeed());
@@ -76,7 +76,7 @@ Status ReceivedBy(const sampler::DrawSpec& requested, const sampler::DrawSpec& d
   return DecodeMiniBatch(*message, BookOfTwoRelations(), sampler::EpochPlan(), spec).status();
 }
 
-TEST(DecodeMiniBatchTest, RefusesABatchThatASamplerOfAnotherVersionHasDrawnOtherwise) {
+TEST(DecodeMiniBatchTest, RefusesBatchWithoutRequestedOptions) {
   const sampler::DrawSpec always, once{.expand = sampler::Expand::kOnce};
   const sampler::DrawSpec weighted{.weight_column = "weight", .expand = sampler::Expand::kOnce};
   EXPECT_EQ(ReceivedBy(once, once, /*is_older=*/false), Status());
@@ -93,7 +93,7 @@ TEST(DecodeMiniBatchTest, RefusesABatchThatASamplerOfAnotherVersionHasDrawnOther
               ::testing::HasSubstr("drawn with weight '', the request has 'weight'"));
 }
 
-TEST(DecodeMiniBatchTest, RefusesBlocksThatAreNotThoseOfTheFanOuts) {
+TEST(DecodeMiniBatchTest, RefusesBlocksThatDoNotMatchFanOuts) {
   using Blocks = std::vector<sampler::Block>;
   const std::vector<std::function<void(Blocks&)>> damages = {
       [](Blocks& blocks) { std::swap(blocks[0], blocks[1]); },

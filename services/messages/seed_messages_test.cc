@@ -40,7 +40,7 @@ sampler::SeedQuery QueryOfSales() {
           .positions = std::vector<uint32_t>{1, 5}};
 }
 
-TEST(SeedMessagesTest, AQuestionArrivesAsItWas) {
+TEST(SeedMessagesTest, RequestRoundTrips) {
   const sampler::SeedQuery sent = QueryOfSales();
   const Result<sampler::SeedQuery> got = SentSeeds(sent);
   ASSERT_TRUE(got.ok()) << got.status().ToString();
@@ -67,7 +67,7 @@ TEST(SeedMessagesTest, AQuestionArrivesAsItWas) {
   }
 }
 
-TEST(SeedMessagesTest, AnAnswerArrivesAsItWas) {
+TEST(SeedMessagesTest, ReplyRoundTrips) {
   const sampler::SeedQuery query = QueryOfSales();
   const sampler::PartitionSeeds sent{.positions = Tensor::FromVector<uint32_t>({1, 5}),
                                      .nodes = Tensor::FromVector<uint32_t>({9, 0}),

@@ -7,7 +7,7 @@
 namespace espalier::messages {
 namespace {
 
-TEST(StreamMessagesTest, APlanArrivesAsItWas) {
+TEST(StreamMessagesTest, PlanRoundTrips) {
   sampler::EpochPlan plan{.seed_type = NodeTypeId(2),
                           .split = "public",
                           .batch_size = 8,
@@ -49,7 +49,7 @@ TEST(StreamMessagesTest, APlanArrivesAsItWas) {
   EXPECT_TRUE(got->want_edge_ids);
 }
 
-TEST(StreamMessagesTest, PlansOfLinksArriveAsTheyWere) {
+TEST(StreamMessagesTest, LinkPlansRoundTrip) {
   for (const auto& [kind, name] : sampler::Spelling<sampler::NegativeKind>::kNames) {
     const sampler::LinkPlan links{.types = {{EdgeTypeId(3), EdgeTypeId(0)}, {EdgeTypeId(1)}},
                                   .negatives = {kind, 2},
@@ -113,7 +113,7 @@ StatusCode PlanCodeOf(minibatch::v1::StreamStart start, Change change) {
   return DecodeStart(start, kPlanLimits).status().code();
 }
 
-TEST(DecodeStartTest, RefusesPlansThatMakeNoSense) {
+TEST(DecodeStartTest, RefusesInvalidPlans) {
   const auto code_of = [](auto change) { return PlanCodeOf(GoodStart(), change); };
   EXPECT_EQ(code_of([](auto&) {}), StatusCode::kOk);
   EXPECT_EQ(code_of([](auto& start) { start.set_batch_size(0); }), StatusCode::kInvalidArgument);
@@ -151,7 +151,7 @@ TEST(DecodeStartTest, ReadsPlansOfLinks) {
   EXPECT_THAT(requested->plan.links()->edge_columns, ::testing::ElementsAre("amount"));
 }
 
-TEST(DecodeStartTest, RefusesLinksThatMakeNoSense) {
+TEST(DecodeStartTest, RefusesInvalidLinks) {
   const auto code_of = [](auto change) {
     return PlanCodeOf(StartOfLinks(), [&](minibatch::v1::StreamStart& start) { change(*start.mutable_links()); });
   };

@@ -13,7 +13,7 @@ namespace espalier::partition {
 namespace {
 
 // Limit of a vertex's weight. No partitioning can balance a vertex that is heavier.
-constexpr uint32_t kLargestWeight = std::numeric_limits<int32_t>::max();
+constexpr uint32_t kMaxVertexWeight = std::numeric_limits<int32_t>::max();
 
 // One constraint, before the weights of all constraints are interleaved.
 struct Constraint {
@@ -54,7 +54,7 @@ VertexWeights SideBySide(const std::vector<Constraint>& constraints, uint64_t nu
   weights.weights.reserve(num_vertices * binding.size());
   for (uint64_t vertex = 0; vertex < num_vertices; ++vertex) {
     for (const Constraint* constraint : binding) {
-      const uint32_t weight = std::min(constraint->weight_of_vertex[vertex], kLargestWeight);
+      const uint32_t weight = std::min(constraint->weight_of_vertex[vertex], kMaxVertexWeight);
       weights.weights.push_back(static_cast<int32_t>(weight));
     }
   }

@@ -28,7 +28,7 @@ graph::SourceGraph TwoAndTwo() {
   return graph;
 }
 
-TEST(VertexWeightsTest, CountEachNodeOnceWhereNothingElseIsAsked) {
+TEST(VertexWeightsTest, CountNodesByDefault) {
   const auto weights = MakeVertexWeights(TwoAndTwo(), {.num_partitions = 2});
   ASSERT_TRUE(weights.ok()) << weights.status().ToString();
   EXPECT_THAT(weights->names, ElementsAre("nodes"));
@@ -36,7 +36,7 @@ TEST(VertexWeightsTest, CountEachNodeOnceWhereNothingElseIsAsked) {
   EXPECT_THAT(weights->weights, ElementsAre(1, 1, 1, 1));
 }
 
-TEST(VertexWeightsTest, PutEveryConstraintThatBindsSideBySide) {
+TEST(VertexWeightsTest, CombineActiveConstraints) {
   const auto weights = MakeVertexWeights(
       TwoAndTwo(),
       {.num_partitions = 2,
@@ -51,7 +51,7 @@ TEST(VertexWeightsTest, PutEveryConstraintThatBindsSideBySide) {
                                             0, 1, 1, 1));  // its self loop counts
 }
 
-TEST(VertexWeightsTest, TakeTheTrainingNodesOfEverySplitWhereNoneIsNamed) {
+TEST(VertexWeightsTest, UseAllSplitsIfNoneIsNamed) {
   const auto weights =
       MakeVertexWeights(TwoAndTwo(), {.num_partitions = 2, .balance = {BalanceConstraint::kTrainNodes}});
   ASSERT_TRUE(weights.ok()) << weights.status().ToString();
@@ -59,7 +59,7 @@ TEST(VertexWeightsTest, TakeTheTrainingNodesOfEverySplitWhereNoneIsNamed) {
   EXPECT_THAT(weights->weights, ElementsAre(1, 1, 1, 0, 1, 0, 1, 1));
 }
 
-TEST(VertexWeightsTest, LeaveOutWhatNoNodeCountsTowards) {
+TEST(VertexWeightsTest, OmitEmptyConstraints) {
   const auto weights = MakeVertexWeights(
       testing::GraphOf(3, {}),
       {.num_partitions = 2,
@@ -68,7 +68,7 @@ TEST(VertexWeightsTest, LeaveOutWhatNoNodeCountsTowards) {
   EXPECT_THAT(weights->names, ElementsAre("nodes"));
 }
 
-TEST(VertexWeightsTest, NameTheSplitsThatThereAre) {
+TEST(VertexWeightsTest, ErrorsListSplits) {
   const Status refused =
       MakeVertexWeights(TwoAndTwo(),
                         {.num_partitions = 2, .balance = {BalanceConstraint::kTrainNodes}, .train_split = "privat"})

@@ -123,7 +123,7 @@ void ExpectNodes(const graph::SourceGraph& graph, const PartitionSet& set, const
 
 class BuildPartitionTest : public ::testing::TestWithParam<uint32_t> {};
 
-TEST_P(BuildPartitionTest, HoldsEveryEdgeAndNodeOfItsSourceInThePromisedOrder) {
+TEST_P(BuildPartitionTest, HasEveryEdgeAndNodeInDocumentedOrder) {
   const graph::SourceGraph graph = TypedGraph(40, /*seed=*/1);
   const Assignment assignment = RandomAssignment(graph, GetParam());
   for (const std::string time_column : {"", "year"}) {
@@ -200,7 +200,7 @@ TEST(BuildInEdgesTest, OrdersParallelEdgesByTheirOriginalIds) {
   EXPECT_THAT(IntsOf(set.partitions[0].original_edge_ids[0]), ElementsAre(8, 7, 9));
 }
 
-TEST(BuildInEdgesTest, WidensOriginalEdgeIdsOnlyWhereTheyNeedIt) {
+TEST(BuildInEdgesTest, WidensOriginalEdgeIdsOnlyIfNeeded) {
   graph::SourceGraph graph = GraphOf(2, {{1, 0}, {0, 1}});
   graph.edges[0].original_ids = Tensor::FromVector(std::vector<uint64_t>{5, uint64_t{1} << 32});
   const PartitionSet set = *BuildAllPartitions(graph, {{0, 1}}, 2, {});
@@ -268,7 +268,7 @@ TEST(BuildAllPartitionsTest, AcceptsAGraphWithoutNodesAndPartitionsWithoutNodes)
   EXPECT_THAT(IntsOf(one_sided.partitions[1].in_edges[0].indptr), ElementsAre(0, 0, 1));
 }
 
-TEST(MakePartitionLayoutTest, RefusesWhatWouldMakeWrongPartitions) {
+TEST(MakePartitionLayoutTest, RefusesInvalidAssignments) {
   const auto refusal = [](const graph::SourceGraph& graph, const Assignment& assignment) {
     return MakePartitionLayout(graph, assignment, 2, 1).status();
   };
@@ -301,7 +301,7 @@ TEST(CheckTimeColumnTest, WantsOneNumberAnEdge) {
   EXPECT_THAT(CheckTimeColumn(graph, "when").message(), HasSubstr("'when'"));
 }
 
-TEST(SourceColumnsTest, AreTheSourcesRowsAtEveryEdge) {
+TEST(SourceColumnsTest, EqualRowsOfSourceNodes) {
   graph::SourceGraph source = TypedGraph(20, /*seed=*/1);
   for (graph::NodeSet& nodes : source.nodes) {
     std::vector<uint8_t> mask(nodes.count);
@@ -330,7 +330,7 @@ TEST(SourceColumnsTest, AreTheSourcesRowsAtEveryEdge) {
   }
 }
 
-TEST(SourceColumnsTest, NamesWhatCannotBeCopied) {
+TEST(SourceColumnsTest, NamesUnsupportedColumns) {
   graph::SourceGraph source = TypedGraph(20, /*seed=*/1);
   EXPECT_THAT(CheckSourceColumns(source, {"original_id", "color"}).message(), HasSubstr("'color'"));
   EXPECT_THAT(CheckSourceColumns(source, {"original_id", "original_id"}).message(), HasSubstr("named twice"));

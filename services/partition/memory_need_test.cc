@@ -17,7 +17,7 @@ graph::SourceGraph FourNodes() {
   return graph;
 }
 
-TEST(LeastStreamingMemoryTest, IsTheLargestOfThePhases) {
+TEST(LeastStreamingMemoryTest, IsMaximumOverPhases) {
   // Per vertex: the weight (4), the row (4), the offset (8), the partition (2); a sixteenth of 16 ends of 4 bytes.
   EXPECT_EQ(LeastStreamingMemory(FourNodes(), {.num_partitions = 2}), kFixed + 4 * 18 + 4);
   // Three constraints of 4 bytes.
@@ -26,7 +26,7 @@ TEST(LeastStreamingMemoryTest, IsTheLargestOfThePhases) {
             kFixed + 4 * 26 + 4);
 }
 
-TEST(BuildMemoryTest, IsTheLayoutAndOnePartition) {
+TEST(BuildMemoryTest, CountsLayoutAndOnePartition) {
   // Layout: global IDs, partitions and out-degrees (4 each). One partition of one: original IDs (4), x (6), out-degrees
   // and indptr (4 each) per node; index, row and w (4 each) per edge.
   EXPECT_EQ(BuildMemory(FourNodes(), 1, kBalanced, {}), kFixed + 4 * 12 + 4 * 18 + 8 * 12);

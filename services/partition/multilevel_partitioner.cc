@@ -29,7 +29,7 @@ namespace {
 constexpr uint64_t kSmallGraph = 20'000, kSmallGraphPerPartition = 64;
 constexpr double kClusterLimit = 0.03;  // largest cluster / average partition
 constexpr double kMinShrinkage = 0.9;   // vertices of the next level / vertices; a larger ratio ends the coarsening
-constexpr uint64_t kLargestMetisTotal = std::numeric_limits<int32_t>::max();
+constexpr uint64_t kMaxMetisTotal = std::numeric_limits<int32_t>::max();
 
 struct Level {
   WeightedGraph graph;
@@ -41,9 +41,9 @@ template <class Number>
 void ScaleForMetis(Number* numbers, size_t count, size_t stride) {
   uint64_t total = 0;
   for (size_t i = 0; i < count; ++i) total += static_cast<uint64_t>(numbers[i * stride]);
-  if (total <= kLargestMetisTotal) return;
+  if (total <= kMaxMetisTotal) return;
   // Rounding up adds at most 1 to each number.
-  const uint64_t divisor = total / (kLargestMetisTotal - count) + 1;
+  const uint64_t divisor = total / (kMaxMetisTotal - count) + 1;
   for (size_t i = 0; i < count; ++i) {
     const auto number = static_cast<uint64_t>(numbers[i * stride]);
     numbers[i * stride] = static_cast<Number>((number + divisor - 1) / divisor);
@@ -81,10 +81,10 @@ class Multilevel {
     std::vector<int64_t> limits;
     for (const uint64_t total : totals_) {
       const double limit = kClusterLimit * static_cast<double>(total) / options_.num_partitions;
-      limits.push_back(static_cast<int64_t>(std::clamp(limit, 1.0, double{kLargestMetisTotal})));
+      limits.push_back(static_cast<int64_t>(std::clamp(limit, 1.0, double{kMaxMetisTotal})));
     }
     while (levels_.back().graph.num_vertices() > small ||
-           levels_.back().graph.adjacency.neighbors.size() > kLargestMetisTotal) {
+           levels_.back().graph.adjacency.neighbors.size() > kMaxMetisTotal) {
       Level& level = levels_.back();
       std::vector<uint32_t> cluster_of = ClusterVertices(
           level.graph, limits, PartitioningKey(options_.seed, RandomStream::kClusterOrder, levels_.size()),
@@ -101,11 +101,11 @@ class Multilevel {
     const uint64_t num_neighbors = levels_.back().graph.adjacency.neighbors.size();
     const uint64_t num_weights = levels_.back().graph.vertex_weights.size();
     // Scaling keeps positive weights positive, so their number has to be below the limit of the total.
-    if (std::max(num_neighbors, num_weights) >= kLargestMetisTotal) {
+    if (std::max(num_neighbors, num_weights) >= kMaxMetisTotal) {
       return InvalidArgument("METIS cuts the coarsest graph of Multilevel and counts in 32 bits: the graph has " +
                              std::to_string(num_neighbors) + " neighbors (undirected edges twice) and " +
                              std::to_string(num_weights) + " weights of nodes, expected fewer than " +
-                             std::to_string(kLargestMetisTotal) + " of each: use the algorithm Streaming");
+                             std::to_string(kMaxMetisTotal) + " of each: use the algorithm Streaming");
     }
     WeightedGraph smallest = levels_.back().graph;
     for (size_t c = 0; c < totals_.size(); ++c) {

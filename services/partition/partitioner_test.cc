@@ -111,7 +111,7 @@ TEST_P(PartitionerTest, IsTheSameForAnyNumberOfThreadsAndDependsOnTheSeed) {
   EXPECT_NE(once, Partition(graph, {.num_partitions = 4, .seed = 8, .threads = 1}));
 }
 
-TEST_P(PartitionerTest, IsTheSameWhenSeveralRunAtOnce) {
+TEST_P(PartitionerTest, ConcurrentRunsGiveSameResult) {
   const graph::SourceGraph graph = CommunityGraph(4, 500, 6, 2, /*seed=*/1);
   const Assignment alone = Partition(graph, {.num_partitions = 4, .seed = 7});
   std::vector<Assignment> together(4);
@@ -232,7 +232,7 @@ TEST(MetisPartitionerTest, CutsAGridDownTheMiddle) {
 }
 
 // Between two rows: 2 x 24 edges and 48 nodes at the cut. Across the rows: 2 x 10 x 8 edges and 16 nodes.
-TEST(MetisPartitionerTest, CutsFewEdgesOrReplicatesFewNodesAsItIsAsked) {
+TEST(MetisPartitionerTest, MinimizesRequestedObjective) {
   const graph::SourceGraph grid = GridOfStrongRows(8, 24);
   const auto quality_by = [&](Objective objective) {
     return QualityWith(
@@ -328,7 +328,7 @@ TEST(MetisPartitionerTest, NamesTheAlternativeWhereTheGraphIsTooLarge) {
   EXPECT_TRUE(TotalsFitMetis({"nodes"}, {totals.data(), 1}).ok());
 }
 
-TEST(MetisPartitionerTest, RefusesByDegreesAloneWhatCannotFit) {
+TEST(MetisPartitionerTest, RefusesTooLargeGraphsByDegrees) {
   constexpr uint64_t kMax = (uint64_t{1} << 31) - 1;
   EXPECT_TRUE(MayFitMetis(kMax, 1).ok());
   EXPECT_TRUE(MayFitMetis(0, 0).ok());         // no edges
@@ -402,7 +402,7 @@ TEST(StreamingPartitionerTest, BalancesNodeTypesThatAreCommunities) {
 }
 
 // The number of nodes may come from a file and need not match any column, so it is checked before memory is allocated.
-TEST(PartitionersTest, RefuseMoreNodesThanPartitionsHoldBeforeTheyTakeMemoryForThem) {
+TEST(PartitionersTest, RefuseTooManyNodesBeforeAllocation) {
   graph::SourceGraph graph = GraphOf(0, {});
   graph.nodes[0].count = uint64_t{1} << 40;
   for (const auto& make :
@@ -432,14 +432,14 @@ TEST(RandomPartitionerTest, DiffersByAtMostOneNodeOfEachType) {
   }
 }
 
-TEST(ExternalPartitionerTest, TakesWhatItIsGiven) {
+TEST(ExternalPartitionerTest, UsesGivenAssignment) {
   const graph::SourceGraph graph = GraphOf(3, {{0, 1}});
   const auto partitioner = MakeExternalPartitioner({Tensor::FromVector(std::vector<int64_t>{2, 0, 1})});
   EXPECT_STREQ(partitioner->name(), "External");
   EXPECT_EQ(*partitioner->Partition(graph, {.num_partitions = 3}), (Assignment{{2, 0, 1}}));
 }
 
-TEST(ExternalPartitionerTest, NamesWhatDoesNotFit) {
+TEST(ExternalPartitionerTest, NamesMismatch) {
   const graph::SourceGraph graph = GraphOf(3, {});
   const auto refusal = [&](std::vector<Tensor> given) {
     return MakeExternalPartitioner(std::move(given))->Partition(graph, {.num_partitions = 2}).status().message();

@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 using testing::TypedGraph;
 
 // 0 -> 2 and 1 -> 2 cross from partition 0 to 1, and so does a second 0 -> 3; 2 -> 3 stays.
-TEST(QualityTest, CountsWhatCrosses) {
+TEST(QualityTest, CountsCutEdges) {
   graph::SourceGraph graph = GraphOf(4, {{0, 2}, {1, 2}, {0, 3}, {2, 3}});
   graph.splits["public"][0].train = {0, 1, 2};
   const Quality quality = *MeasureQuality(graph, {{0, 0, 1, 1}}, {.num_partitions = 2});
@@ -66,7 +66,7 @@ TEST(QualityTest, CountsATrainingNodeOfTwoSplitsOnce) {
       MeasureQuality(graph, {{0, 1}}, {.num_partitions = 2, .train_split = "a"})->balance.at("train-nodes"), 2.0);
 }
 
-TEST(QualityTest, IsZeroWhereThereIsNothing) {
+TEST(QualityTest, IsZeroForEmptyGraphs) {
   const Quality quality = *MeasureQuality(GraphOf(0, {}), {{}}, {.num_partitions = 3});
   EXPECT_EQ(quality, Quality());
 }

@@ -77,7 +77,7 @@ TEST(StreamRowsTest, AreTheSameInChunksOfAFile) {
   ExpectRowsOf(graph, *rows, order);
 }
 
-TEST(StreamRowsTest, FindTheRepetitionsThatAllNeighborsHave) {
+TEST(StreamRowsTest, FindRepetitionsSharedByAllNeighbors) {
   const auto repetitions = [](const testing::Edges& edges) {
     return StreamRows::Build(GraphOf(4, edges), StreamOrder(1, 4), {})->repetitions();
   };

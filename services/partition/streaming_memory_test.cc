@@ -43,7 +43,7 @@ class BoundedStreamingTest : public ::testing::Test {
   FakeScratch scratch_;
 };
 
-TEST_F(BoundedStreamingTest, CutsInTheLeastMemoryAsInAny) {
+TEST_F(BoundedStreamingTest, GivesSameCutInLeastMemory) {
   const graph::SourceGraph graph = CommunityGraph(4, 500, 8, 1, /*seed=*/1);
   ExpectSame(graph, 0);
   EXPECT_EQ(scratch_.size_bytes, 8 * graph.edges[0].num_edges());

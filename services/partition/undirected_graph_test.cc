@@ -34,7 +34,7 @@ TEST(UndirectedGraphTest, FewNodesAreAssignedWithoutACut) {
   EXPECT_EQ(AssignWithoutCut(GraphOf(3, {{0, 3}}), {.num_partitions = 1}).status().code(), StatusCode::kOutOfRange);
 }
 
-TEST(UndirectedGraphTest, AsksWithTheDegreesBeforeItHasNeighbors) {
+TEST(UndirectedGraphTest, CallsBackWithDegreesBeforeReadingNeighbors) {
   std::vector<uint64_t> asked;
   const Status refused = MakeUndirectedGraph(GraphOf(3, {{0, 1}, {0, 1}, {1, 0}, {1, 2}, {2, 2}}), 1,
                                              [&](std::span<const uint64_t> offsets) {
@@ -53,7 +53,7 @@ TEST(UndirectedGraphTest, LeavesWeightsOutWhereAllAreEqual) {
   EXPECT_EQ(graph.WeightAt(0), 1u);
 }
 
-TEST(UndirectedGraphTest, CountsWhatEdgesByHandCount) {
+TEST(UndirectedGraphTest, MatchesCountsByHand) {
   const graph::SourceGraph source = TypedGraph(300, /*seed=*/4);
   const std::vector<uint64_t> first = VertexFirst(source);
   EXPECT_THAT(first, ElementsAre(0, 300, 1200, 1200));

@@ -34,9 +34,9 @@ inline std::vector<uint32_t> ShuffledVertices(uint64_t key, uint64_t num_vertice
 // threads, where moves[i] is the result for vertices[i]; then apply(vertices, moves) once for the whole batch.
 template <class Move, class Choose, class Apply>
 void ForVertexBatches(std::span<const uint32_t> order, int threads, const Choose& choose, const Apply& apply) {
-  constexpr size_t kBatches = 64, kSmallestBatch = 256;
+  constexpr size_t kBatches = 64, kMinBatch = 256;
   constexpr int64_t kGrain = 128;  // vertices
-  const size_t batch = std::max(order.size() / kBatches, kSmallestBatch);
+  const size_t batch = std::max(order.size() / kBatches, kMinBatch);
   std::vector<Move> moves(std::min(batch, order.size()));
   for (size_t first = 0; first < order.size(); first += batch) {
     const std::span<const uint32_t> vertices = order.subspan(first, std::min(batch, order.size() - first));

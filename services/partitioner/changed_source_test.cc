@@ -43,7 +43,7 @@ class ChangedSourceTest : public ::testing::Test {
 };
 
 // Otherwise the partitions would have the key of a source from which they were not made.
-TEST_F(ChangedSourceTest, NothingIsCommitted) {
+TEST_F(ChangedSourceTest, CommitsNothingIfSourceChanges) {
   std::string changed;
   for (const auto& file : std::filesystem::directory_iterator(Folder())) {
     if (file.path().extension() == ".npy") changed = file.path();
@@ -64,7 +64,7 @@ TEST_F(ChangedSourceTest, NothingIsCommitted) {
   }
 }
 
-TEST_F(ChangedSourceTest, WhatIsNoneOfItsFilesMayChange) {
+TEST_F(ChangedSourceTest, UnrelatedFilesMayChange) {
   const auto outcome = Run([&] { std::ofstream(Folder() + "/trainer-0.log") << "a line"; });
   EXPECT_TRUE(outcome.ok()) << outcome.status().ToString();
 }

@@ -28,7 +28,7 @@ class CountedStoreTest : public ::testing::Test {
   storage::StoreLocation location_;
 };
 
-TEST_F(CountedStoreTest, CountsWhatIsWrittenAndPassesItOn) {
+TEST_F(CountedStoreTest, CountsAndForwardsWrites) {
   const auto writer = store().Put("a");
   ASSERT_TRUE(writer.ok());
   ASSERT_TRUE((*writer)->Write(TextBytes("four")).ok());
@@ -63,7 +63,7 @@ TEST_F(CountedStoreTest, CountsEveryWayOfReadingOnce) {
   EXPECT_EQ(bytes_.read.Value(), 18);
 }
 
-TEST(CountingTest, PassesOnWhatCannotBeOpened) {
+TEST(CountingTest, ForwardsOpenErrors) {
   const storage::StoreOpener open = [](const std::string& uri) -> Result<storage::StoreLocation> {
     return InvalidArgument("no driver for " + uri);
   };

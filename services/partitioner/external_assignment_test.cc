@@ -43,7 +43,7 @@ class ExternalAssignmentTest : public ::testing::Test {
 };
 
 // Files in the format of random_partition.py and parmetis_postprocess.py.
-TEST_F(ExternalAssignmentTest, TakesDglsPartitionMappings) {
+TEST_F(ExternalAssignmentTest, ReadsPartitionMappingsOfDgl) {
   WriteText("author.txt", "0\n2\n1\n");
   WriteText("paper.txt", "1\n1");
   const auto assignment = Read();
@@ -62,7 +62,7 @@ TEST_F(ExternalAssignmentTest, OneFileIsEnoughForOneNodeType) {
   EXPECT_THAT(Read("/parts.txt").status().message(), HasSubstr("2 node types: expected a folder"));
 }
 
-TEST_F(ExternalAssignmentTest, NamesFileAndLineOfWhatIsNoPartition) {
+TEST_F(ExternalAssignmentTest, NamesFileAndLineOfInvalidPartition) {
   WriteText("paper.txt", "1\n1\n");
   const auto error = [&](const std::string& text) {
     WriteText("author.txt", text);
@@ -78,7 +78,7 @@ TEST_F(ExternalAssignmentTest, NamesFileAndLineOfWhatIsNoPartition) {
   EXPECT_THAT(error("0\n"), AllOf(HasSubstr("node type 'paper'"), HasSubstr("paper.txt")));
 }
 
-TEST_F(ExternalAssignmentTest, ArraysCountWhereThereAreAnyAndTheDigestIsOfWhatCounts) {
+TEST_F(ExternalAssignmentTest, PrefersArraysAndDigestsUsedFiles) {
   WriteText("author.txt", "0\n");
   const std::string of_text = Digest();
   WriteArray("author.npy", {1, 2});

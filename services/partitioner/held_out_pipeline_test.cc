@@ -36,7 +36,7 @@ class HeldOutPipelineTest : public ::testing::Test {
 };
 
 // Ten citations are test edges, twenty are training edges; one of these is a test edge as well.
-TEST_F(HeldOutPipelineTest, HoldsOutWhatIsMeasuredAndSaysSo) {
+TEST_F(HeldOutPipelineTest, HoldsOutEvaluatedEdgesAndRecordsIt) {
   const EdgeTypeId cites = *source_.schema.FindEdgeType("cites");
   graph::EdgeSplit& split = source_.edge_splits["links"][cites.value];
   const graph::EdgeSet& edges = source_.edges_of(cites);
@@ -78,7 +78,7 @@ TEST_F(HeldOutPipelineTest, HoldsOutWhatIsMeasuredAndSaysSo) {
 }
 
 // One of two relations to hold out does not have the split: no edges are held out, and the manifest records none.
-TEST_F(HeldOutPipelineTest, WhereNotAllHaveTheSplitNothingIsCalledHeldOut) {
+TEST_F(HeldOutPipelineTest, WithoutCommonSplitNothingIsHeldOut) {
   const graph::EdgeSet& edges = source_.edges[0];
   graph::EdgeSplit& split = source_.edge_splits["links"][0];
   for (graph::EdgePairs* part : {&split.train, &split.test}) {

@@ -23,7 +23,7 @@ namespace {
 using ::testing::HasSubstr;
 
 // Edge IDs may be large, for example if they are hashes.
-TEST(MappingExportTest, RefusesOriginalIdsThatAnArrayHasNoRoomFor) {
+TEST(MappingExportTest, RefusesTooLargeOriginalIds) {
   for (const uint64_t hash : {uint64_t{1} << 40, ~uint64_t{0}}) {
     const storage::TemporaryFolder folder;
     graph::SourceGraph source = partition::testing::TypedGraph(20, /*seed=*/5);
@@ -52,7 +52,7 @@ TEST(MappingExportTest, RefusesOriginalIdsThatAnArrayHasNoRoomFor) {
 
 // If writing fails, for example because the disk is full, no file is replaced: mappings of two different partitionings
 // must not be mixed.
-TEST(MappingExportTest, LeavesTheEarlierOneWholeWhereItFails) {
+TEST(MappingExportTest, FailureKeepsEarlierExport) {
   const storage::TemporaryFolder folder;
   const graph::SourceGraph source = partition::testing::TypedGraph(20, /*seed=*/5);
   ASSERT_EQ(format::WriteNpyFolder(source, folder.path() + "/source"), Status());

@@ -17,7 +17,7 @@ job::Graph StreamedGraph() {
   return graph;
 }
 
-TEST(CheckForMemoryTest, RefusesWhatHoldsTheGraphInMemory) {
+TEST(CheckForMemoryTest, RefusesOptionsThatHoldGraphInMemory) {
   EXPECT_TRUE(CheckForMemory(StreamedGraph(), false, false).ok());
   job::Graph metis = StreamedGraph();
   metis.partitions.algorithm = job::PartitionAlgorithm::kMetis;
@@ -43,7 +43,7 @@ TEST(CheckForMemoryTest, RefusesWhatHoldsTheGraphInMemory) {
   }
 }
 
-TEST(CheckMemoryTest, SaysWhatTheGraphNeeds) {
+TEST(CheckMemoryTest, ReportsRequiredMemory) {
   const graph::SourceGraph graph = CommunityGraph(4, 1000, 8, 1, /*seed=*/1);
   const partition::PartitionOptions cut{.num_partitions = 1};
   const partition::BuildOptions build;

@@ -24,7 +24,7 @@ std::vector<std::string> KeysIn(storage::ObjectStore& store) {
   return keys;
 }
 
-TEST(ExitCodeOfFailureTest, AStoreThatDoesNotAnswerMakesTheDocumentWrong) {
+TEST(ExitCodeOfFailureTest, DependsOnWhetherStoreOpens) {
   const storage::StoreOpener open = [](const std::string& uri) -> Result<storage::StoreLocation> {
     if (uri == "wrong") return InvalidArgument("no such scheme");
     if (uri == "locked") return Status(StatusCode::kPermissionDenied, "no key");
@@ -36,7 +36,7 @@ TEST(ExitCodeOfFailureTest, AStoreThatDoesNotAnswerMakesTheDocumentWrong) {
   EXPECT_EQ(ExitCodeOfFailure(Unavailable("later"), "wrong", open), ExitCode::kUnavailable);
 }
 
-TEST(AttemptFilesTest, GoesWithItsFilesAndNoOthers) {
+TEST(AttemptFilesTest, DeletesOnlyItsFiles) {
   storage::MemoryStore store;
   PutText(store, "key/attempt-1/part", "x");
   PutText(store, "key/attempt-10/part", "x");
@@ -44,7 +44,7 @@ TEST(AttemptFilesTest, GoesWithItsFilesAndNoOthers) {
   EXPECT_THAT(KeysIn(store), ElementsAre("key/attempt-10/part"));
 }
 
-TEST(AttemptFilesTest, LeavesWhatIsKept) {
+TEST(AttemptFilesTest, KeepsCommittedFiles) {
   storage::MemoryStore store;
   PutText(store, "key/attempt-1/part", "x");
   {
@@ -54,7 +54,7 @@ TEST(AttemptFilesTest, LeavesWhatIsKept) {
   EXPECT_THAT(KeysIn(store), ElementsAre("key/attempt-1/part"));
 }
 
-TEST(DeleteOtherAttemptsTest, LeavesTheWinnerTheManifestAndOtherKeys) {
+TEST(DeleteOtherAttemptsTest, KeepsWinnerManifestAndOtherKeys) {
   storage::MemoryStore store;
   for (const char* key : {"key/attempt-1/part", "key/attempt-10/part", "key/attempt-2/part", "key/manifest.json",
                           "other/attempt-2/part"}) {
@@ -72,7 +72,7 @@ TEST(FindPartitioningTest, FindsNothingWhereThereIsNoManifest) {
   EXPECT_FALSE(found->has_value());
 }
 
-TEST(FindPartitioningTest, DoesNotTakeGarbageForNothing) {
+TEST(FindPartitioningTest, GarbageIsError) {
   storage::MemoryStore store;
   PutText(store, "key/manifest.json", "{oops");
   EXPECT_FALSE(FindPartitioning(store, "key").ok());

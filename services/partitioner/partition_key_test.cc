@@ -31,12 +31,12 @@ Input InputFor(job::PartitionAlgorithm algorithm) {
 TEST(PartitionKeyTest, Is64HexadecimalDigits) { EXPECT_THAT(KeyOf(Input()), ::testing::MatchesRegex("[0-9a-f]{64}")); }
 
 // Keys are the names of existing folders: if this key changes, all partitionings are made again.
-TEST(PartitionKeyTest, IsTheSameAsYesterday) {
+TEST(PartitionKeyTest, IsStable) {
   EXPECT_EQ(KeyOf(Input()), KeyOf(Input()));
   EXPECT_EQ(KeyOf(Input()), "3ec2a6ccce6ee8ac4c1bb61bc26c84b837427ea79737f0576b56df69014462b8");
 }
 
-TEST(PartitionKeyTest, ChangesWithEverythingThatChangesTheResult) {
+TEST(PartitionKeyTest, DependsOnEverythingThatChangesResult) {
   const std::vector<InputChange> changes = {
       [](Input& i) { i.key.source_digest = "abd"; },
       [](Input& i) { i.key.algorithm_version = 2; },
@@ -71,7 +71,7 @@ TEST(PartitionKeyTest, ChangesWithEverythingThatChangesTheResult) {
   for (size_t i = 0; i < changes.size(); ++i) EXPECT_TRUE(keys.insert(KeyWith(Input(), changes[i])).second) << i;
 }
 
-TEST(PartitionKeyTest, LeavesOutWhatDoesNotChangeTheResult) {
+TEST(PartitionKeyTest, IgnoresOtherOptions) {
   const std::vector<InputChange> changes = {
       [](Input& i) { i.context.threads = 8; },
       [](Input& i) { i.context.train_split = "public"; },       // training nodes are not balanced
@@ -87,7 +87,7 @@ TEST(PartitionKeyTest, LeavesOutWhatDoesNotChangeTheResult) {
             }));
 }
 
-TEST(PartitionKeyTest, IsThereForNamesThatAreNoText) {
+TEST(PartitionKeyTest, AllowsNamesThatAreNotUtf8) {
   const auto of = [](const char* name) { return KeyWith(Input(), [&](Input& i) { i.graph.time_column = name; }); };
   EXPECT_NE(of("gr\xf6sse"), of("year"));
 }

@@ -163,7 +163,7 @@ void ExpectEdgesOf(const graph::SourceGraph& source, const std::vector<graph::Pa
 class EveryAlgorithmTest : public PartitionPipelineTest,
                            public ::testing::WithParamInterface<job::PartitionAlgorithm> {};
 
-TEST_P(EveryAlgorithmTest, BringsTheWholeGraphIntoFilesAndBack) {
+TEST_P(EveryAlgorithmTest, RoundTripsWholeGraph) {
   const auto outcome = Run(GraphOf(GetParam(), 3), {.threads = 2});
   ASSERT_TRUE(outcome.ok()) << outcome.status().ToString();
   EXPECT_FALSE(outcome->reused);
@@ -182,7 +182,7 @@ TEST_P(EveryAlgorithmTest, BringsTheWholeGraphIntoFilesAndBack) {
   }
 }
 
-TEST_P(EveryAlgorithmTest, TakesWhatIsThereWithoutReadingTheSource) {
+TEST_P(EveryAlgorithmTest, ReusesPartitioningWithoutReadingSource) {
   const job::Graph graph = GraphOf(GetParam(), 2);
   const auto first = Run(graph);
   ASSERT_TRUE(first.ok()) << first.status().ToString();
@@ -216,7 +216,7 @@ TEST_P(EveryAlgorithmTest, WritesTheSameBytesForAnyNumberOfThreads) {
 }
 
 // Neither run can commit before both have looked for an existing partitioning.
-TEST_P(EveryAlgorithmTest, TwoAtOnceLeaveOnePartitioningAndBothSucceed) {
+TEST_P(EveryAlgorithmTest, ConcurrentRunsLeaveOnePartitioning) {
   const job::Graph graph = GraphOf(GetParam(), 2);
   std::barrier both_write(2);
   const auto meet = [&](std::string_view phase, double fraction) {
@@ -258,7 +258,7 @@ TEST_F(PartitionPipelineTest, TheDocumentsObjectiveReachesMetis) {
   EXPECT_LT(volume->manifest.quality.replication, edge_cut->manifest.quality.replication);
 }
 
-TEST_F(PartitionPipelineTest, LeavesNothingBehindWhenAskedToStop) {
+TEST_F(PartitionPipelineTest, StopLeavesNoFiles) {
   int questions = 0;
   const auto outcome = Run(GraphOf(job::PartitionAlgorithm::kRandom, 4),
                            {.stop_requested = [&] { return ++questions > 8; }});  // in the middle of writing
@@ -267,7 +267,7 @@ TEST_F(PartitionPipelineTest, LeavesNothingBehindWhenAskedToStop) {
   EXPECT_TRUE(Files().empty());
 }
 
-TEST_F(PartitionPipelineTest, CleansUpAfterTriesThatDied) {
+TEST_F(PartitionPipelineTest, DeletesFilesOfKilledAttempts) {
   const job::Graph graph = GraphOf(job::PartitionAlgorithm::kRandom, 2);
   const auto probe = Run(graph);
   ASSERT_TRUE(probe.ok());
@@ -280,7 +280,7 @@ TEST_F(PartitionPipelineTest, CleansUpAfterTriesThatDied) {
   EXPECT_EQ(LoadAll(*outcome).size(), 2u);
 }
 
-TEST_F(PartitionPipelineTest, NamesAFileThatIsGone) {
+TEST_F(PartitionPipelineTest, NamesMissingFile) {
   const job::Graph graph = GraphOf(job::PartitionAlgorithm::kRandom, 2);
   const auto outcome = Run(graph);
   ASSERT_TRUE(outcome.ok());
@@ -291,7 +291,7 @@ TEST_F(PartitionPipelineTest, NamesAFileThatIsGone) {
   EXPECT_THAT(refused.message(), HasSubstr(lost));
 }
 
-TEST_F(PartitionPipelineTest, LeavesNothingBehindOnBadInput) {
+TEST_F(PartitionPipelineTest, BadInputLeavesNoFiles) {
   job::Graph external = GraphOf(job::PartitionAlgorithm::kExternal, 3);
   external.partitions.count = 2;  // the assignment names partition 2
   EXPECT_THAT(Run(external).status().message(), HasSubstr("does not exist, expected 0 to 1"));
@@ -309,7 +309,7 @@ TEST_F(PartitionPipelineTest, LeavesNothingBehindOnBadInput) {
   EXPECT_TRUE(Files().empty());
 }
 
-TEST_F(PartitionPipelineTest, AGraphWithoutTheSplitIsEnoughWhereNothingIsTrained) {
+TEST_F(PartitionPipelineTest, SplitIsOptionalWithoutTraining) {
   const job::Graph graph = GraphOf(job::PartitionAlgorithm::kRandom, 2);
   for (const char* type : {"cites", ""}) {
     const graph::HeldOutEdges held_out{"links", type, ""};
@@ -399,7 +399,7 @@ TEST_F(PartitionPipelineTest, CountsTheBytesOfPhases) {
   EXPECT_GT(meters["cutting"].done_bytes(), 0u);
 }
 
-TEST_F(PartitionPipelineTest, NamesThatTheCallerMissesEndTheWorkBeforeTheCut) {
+TEST_F(PartitionPipelineTest, NamesMissedByCallerFailBeforeCut) {
   const job::Graph graph = GraphOf(job::PartitionAlgorithm::kMetis, 2);
   const Status missed = InvalidArgument("papers have no split 'random'");
   PartitionPipelineOptions options;
@@ -419,7 +419,7 @@ TEST_F(PartitionPipelineTest, NamesThatTheCallerMissesEndTheWorkBeforeTheCut) {
   EXPECT_EQ(Run(graph, options).status(), missed);
 }
 
-TEST_F(PartitionPipelineTest, APartitioningHasTheNamesThatItsSourcePromised) {
+TEST_F(PartitionPipelineTest, PartitioningHasNamesOfSource) {
   job::Graph graph = GraphOf(job::PartitionAlgorithm::kRandom, 2);
   graph.preprocess.add_reverse_edges = true;
   graph.partitions.source_columns = {graph::kOriginalIdColumn, source_.nodes[1].columns.begin()->first};
@@ -449,7 +449,7 @@ TEST_F(PartitionPipelineTest, APartitioningHasTheNamesThatItsSourcePromised) {
 }
 
 // For a reused partitioning, the headers reject a document that uses such a column as a feature.
-TEST_F(PartitionPipelineTest, APartitioningSaysWhichColumnsLackValues) {
+TEST_F(PartitionPipelineTest, PartitioningRecordsColumnsWithMissingValues) {
   job::Graph graph = GraphOf(job::PartitionAlgorithm::kRandom, 2);
   graph.preprocess.add_reverse_edges = true;
   graph.partitions.source_columns = {"score"};

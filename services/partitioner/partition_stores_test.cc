@@ -96,7 +96,7 @@ class PartitionStoresTest : public ::testing::Test {
   std::set<std::string> phases_;
 };
 
-TEST_F(PartitionStoresTest, MakesTheSameBytesAsFromLocalFiles) {
+TEST_F(PartitionStoresTest, WritesSameBytesAsFromLocalFiles) {
   const auto remote = Run();
   ASSERT_TRUE(remote.ok()) << remote.status().ToString();
   EXPECT_EQ(remote->uri, "mem://parts/" + remote->partition_key);
@@ -116,7 +116,7 @@ TEST_F(PartitionStoresTest, MakesTheSameBytesAsFromLocalFiles) {
       format::LoadPartition(*store_, "parts/" + remote->partition_key, remote->manifest, PartitionId(0), load).ok());
 }
 
-TEST_F(PartitionStoresTest, FindsWhatIsThereWithoutTheSource) {
+TEST_F(PartitionStoresTest, ReusesPartitioningWithoutSource) {
   ASSERT_TRUE(Run().ok());
   fs::remove_all(options_.access.cache.folder + "/sources");
   const auto again = Run();
@@ -145,7 +145,7 @@ TEST_F(PartitionStoresTest, ReadsAnAssignmentFromTheStore) {
 }
 
 // Whichever write of the output fails, no file and no manifest are left. Tests every fifth write.
-TEST_F(PartitionStoresTest, LeavesNothingBehindWhenTheStoreIsFull) {
+TEST_F(PartitionStoresTest, FullStoreLeavesNoFiles) {
   const std::shared_ptr<storage::ObjectStore> inner = store_;
   const auto counting = std::make_shared<storage::FaultyStore>(*inner);
   store_ = counting;
@@ -160,7 +160,7 @@ TEST_F(PartitionStoresTest, LeavesNothingBehindWhenTheStoreIsFull) {
   }
 }
 
-TEST_F(PartitionStoresTest, KeepsTheFilesOfAManifestThatMayStand) {
+TEST_F(PartitionStoresTest, KeepsFilesIfManifestMayExist) {
   const std::shared_ptr<storage::ObjectStore> inner = store_;
   store_ = std::make_shared<LostAnswerStore>(inner);
   EXPECT_EQ(Run().status().code(), StatusCode::kUnavailable);

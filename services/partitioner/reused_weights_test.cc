@@ -9,7 +9,7 @@
 namespace espalier::partitioner {
 namespace {
 
-TEST(ReusedWeightsTest, AReusedPartitioningTellsOfWeightsThatItsSourceHad) {
+TEST(ReusedWeightsTest, ReusedPartitioningReportsInvalidWeights) {
   const storage::TemporaryFolder root;
   graph::SourceGraph source = partition::testing::TypedGraph(20, /*seed=*/5);
   const uint64_t num_edges = source.edges[0].num_edges();

@@ -21,7 +21,7 @@ TEST(StopWatcherDeathTest, EndsAProcessThatDoesNotEndByItself) {
   }
 }
 
-TEST(StopWatcherDeathTest, LetsAProcessThatListensEndByItself) {
+TEST(StopWatcherDeathTest, RespondingProcessEndsByItself) {
   ::testing::GTEST_FLAG(death_test_style) = "threadsafe";
   EXPECT_EXIT(
       {
@@ -35,7 +35,7 @@ TEST(StopWatcherDeathTest, LetsAProcessThatListensEndByItself) {
       ::testing::ExitedWithCode(3), "asked to stop");
 }
 
-TEST(StopWatcherDeathTest, CallsWhatIsToBeDoneBeforeTheEnd) {
+TEST(StopWatcherDeathTest, CallsCallbackBeforeExit) {
   ::testing::GTEST_FLAG(death_test_style) = "threadsafe";
   EXPECT_EXIT(
       {
@@ -49,7 +49,7 @@ TEST(StopWatcherDeathTest, CallsWhatIsToBeDoneBeforeTheEnd) {
       ::testing::ExitedWithCode(75), "removed");
 }
 
-TEST(StopWatcherTest, GoesWithoutASignal) {
+TEST(StopWatcherTest, EndsWithoutSignal) {
   const StopWatcher stop(std::chrono::hours(1));
   EXPECT_FALSE(stop.requested());
 }

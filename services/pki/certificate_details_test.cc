@@ -16,7 +16,7 @@ KeyAndCertificate LeafOf(const KeyAndCertificate& authority, std::chrono::second
   return *IssueLeaf(authority, {.identity = {kTestJob, PeerRole::kServer}, .valid_for = valid_for});
 }
 
-TEST(CertificateDetailsTest, AreThoseThatTheCertificateWasMadeWith) {
+TEST(CertificateDetailsTest, MatchIssuedCertificate) {
   const KeyAndCertificate authority = Authority();
   const auto before = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
   const KeyAndCertificate leaf = LeafOf(authority, hours(5));
@@ -39,7 +39,7 @@ TEST(CertificateDetailsTest, TheFingerprintIsOfTheCertificateAlone) {
   EXPECT_NE(ParseDetails(LeafOf(authority))->fingerprint, ParseDetails(LeafOf(authority))->fingerprint);
 }
 
-TEST(CertificateDetailsTest, RefuseWhatIsNoPair) {
+TEST(CertificateDetailsTest, RefuseMismatchedPair) {
   const KeyAndCertificate authority = Authority();
   const KeyAndCertificate leaf = LeafOf(authority);
   for (const KeyAndCertificate& broken :
@@ -50,7 +50,7 @@ TEST(CertificateDetailsTest, RefuseWhatIsNoPair) {
   }
 }
 
-TEST(CertificateDetailsTest, TellWhoHasSigned) {
+TEST(CertificateDetailsTest, CheckIssuer) {
   const KeyAndCertificate authority = Authority();
   const KeyAndCertificate stranger = Authority();
   const KeyAndCertificate leaf = LeafOf(authority);

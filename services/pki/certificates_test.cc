@@ -21,7 +21,7 @@ Status CheckOf(const CertificateFolder& folder, PeerRole role) {
   return CheckCertificateFiles(folder.CaFile(), folder.CertificateFile(role), folder.KeyFile(role), {kTestJob, role});
 }
 
-TEST(PeerIdentityTest, StandsInAUri) {
+TEST(PeerIdentityTest, RoundTripsThroughUri) {
   const PeerIdentity identity{{"team-a", "5d1e"}, PeerRole::kSampler};
   EXPECT_EQ(ToSpiffeUri(identity), "spiffe://espalier/team-a/5d1e/sampler");
   for (const PeerRole role : kPeerRoles) {
@@ -56,7 +56,7 @@ TEST(PeerIdentityTest, IsCheckedAgainstJobAndRole) {
   EXPECT_EQ(check({"urn:x"}).code(), StatusCode::kUnauthenticated);
 }
 
-TEST(CertificatesTest, OfAFreshAuthorityAreGood) {
+TEST(CertificatesTest, OfNewAuthorityAreValid) {
   CertificateFolder folder;
   for (const PeerRole role : kPeerRoles) {
     folder.Issue(role,
@@ -65,7 +65,7 @@ TEST(CertificatesTest, OfAFreshAuthorityAreGood) {
   }
 }
 
-TEST(CertificatesTest, SayWhatIsWrongWithThem) {
+TEST(CertificatesTest, ErrorsNameProblem) {
   CertificateFolder folder;
   const PeerRole role = PeerRole::kServer;
   EXPECT_EQ(CheckOf(folder, role).code(), StatusCode::kNotFound);
@@ -96,7 +96,7 @@ TEST(CertificatesTest, SayWhatIsWrongWithThem) {
       HasSubstr("expected certificates in PEM"));
 }
 
-TEST(CertificatesTest, RefuseNamesThatTheyCannotHold) {
+TEST(CertificatesTest, RefuseUnsupportedNames) {
   const CertificateFolder folder;
   for (const char* name : {"", "a,DNS:b", "a b", "x\n"}) {
     const auto leaf = IssueLeaf(folder.authority(), {.identity = {kTestJob, PeerRole::kServer}, .dns_names = {name}});
@@ -106,7 +106,7 @@ TEST(CertificatesTest, RefuseNamesThatTheyCannotHold) {
   EXPECT_EQ(orphan.status().code(), StatusCode::kInvalidArgument);
 }
 
-TEST(CertificatesTest, ALeafSignsNobody) {
+TEST(CertificatesTest, LeafCannotSign) {
   CertificateFolder folder;
   const auto leaf = IssueLeaf(folder.authority(), {.identity = {kTestJob, PeerRole::kServer}});
   ASSERT_TRUE(leaf.ok());

@@ -7,17 +7,17 @@ namespace espalier::pki {
 namespace {
 
 constexpr std::string_view kPrefix = "spiffe://espalier/";
-constexpr size_t kLongestPart = 253;  // a DNS name's length
-constexpr size_t kLongestShown = 300;
+constexpr size_t kMaxPartBytes = 253;  // a DNS name's length
+constexpr size_t kMaxShownBytes = 300;
 
 bool IsPart(const std::string& text) {
   const auto allowed = [](unsigned char c) { return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.'; };
-  return !text.empty() && text.size() <= kLongestPart && std::all_of(text.begin(), text.end(), allowed);
+  return !text.empty() && text.size() <= kMaxPartBytes && std::all_of(text.begin(), text.end(), allowed);
 }
 
 // Returns text from a peer for logs: truncated, in quotes, and with '?' for bytes that are not printable ASCII.
 std::string Shown(const std::string& text) {
-  std::string shown = text.substr(0, kLongestShown);
+  std::string shown = text.substr(0, kMaxShownBytes);
   std::replace_if(
       shown.begin(), shown.end(), [](unsigned char c) { return c < 0x20 || c >= 0x7f; }, '?');
   return "'" + shown + "'";

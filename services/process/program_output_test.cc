@@ -31,17 +31,17 @@ std::string Output(const ProgramCall& call, Deadline deadline = kSoon) {
   return output.ok() ? *output : output.status().ToString();
 }
 
-TEST(ProgramOutputTest, GivesWhatWasPrintedAndNoMoreOfThisProcess) {
+TEST(ProgramOutputTest, ReturnsOnlyOutputOfProgram) {
   setenv("ESPALIER_TEST_SECRET", "hunter2", 1);
   EXPECT_EQ(Output(Shell("echo \"$A\"; echo \"[$ESPALIER_TEST_SECRET]\"; cat; echo lost >&2")), "b c\n[]\n");
 }
 
-TEST(ProgramOutputTest, SaysHowItEnded) {
+TEST(ProgramOutputTest, ReportsExitCodeOrSignal) {
   EXPECT_EQ(Output(Shell("echo hunter2; exit 3")), "UNAVAILABLE: running sh: exit code 3");
   EXPECT_EQ(Output(Shell("kill -9 $$")), "UNAVAILABLE: running sh: signal 9");
 }
 
-TEST(ProgramOutputTest, FindsProgramsInThePathOfTheCall) {
+TEST(ProgramOutputTest, SearchesPathOfCall) {
   EXPECT_EQ(Output({.command = "sh", .environment = {{"PATH", ":/nowhere"}}}), "NOT_FOUND: running sh: not in PATH");
   EXPECT_EQ(Output({.command = ""}), "NOT_FOUND: running : not in PATH");
   EXPECT_THAT(Output({.command = "/nowhere/sh"}),
@@ -59,7 +59,7 @@ TEST(ProgramOutputTest, BoundsTime) {
 
 // A lease on the program's file (fcntl(2)) makes exec wait until it is released, like a file server that does not
 // respond.
-TEST(ProgramOutputTest, BoundsTheTimeUntilTheProgramHasBegun) {
+TEST(ProgramOutputTest, LimitsStartTime) {
   storage::TemporaryFolder folder;
   const std::string path = folder.path() + "/program";
   std::ofstream(path) << "#!/bin/sh\n";
@@ -71,7 +71,7 @@ TEST(ProgramOutputTest, BoundsTheTimeUntilTheProgramHasBegun) {
   signal(SIGIO, before);
 }
 
-TEST(ProgramOutputTest, EndsWhenAskedTo) {
+TEST(ProgramOutputTest, EndsOnStop) {
   std::stop_source stop;
   std::jthread stopper([&] { stop.request_stop(); });
   EXPECT_EQ(OutputOfProgram(Shell("sleep 1000"), kSoon, stop.get_token()).status(),
@@ -89,7 +89,7 @@ TEST(ProgramOutputTest, ReadsMoreThanAPipeHolds) {
   EXPECT_EQ(Output(Shell("head -c 500000 /dev/zero")).size(), 500'000u);
 }
 
-TEST(ProgramOutputTest, DoesNotWaitForWhatItLeavesBehindAndKillsIt) {
+TEST(ProgramOutputTest, KillsRemainingChildren) {
   const std::string pid_text = Output(Shell("sleep 1000 & echo $!"));
   const auto pid = static_cast<pid_t>(std::atol(pid_text.c_str()));
   ASSERT_GT(pid, 1) << pid_text;
@@ -104,7 +104,7 @@ TEST(ProgramOutputTest, DoesNotWaitForWhatItLeavesBehindAndKillsIt) {
   }
 }
 
-TEST(ProgramOutputTest, HandsDownNoDescriptors) {
+TEST(ProgramOutputTest, PassesNoDescriptors) {
   const Descriptor leaked(open("/dev/null", O_RDONLY));  // not close-on-exec, like the sockets of cpprestsdk
   ASSERT_GE(leaked.get(), 3);
   EXPECT_EQ(Output(Shell("test -e /proc/self/fd/" + std::to_string(leaked.get()) + " && echo open || echo closed")),

@@ -53,7 +53,7 @@ std::shared_ptr<Peer> StoppablePeer(const std::string& address, const std::stop_
   return std::make_shared<Peer>("server", address, settings);
 }
 
-TEST(CallTest, EndsAtOnceWhenAskedToStop) {
+TEST(CallTest, StopEndsCallAtOnce) {
   for (const DeafAddress::Kind kind : {DeafAddress::Kind::kRefuses, DeafAddress::Kind::kNeverAnswers}) {
     for (const bool by_deadline : {false, true}) {
       const DeafAddress deaf(kind);
@@ -75,7 +75,7 @@ TEST(CallTest, EndsAtOnceWhenAskedToStop) {
   }
 }
 
-TEST(CallTest, ACancelledCallSaysNothingAboutAReplica) {
+TEST(CallTest, CancelledCallDoesNotMarkReplica) {
   const DeafAddress silent(DeafAddress::Kind::kNeverAnswers), other(DeafAddress::Kind::kNeverAnswers);
   const std::stop_source never;
   const auto replicas = std::make_shared<Replicas>(
@@ -111,7 +111,7 @@ TEST(CallTest, ManyCallsEndTogether) {
   }
 }
 
-TEST(CallTest, DoesNotBeginOnceStopped) {
+TEST(CallTest, DoesNotStartAfterStop) {
   static graph::v1::GraphStore::CallbackService service;
   const auto server = RpcServer::Start({}, {&service});
   ASSERT_TRUE(server.ok());
@@ -147,7 +147,7 @@ TEST(CallTest, CountsCallsTriesAndBytes) {
 }
 
 // The counter shows an outage while it lasts.
-TEST(CallTest, CountsRetriesOfACallThatIsStillUnderWay) {
+TEST(CallTest, CountsRetriesOfRunningCall) {
   const DeafAddress deaf(DeafAddress::Kind::kRefuses);
   const auto registry = std::make_shared<telemetry::MetricRegistry>();
   std::stop_source stop;
@@ -194,7 +194,7 @@ class NotReadyService final : public graph::v1::GraphStore::CallbackService {
 };
 
 // Alerts count only servers that do not respond.
-TEST(CallTest, AServerThatAsksForPatienceHasAnswered) {
+TEST(CallTest, RetryLaterCountsAsResponse) {
   NotReadyService service;
   const auto server = RpcServer::Start({}, {&service});
   ASSERT_TRUE(server.ok());
@@ -222,7 +222,7 @@ class ReplicatedCallTest : public ::testing::Test {
   }
 };
 
-TEST_F(ReplicatedCallTest, AsksTheNextAtOnceAndRemembersWhoIsOutOfReach) {
+TEST_F(ReplicatedCallTest, TriesNextReplicaAtOnceAndSkipsUnreachableOnes) {
   static graph::v1::GraphStore::CallbackService service;
   const auto server = RpcServer::Start({}, {&service});
   ASSERT_TRUE(server.ok());
@@ -244,7 +244,7 @@ TEST_F(ReplicatedCallTest, AsksTheNextAtOnceAndRemembersWhoIsOutOfReach) {
   EXPECT_THAT(text, HasSubstr("espalier_client_retries_total{cause=\"no_answer\",method=\"Check\"} 2\n"));
 }
 
-TEST_F(ReplicatedCallTest, ASilentOneIsLeftAloneOnceACallHasWaitedForItInVain) {
+TEST_F(ReplicatedCallTest, SkipsSilentReplicaAfterTimeout) {
   static graph::v1::GraphStore::CallbackService service;
   const auto server = RpcServer::Start({}, {&service});
   ASSERT_TRUE(server.ok());
@@ -265,7 +265,7 @@ TEST_F(ReplicatedCallTest, WithoutResponseItEndsAtTheDeadline) {
   EXPECT_THAT(status.message(), HasSubstr("tries)"));
 }
 
-TEST_F(ReplicatedCallTest, WhatAServerAnswersIsTheAnswer) {
+TEST_F(ReplicatedCallTest, ReturnsErrorsOfServer) {
   static graph::v1::GraphStore::CallbackService service;
   const auto server = RpcServer::Start({}, {&service});
   ASSERT_TRUE(server.ok());
@@ -277,7 +277,7 @@ TEST_F(ReplicatedCallTest, WhatAServerAnswersIsTheAnswer) {
 }
 
 // The backoff holds a reference to the call; after the response nothing does.
-TEST(CallTest, LetsGoOfItsStateAfterRetries) {
+TEST(CallTest, ReleasesStateAfterRetries) {
   const DeafAddress deaf(DeafAddress::Kind::kRefuses);
   std::stop_source never;
   std::promise<void> gone;

@@ -8,16 +8,16 @@
 namespace espalier::rpc {
 
 // Later deadlines are shortened to a year, so that "no deadline" does not overflow.
-inline constexpr std::chrono::hours kLongestDeadline{24 * 365};
+inline constexpr std::chrono::hours kMaxTimeUntilDeadline{24 * 365};
 
 inline std::chrono::system_clock::time_point ToSystemTime(Deadline deadline) {
-  const std::chrono::nanoseconds remaining = deadline.AtMost(kLongestDeadline).Remaining();
+  const std::chrono::nanoseconds remaining = deadline.AtMost(kMaxTimeUntilDeadline).Remaining();
   return std::chrono::system_clock::now() + std::chrono::duration_cast<std::chrono::system_clock::duration>(remaining);
 }
 
 inline Deadline FromSystemTime(std::chrono::system_clock::time_point time) {
   const auto now = std::chrono::system_clock::now();
-  if (time >= now + kLongestDeadline) return Deadline::After(kLongestDeadline);
+  if (time >= now + kMaxTimeUntilDeadline) return Deadline::After(kMaxTimeUntilDeadline);
   return Deadline::After(time - now);
 }
 

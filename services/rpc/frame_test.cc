@@ -54,7 +54,7 @@ void ExpectEqual(const Tensor& a, const Tensor& b) {
   EXPECT_TRUE(std::equal(a.byte_span().begin(), a.byte_span().end(), b.byte_span().begin()));
 }
 
-TEST(FrameTest, GivesBackWhatWasEncoded) {
+TEST(FrameTest, RoundTrips) {
   const std::vector<Tensor> tensors = {Counting(3), Tensor::Zeros(DType::kF32, {0, 128}), Counting(5000),
                                        Tensor::FromVector<double>({1.5, -2}, {2, 1}), Tensor::Zeros(DType::kI64, {})};
 
@@ -91,7 +91,7 @@ TEST(FrameTest, KeepsTheTensorsMemoryAsLongAsTheMessage) {
   ExpectEqual(frame->tensors[0], Counting(100'000));
 }
 
-TEST(FrameTest, DoesNotCareWhereTheMessageIsCut) {
+TEST(FrameTest, DoesNotDependOnSliceBoundaries) {
   const std::vector<Tensor> tensors = {Counting(3), Tensor::FromVector<uint64_t>({1, 2, 3})};
   const std::string bytes = BytesOf(EncodeFrame(Header(), tensors));
   for (size_t first = 0; first <= bytes.size(); ++first) {
@@ -116,7 +116,7 @@ TEST(FrameTest, ReadsAMessageOfOneByteSlices) {
   ExpectEqual(frame->tensors[0], tensors[0]);
 }
 
-TEST(FrameTest, AlignsWhatArrivesUnaligned) {
+TEST(FrameTest, AlignsUnalignedTensors) {
   for (size_t padding = 0; padding < 9; ++padding) {
     GatherRowsRequest header;
     header.set_column(std::string(padding, 'x'));
@@ -147,7 +147,7 @@ GatherRowsRequest HeaderWithTensor(uint32_t dtype, const std::vector<int64_t>& s
   return header;
 }
 
-TEST(FrameTest, RefusesWhatDoesNotAddUp) {
+TEST(FrameTest, RefusesInconsistentFrames) {
   const uint32_t u32 = static_cast<uint32_t>(DType::kU32);
   const int64_t huge = int64_t{1} << 61;
   const Broken cases[] = {

@@ -35,12 +35,12 @@ class ReplicaChoiceTest : public ::testing::Test {
   FakeClock clock_;
 };
 
-TEST_F(ReplicaChoiceTest, AsksEachInTurn) {
+TEST_F(ReplicaChoiceTest, UsesReplicasInTurn) {
   ReplicaChoice choice({false, false, false}, kRest, clock_);
   EXPECT_THAT(Picks(choice, 7), ElementsAre(0, 1, 2, 0, 1, 2, 0));
 }
 
-TEST_F(ReplicaChoiceTest, AsksWhoHasTheFewestCallsUnderWay) {
+TEST_F(ReplicaChoiceTest, PrefersReplicaWithFewestCalls) {
   ReplicaChoice choice({false, false, false}, kRest, clock_);
   EXPECT_EQ(choice.Pick(), 0u);
   EXPECT_EQ(choice.Pick(), 1u);
@@ -52,7 +52,7 @@ TEST_F(ReplicaChoiceTest, AsksWhoHasTheFewestCallsUnderWay) {
   EXPECT_EQ(choice.Pick(), 2u);  // round robin, because 0 has as few calls
 }
 
-TEST_F(ReplicaChoiceTest, NearOnesComeFirstHoweverBusy) {
+TEST_F(ReplicaChoiceTest, LocalReplicasComeFirst) {
   ReplicaChoice choice({false, true, false, true}, kRest, clock_);
   EXPECT_EQ(choice.Pick(), 1u);
   EXPECT_EQ(choice.Pick(), 3u);
@@ -60,7 +60,7 @@ TEST_F(ReplicaChoiceTest, NearOnesComeFirstHoweverBusy) {
   EXPECT_EQ(choice.Pick(), 3u);
 }
 
-TEST_F(ReplicaChoiceTest, FarOnesAnswerWhileNearOnesRest) {
+TEST_F(ReplicaChoiceTest, UsesRemoteReplicasWhileLocalOnesRest) {
   ReplicaChoice choice({true, false}, kRest, clock_);
   EXPECT_EQ(CallUnreachable(choice), 0u);
   EXPECT_TRUE(choice.HasAvailableServer());
@@ -69,7 +69,7 @@ TEST_F(ReplicaChoiceTest, FarOnesAnswerWhileNearOnesRest) {
   EXPECT_THAT(Picks(choice, 3), ElementsAre(0, 0, 0));
 }
 
-TEST_F(ReplicaChoiceTest, OneCallFindsOutWhetherAServerIsBack) {
+TEST_F(ReplicaChoiceTest, OneCallProbesRestingReplica) {
   ReplicaChoice choice({true, false}, kRest, clock_);
   CallUnreachable(choice);
   clock_.Advance(kRest.first);
@@ -81,7 +81,7 @@ TEST_F(ReplicaChoiceTest, OneCallFindsOutWhetherAServerIsBack) {
   EXPECT_EQ(choice.Pick(), 0u);
 }
 
-TEST_F(ReplicaChoiceTest, ACallThatIsGivenUpChangesNothing) {
+TEST_F(ReplicaChoiceTest, CancelledCallChangesNothing) {
   ReplicaChoice choice({true, false}, kRest, clock_);
   const size_t picked = choice.Pick();
   choice.RecordCancelled(picked);
@@ -114,7 +114,7 @@ TEST_F(ReplicaChoiceTest, CallsThatFailTogetherCountOnce) {
   EXPECT_THAT(Picks(choice, 1), ElementsAre(0));
 }
 
-TEST_F(ReplicaChoiceTest, WhereAllRestEachIsAskedInItsTurn) {
+TEST_F(ReplicaChoiceTest, UsesRestingReplicasInTurnIfAllRest) {
   ReplicaChoice choice({false, true}, kRest, clock_);
   EXPECT_EQ(CallUnreachable(choice), 1u);
   clock_.Advance(milliseconds(1));
@@ -128,7 +128,7 @@ TEST_F(ReplicaChoiceTest, WhereAllRestEachIsAskedInItsTurn) {
 }
 
 // A recovered server is used again soon, regardless of the number of calls.
-TEST_F(ReplicaChoiceTest, CallsWhileAllRestMakeNoRestLonger) {
+TEST_F(ReplicaChoiceTest, CallsWhileAllRestExtendNoRest) {
   ReplicaChoice choice({true, false}, kRest, clock_);
   for (int i = 0; i < 21; ++i) CallUnreachable(choice);
   EXPECT_THAT(Picks(choice, 1), ElementsAre(1));
@@ -140,7 +140,7 @@ TEST_F(ReplicaChoiceTest, CallsWhileAllRestMakeNoRestLonger) {
 }
 
 // One failure per rest counts: a server that stays unreachable is probed at increasing intervals.
-TEST_F(ReplicaChoiceTest, AServerThatStaysAwayRestsLongerUnderLoadToo) {
+TEST_F(ReplicaChoiceTest, RestGrowsUnderLoad) {
   ReplicaChoice choice({true}, kRest, clock_);
   for (int rest = 0; rest < 2; ++rest) {
     for (int i = 0; i < 8; ++i) EXPECT_EQ(CallUnreachable(choice), 0u);
@@ -153,7 +153,7 @@ TEST_F(ReplicaChoiceTest, AServerThatStaysAwayRestsLongerUnderLoadToo) {
   EXPECT_TRUE(choice.HasAvailableServer());
 }
 
-TEST_F(ReplicaChoiceTest, OneServerIsAlwaysAsked) {
+TEST_F(ReplicaChoiceTest, OnlyReplicaIsAlwaysUsed) {
   ReplicaChoice choice({false}, kRest, clock_);
   EXPECT_EQ(CallUnreachable(choice), 0u);
   EXPECT_FALSE(choice.HasAvailableServer());

@@ -25,16 +25,16 @@ TEST(StatusMapTest, CutsMessagesThatPeersWouldRefuse) {
   EXPECT_EQ(ToGrpc(Internal(std::string(100'000, 'x'))).error_message().size(), kMaxStatusMessageBytes);
 }
 
-TEST(DeadlineTest, CrossesTheClocks) {
+TEST(DeadlineTest, ConvertsBetweenClocks) {
   const Deadline there = FromSystemTime(ToSystemTime(Deadline::After(std::chrono::seconds(100))));
   EXPECT_LE(there.Remaining(), std::chrono::seconds(101));
   EXPECT_GT(there.Remaining(), std::chrono::seconds(50));
 }
 
-TEST(DeadlineTest, TakesNoDeadlineForAYear) {
+TEST(DeadlineTest, TreatsNoDeadlineAsYear) {
   const Deadline none = FromSystemTime(std::chrono::system_clock::time_point::max());
-  EXPECT_GT(none.Remaining(), kLongestDeadline - std::chrono::hours(1));
-  EXPECT_LE(none.Remaining(), kLongestDeadline);
+  EXPECT_GT(none.Remaining(), kMaxTimeUntilDeadline - std::chrono::hours(1));
+  EXPECT_LE(none.Remaining(), kMaxTimeUntilDeadline);
 }
 
 TEST(AddressTest, ParsesHostAndPort) {
@@ -46,7 +46,7 @@ TEST(AddressTest, ParsesHostAndPort) {
   EXPECT_EQ(ToString(*ParseHostPort("localhost:0")), "localhost:0");
 }
 
-TEST(AddressTest, SaysWhatIsWrong) {
+TEST(AddressTest, NamesProblem) {
   for (const char* address :
        {"", "7000", ":7000", "host:", "host:x", "host:70000", "host:-1", "::1:7000", "host:1 ", "[]:1"}) {
     const auto parsed = ParseHostPort(address);
@@ -56,14 +56,14 @@ TEST(AddressTest, SaysWhatIsWrong) {
   }
 }
 
-TEST(AddressTest, KnowsLoopback) {
+TEST(AddressTest, RecognizesLoopback) {
   for (const char* host : {"127.0.0.1", "127.3.2.1", "localhost", "::1"}) EXPECT_TRUE(IsLoopback(host)) << host;
   for (const char* host : {"0.0.0.0", "10.0.0.1", "::", "example.com", "127.example.com", "localhost.evil"}) {
     EXPECT_FALSE(IsLoopback(host)) << host;
   }
 }
 
-TEST(WorkerPoolTest, RunsEverythingThatWasAccepted) {
+TEST(WorkerPoolTest, RunsAllAcceptedTasks) {
   std::atomic<int> ran = 0;
   {
     WorkerPool pool(3, 1000);
@@ -86,7 +86,7 @@ TEST(WorkerPoolTest, RefusesWhenTheQueueIsFull) {
   should_continue.count_down();
 }
 
-TEST(WorkerPoolTest, RefusesWhatHoldsMoreThanMayWait) {
+TEST(WorkerPoolTest, RefusesTasksOverByteLimit) {
   std::latch started(1), should_continue(1);
   WorkerPool pool(1, 1000, /*max_waiting_bytes=*/100);
   const auto block = [&] {

@@ -94,7 +94,7 @@ TEST(RpcServerTest, PicksAFreePortAndAnswersHealthChecks) {
   EXPECT_EQ(ReplyBytes(*health), std::string("\x08\x01"));  // status: SERVING
 }
 
-TEST(RpcServerTest, SaysThatAPortIsTaken) {
+TEST(RpcServerTest, ReportsTakenPort) {
   const auto first = StartOn({});
   ASSERT_TRUE(first.ok());
 
@@ -105,7 +105,7 @@ TEST(RpcServerTest, SaysThatAPortIsTaken) {
   EXPECT_THAT(second.status().message(), HasSubstr((*first)->address()));
 }
 
-TEST(RpcServerTest, ListensForOtherHostsOnlyWhenAsked) {
+TEST(RpcServerTest, ListensForOtherHostsOnlyIfAllowed) {
   const auto refused = RpcServer::Start({.listen = "0.0.0.0:0"}, {});
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.status().code(), StatusCode::kFailedPrecondition);
@@ -115,7 +115,7 @@ TEST(RpcServerTest, ListensForOtherHostsOnlyWhenAsked) {
 }
 
 // Clusters have IPv4, IPv6 or both: one listen address must work for all.
-TEST(RpcServerTest, OnEveryAddressAnswersIpv4Too) {
+TEST(RpcServerTest, WildcardAddressServesIpv4) {
   const auto server = StartOn({.listen = "[::]:0", .allow_other_hosts = true});
   ASSERT_TRUE(server.ok()) << server.status().ToString();
   const std::string address = ToString(HostPort{"127.0.0.1", ParseHostPort((*server)->address())->port});
@@ -125,7 +125,7 @@ TEST(RpcServerTest, OnEveryAddressAnswersIpv4Too) {
   EXPECT_TRUE(health.ok()) << health.status().ToString();
 }
 
-TEST(RpcServerTest, RefusesAddressesThatAreNone) {
+TEST(RpcServerTest, RefusesInvalidAddresses) {
   EXPECT_EQ(RpcServer::Start({.listen = "7000"}, {}).status().code(), StatusCode::kInvalidArgument);
 }
 
@@ -163,7 +163,7 @@ TEST(RpcServerTest, RefusesCallsAfterDraining) {
   EXPECT_EQ(health.status().code(), StatusCode::kUnavailable);
 }
 
-TEST(CallTest, GivesUpAtTheDeadlineAndNamesTheServer) {
+TEST(CallTest, FailsAtDeadlineNamingServer) {
   std::string address;
   {
     const auto gone = StartOn({});
@@ -178,7 +178,7 @@ TEST(CallTest, GivesUpAtTheDeadlineAndNamesTheServer) {
   EXPECT_THAT(reply.status().message(), HasSubstr("server at " + address + ", Check ("));
 }
 
-TEST(CallTest, WaitsForAServerThatComesUpInTime) {
+TEST(CallTest, WaitsForStartingServer) {
   std::string address;
   {
     const auto gone = StartOn({});
@@ -196,7 +196,7 @@ TEST(CallTest, WaitsForAServerThatComesUpInTime) {
   EXPECT_TRUE(reply.ok()) << reply.status().ToString();
 }
 
-TEST(CallTest, DoesNotRepeatWhatTheServerRefused) {
+TEST(CallTest, DoesNotRetryRefusedCalls) {
   const auto server = StartOn({});
   ASSERT_TRUE(server.ok());
 

@@ -96,7 +96,7 @@ std::shared_ptr<grpc::Channel> UncheckedChannel(const std::string& address, cons
   return grpc::CreateChannel(address, grpc::experimental::TlsCredentials(options));
 }
 
-TEST_F(TlsTest, LetsTheJobsOwnProcessesIn) {
+TEST_F(TlsTest, AcceptsProcessesOfJob) {
   StartServer();
   for (const pki::PeerRole role : {pki::PeerRole::kSampler, pki::PeerRole::kTrainer}) {
     const Status status = CallAs(folder_.Load(role));
@@ -117,7 +117,7 @@ TEST_F(TlsTest, RefusesCallsOfOtherRolesButAnswersTheirHealthChecks) {
   EXPECT_EQ(describer_.calls, 0);
 }
 
-TEST_F(TlsTest, RefusesWhoDoesNotBelongToTheJob) {
+TEST_F(TlsTest, RefusesPeersOfOtherJobs) {
   StartServer();
   const pki::PeerRole role = pki::PeerRole::kTrainer;
   const auto refused = [&](const char* who, const std::shared_ptr<grpc::Channel>& channel) {
@@ -142,7 +142,7 @@ TEST_F(TlsTest, RefusesWhoDoesNotBelongToTheJob) {
   EXPECT_EQ(describer_.calls, 1);
 }
 
-TEST_F(TlsTest, AClientSendsNothingToAServerThatIsNotWhatItLooksFor) {
+TEST_F(TlsTest, ClientSendsNothingToUnexpectedServer) {
   StartServer();
   ChannelSettings settings;
   settings.tls = folder_.Load(pki::PeerRole::kTrainer);
@@ -158,7 +158,7 @@ TEST_F(TlsTest, AClientSendsNothingToAServerThatIsNotWhatItLooksFor) {
   EXPECT_EQ(describer_.calls, 0);
 }
 
-TEST_F(TlsTest, RefusesToStartWithFilesThatPeersWouldRefuse) {
+TEST_F(TlsTest, RefusesToStartWithInvalidCertificates) {
   folder_.Issue(pki::PeerRole::kTrainer);
   const auto tls = TransportSecurity::Load(folder_.SettingsOf(pki::PeerRole::kTrainer), pki::PeerRole::kSampler);
   EXPECT_EQ(tls.status().code(), StatusCode::kPermissionDenied);
@@ -208,7 +208,7 @@ TEST_F(TlsTest, ReplacesCertificatesWithoutAFailedCall) {
 }
 
 // A key without its certificate, as read between two writes.
-TEST_F(TlsTest, OutlivesAPairThatDoesNotFit) {
+TEST_F(TlsTest, KeepsOldCertificateWhileNewPairDoesNotMatch) {
   StartServer();
   ChannelSettings settings;
   settings.tls = folder_.Load(pki::PeerRole::kTrainer);

@@ -22,7 +22,7 @@ TEST(KeptAnswersTest, AreFoundByClientAndNumber) {
   EXPECT_EQ(answers.SizeBytes(), SizeOfAnswers(2, 3));
 }
 
-TEST(KeptAnswersTest, AreForgottenWhenTheirClientSaysThatTheyAreOver) {
+TEST(KeptAnswersTest, AreDroppedWhenClientAcknowledges) {
   AnswerCache answers(1 << 20);
   answers.Keep({1, 7, 5}, MakeAnswer(3, 'a'));
   answers.Keep({1, 8, 5}, MakeAnswer(3, 'b'));
@@ -35,7 +35,7 @@ TEST(KeptAnswersTest, AreForgottenWhenTheirClientSaysThatTheyAreOver) {
   EXPECT_EQ(answers.SizeBytes(), SizeOfAnswers(3, 3));
 }
 
-TEST(KeptAnswersTest, TheOldestMakeRoom) {
+TEST(KeptAnswersTest, OldestIsEvicted) {
   AnswerCache answers(SizeOfAnswers(2, 100));
   answers.Keep({1, 1, 1}, MakeAnswer(100, 'a'));
   answers.Keep({2, 1, 1}, MakeAnswer(100, 'b'));
@@ -48,7 +48,7 @@ TEST(KeptAnswersTest, TheOldestMakeRoom) {
   EXPECT_EQ(answers.SizeBytes(), 0u);
 }
 
-TEST(KeptAnswersTest, ANumberHasOneAnswer) {
+TEST(KeptAnswersTest, NumberHasOneReply) {
   AnswerCache answers(1 << 20);
   answers.Keep({1, 1, 1}, MakeAnswer(5, 'a'));
   answers.Keep({1, 1, 1}, MakeAnswer(3, 'b'));

@@ -20,7 +20,8 @@ AppliedWrites::Claim AppliedWrites::TryClaim(const Number& change, Deadline dead
   Client* const client = FindClient(change.client_id);
   if (client == nullptr) return Claim::kFull;
   idle_.erase({client->needed_until, change.client_id});
-  client->needed_until = std::max(client->needed_until, deadline.AtMost(kLongestCall, clock_).time() + kLateness);
+  client->needed_until =
+      std::max(client->needed_until, deadline.AtMost(kMaxCallTime, clock_).time() + kMaxMessageDelay);
   const Claim claim = ClaimFor(*client, change);
   if (client->num_under_way == 0) idle_.insert({client->needed_until, change.client_id});
   return claim;

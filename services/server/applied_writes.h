@@ -27,10 +27,10 @@ class AppliedWrites {
  public:
   static constexpr size_t kMaxClients = 65'536;  // less than 1 KiB each, as long as few of their changes are under way
   // How long after its call's deadline a message may still arrive: it can be in a socket buffer.
-  static constexpr std::chrono::minutes kLateness{1};
+  static constexpr std::chrono::minutes kMaxMessageDelay{1};
   // Upper bound of the time for which a client with a later deadline, or with none, is remembered, so that no client
   // occupies a slot forever.
-  static constexpr std::chrono::hours kLongestCall{1};
+  static constexpr std::chrono::hours kMaxCallTime{1};
   // How far above the lowest number in flight a client may number its changes; each number takes one byte here.
   static constexpr uint64_t kWindow = 4096;
 

@@ -24,7 +24,7 @@ void Apply(AppliedWrites& applied, const AppliedWrites::Number& change, Clock& c
   applied.Applied(change);
 }
 
-TEST(AppliedWritesTest, RemembersWhatWasApplied) {
+TEST(AppliedWritesTest, RecordsAppliedChanges) {
   AppliedWrites applied;
   Apply(applied, {1, 7});
   EXPECT_EQ(Try(applied, {1, 7}), Claim::kApplied);
@@ -32,7 +32,7 @@ TEST(AppliedWritesTest, RemembersWhatWasApplied) {
   Apply(applied, {2, 7});
 }
 
-TEST(AppliedWritesTest, LetsOneTryApplyAChangeAtATime) {
+TEST(AppliedWritesTest, OneAttemptAppliesChangeAtATime) {
   AppliedWrites applied;
   EXPECT_EQ(Try(applied, {1, 7}), Claim::kTaken);
   EXPECT_EQ(Try(applied, {1, 7}), Claim::kUnderWay);
@@ -44,7 +44,7 @@ TEST(AppliedWritesTest, LetsOneTryApplyAChangeAtATime) {
 
 // Change 3 is in flight for a long time: it is applied once when it arrives, even after many changes with higher
 // numbers.
-TEST(AppliedWritesTest, AChangeThatIsStillUnderWayIsNeverTooOld) {
+TEST(AppliedWritesTest, RunningChangeIsNeverTooOld) {
   AppliedWrites applied;
   for (uint64_t sequence = 4; sequence < 3 + AppliedWrites::kWindow - 1; ++sequence) Apply(applied, {1, sequence, 3});
   EXPECT_EQ(Try(applied, {1, 4 + AppliedWrites::kWindow, 3}), Claim::kTooMany);
@@ -53,7 +53,7 @@ TEST(AppliedWritesTest, AChangeThatIsStillUnderWayIsNeverTooOld) {
   Apply(applied, {1, 4 + AppliedWrites::kWindow, 4 + AppliedWrites::kWindow});
 }
 
-TEST(AppliedWritesTest, RefusesWhatItsClientHasGivenUp) {
+TEST(AppliedWritesTest, RefusesAbandonedChanges) {
   AppliedWrites applied;
   Apply(applied, {1, 5, 5});
   EXPECT_EQ(Try(applied, {1, 4, 4}), Claim::kOver);
@@ -66,7 +66,7 @@ TEST(AppliedWritesTest, RefusesWhatItsClientHasGivenUp) {
 }
 
 // A worker still applies change 1, which the client has given up. Change 2 must wait, or change 1 would overwrite it.
-TEST(AppliedWritesTest, WhatFollowsWaitsForWhatWasGivenUpWhileItIsApplied) {
+TEST(AppliedWritesTest, LaterChangesWaitForAbandonedOne) {
   AppliedWrites applied;
   ASSERT_EQ(Try(applied, {1, 1, 1}), Claim::kTaken);
   EXPECT_EQ(Try(applied, {1, 2, 2}), Claim::kUnderWay);
@@ -75,7 +75,7 @@ TEST(AppliedWritesTest, WhatFollowsWaitsForWhatWasGivenUpWhileItIsApplied) {
   EXPECT_EQ(Try(applied, {1, 1, 1}), Claim::kOver);
 }
 
-TEST(AppliedWritesTest, NumbersThatMakeNoSenseHarmNobodyElse) {
+TEST(AppliedWritesTest, InvalidNumbersDoNotAffectOtherClients) {
   AppliedWrites applied;
   constexpr uint64_t kLast = ~uint64_t{0};
   EXPECT_EQ(Try(applied, {1, 3, kLast}), Claim::kOver);
@@ -89,25 +89,25 @@ void Fill(AppliedWrites& applied, Clock& clock) {
   for (uint64_t client = 0; client < kClients; ++client) Apply(applied, {client, 1, 1}, clock);
 }
 
-TEST(AppliedWritesTest, NoClientIsForgottenThatMayRepeatAChange) {
+TEST(AppliedWritesTest, ClientThatMayRetryIsKept) {
   FakeClock clock;
   AppliedWrites applied(kClients, clock);
   Fill(applied, clock);
   EXPECT_EQ(Try(applied, {kClients, 1, 1}, clock), Claim::kFull);
   EXPECT_EQ(Try(applied, {0, 1, 1}, clock), Claim::kApplied);
   Apply(applied, {1, 2, 2}, clock);  // a known client continues
-  clock.Advance(kCall + AppliedWrites::kLateness - std::chrono::nanoseconds(1));
+  clock.Advance(kCall + AppliedWrites::kMaxMessageDelay - std::chrono::nanoseconds(1));
   EXPECT_EQ(Try(applied, {kClients, 1, 1}, clock), Claim::kFull);
 }
 
-TEST(AppliedWritesTest, ForgetsTheClientWhoseCallsAreOverForLongest) {
+TEST(AppliedWritesTest, EvictsLongestIdleClient) {
   FakeClock clock;
   AppliedWrites applied(kClients, clock);
   Fill(applied, clock);
   clock.Advance(kCall);
   Apply(applied, {0, 2, 2}, clock);  // an old client that still writes
   ASSERT_EQ(applied.TryClaim({1, 1, 1}, Deadline::After(std::chrono::hours(1), clock)), Claim::kApplied);
-  clock.Advance(AppliedWrites::kLateness);
+  clock.Advance(AppliedWrites::kMaxMessageDelay);
   Apply(applied, {kClients, 1, 1}, clock);
   EXPECT_EQ(Try(applied, {0, 2, 2}, clock), Claim::kApplied);
   EXPECT_EQ(Try(applied, {1, 1, 1}, clock), Claim::kApplied);
@@ -115,25 +115,25 @@ TEST(AppliedWritesTest, ForgetsTheClientWhoseCallsAreOverForLongest) {
   EXPECT_EQ(Try(applied, {2, 1, 1}, clock), Claim::kTaken);
 }
 
-TEST(AppliedWritesTest, NobodyIsRememberedForEverForSettingNoDeadline) {
+TEST(AppliedWritesTest, ClientsWithoutDeadlineExpire) {
   FakeClock clock;
   AppliedWrites applied(1, clock);
   const Deadline in_a_year = Deadline::After(std::chrono::hours(24 * 365), clock);
   ASSERT_EQ(applied.TryClaim({0, 1, 1}, in_a_year), Claim::kTaken);
   applied.Applied({0, 1, 1});
-  clock.Advance(AppliedWrites::kLongestCall);
+  clock.Advance(AppliedWrites::kMaxCallTime);
   EXPECT_EQ(Try(applied, {1, 1, 1}, clock), Claim::kFull);
-  clock.Advance(AppliedWrites::kLateness);
+  clock.Advance(AppliedWrites::kMaxMessageDelay);
   EXPECT_EQ(Try(applied, {1, 1, 1}, clock), Claim::kTaken);
 }
 
-TEST(AppliedWritesTest, AClientWithAChangeUnderWayIsNotForgotten) {
+TEST(AppliedWritesTest, ClientWithRunningChangeIsKept) {
   FakeClock clock;
   AppliedWrites applied(kClients, clock);
   for (uint64_t client = 0; client < kClients; ++client) {
     ASSERT_EQ(Try(applied, {client, 1, 1}, clock), Claim::kTaken);
   }
-  clock.Advance(kCall + AppliedWrites::kLateness);
+  clock.Advance(kCall + AppliedWrites::kMaxMessageDelay);
   EXPECT_EQ(Try(applied, {kClients, 1, 1}, clock), Claim::kFull);
   EXPECT_EQ(Try(applied, {0, 1, 1}, clock), Claim::kUnderWay);
   applied.Applied({1, 1, 1});
@@ -141,7 +141,7 @@ TEST(AppliedWritesTest, AClientWithAChangeUnderWayIsNotForgotten) {
   EXPECT_EQ(Try(applied, {0, 1, 1}, clock), Claim::kUnderWay);
 }
 
-TEST(ApplyOnceTest, AChangeForWhoseClientThereIsNoRoomComesAgain) {
+TEST(ApplyOnceTest, NewClientMustRetryWhenFull) {
   FakeClock clock;
   AppliedWrites applied(kClients, clock);
   Fill(applied, clock);
@@ -160,7 +160,7 @@ TEST(ApplyOnceTest, AChangeForWhoseClientThereIsNoRoomComesAgain) {
   };
   EXPECT_EQ(arrive().code(), StatusCode::kUnavailable);
   EXPECT_EQ(applications, 0);
-  clock.Advance(kCall + AppliedWrites::kLateness);
+  clock.Advance(kCall + AppliedWrites::kMaxMessageDelay);
   EXPECT_EQ(arrive(), Status());
   EXPECT_EQ(arrive(), Status());
   EXPECT_EQ(applications, 1);

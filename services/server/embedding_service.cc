@@ -38,7 +38,7 @@ Result<sampler::EmbeddingSpec> ParseEmbeddingSpec(const tensor::v1::CreateEmbedd
   return spec;
 }
 
-// A version that has not been reached within kLongestWait may still come, so the client is asked to retry.
+// A version that has not been reached within kMaxWait may still come, so the client is asked to retry.
 sampler::DoneStatus ToRetryableAnswer(sampler::DoneStatus answer) {
   return [answer = std::move(answer)](const Status& status) {
     answer(status.code() == StatusCode::kDeadlineExceeded ? Unavailable(status.message()) : status);
@@ -77,7 +77,7 @@ grpc::ServerUnaryReactor* EmbeddingService::Read(grpc::CallbackServerContext* co
         ASSIGN_OR_RETURN(const sampler::TensorId id, ParseTensorId(frame.header.embedding(), frame.header.identity()));
         ASSIGN_OR_RETURN(const std::shared_ptr<RowReply> rows,
                          RowReply::Make(requested.size(), frame.header.row_bytes(), frame.tensors[0], call->limits()));
-        embeddings().Read(id, frame.header.version(), requested, rows->sink(), call->deadline().AtMost(kLongestWait),
+        embeddings().Read(id, frame.header.version(), requested, rows->sink(), call->deadline().AtMost(kMaxWait),
                           ToRetryableAnswer(AnswerRows<tensor::v1::ReadEmbeddingResponse>(call, rows)));
         return Status();
       });
@@ -98,7 +98,7 @@ grpc::ServerUnaryReactor* EmbeddingService::Push(grpc::CallbackServerContext* co
                                      .learning_rate = frame.header.learning_rate(),
                                      .rows = {rows.begin(), rows.end()},
                                      .gradients = std::move(frame.tensors[1])};
-        embeddings().Push(id, std::move(piece), call->deadline().AtMost(kLongestWait),
+        embeddings().Push(id, std::move(piece), call->deadline().AtMost(kMaxWait),
                           ToRetryableAnswer(Acknowledge<tensor::v1::PushGradientsResponse>(call)));
         return Status();
       });

@@ -21,7 +21,7 @@ class EmbeddingService final : public internal::RawEmbeddingStore {
  public:
   // The longest time that a read or a push waits for other trainers before the client has to retry. It is short because
   // a draining server waits for these calls.
-  static constexpr std::chrono::seconds kLongestWait{5};
+  static constexpr std::chrono::seconds kMaxWait{5};
 
   EmbeddingService(std::shared_ptr<sampler::PartitionAccess> partition, const ServiceContext& context);
 

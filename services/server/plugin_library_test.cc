@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 
 Status LoadError(const std::string& path) { return PluginLibrary::Load({"degrees", path}).status(); }
 
-TEST(ParsePluginFileTest, TakesANameAndAnAbsolutePath) {
+TEST(ParsePluginFileTest, ReadsNameAndAbsolutePath) {
   const auto file = ParsePluginFile("degrees=/opt/a=b.so");
   ASSERT_TRUE(file.ok()) << file.status().ToString();
   EXPECT_EQ(file->name, "degrees");
@@ -40,7 +40,7 @@ TEST(PluginLibraryTest, LoadsTheFunctionsOfAPlugin) {
   EXPECT_EQ(library->initializers()[0].name, "test/fields");
 }
 
-TEST(PluginLibraryTest, LoadsOneOfVersion1) {
+TEST(PluginLibraryTest, LoadsPluginOfVersion1) {
   const auto library = PluginLibrary::Load({"old", ESPALIER_PLUGIN_OF_VERSION_1});
   ASSERT_TRUE(library.ok()) << library.status().ToString();
   EXPECT_EQ(library->version(), "0.9");
@@ -49,7 +49,7 @@ TEST(PluginLibraryTest, LoadsOneOfVersion1) {
   EXPECT_TRUE(library->initializers().empty());
 }
 
-TEST(PluginLibraryTest, LoadsOneOfVersion2) {
+TEST(PluginLibraryTest, LoadsPluginOfVersion2) {
   const auto library = PluginLibrary::Load({"old", ESPALIER_PLUGIN_OF_VERSION_2});
   ASSERT_TRUE(library.ok()) << library.status().ToString();
   EXPECT_EQ(library->version(), "1.9");
@@ -61,7 +61,7 @@ TEST(PluginLibraryTest, LoadsOneOfVersion2) {
   EXPECT_EQ(library->initializers()[0].name, "old/nothing");
 }
 
-TEST(PluginLibraryTest, SaysWhyAFileCannotBeLoaded) {
+TEST(PluginLibraryTest, ReportsLoadError) {
   const storage::TemporaryFolder folder;
   const std::string text = std::string(folder.path()) + "/text.so";
   std::ofstream(text) << "no library";
@@ -73,7 +73,7 @@ TEST(PluginLibraryTest, SaysWhyAFileCannotBeLoaded) {
   EXPECT_EQ(LoadError("text.so").code(), StatusCode::kInvalidArgument);
 }
 
-TEST(PluginLibraryTest, RefusesWhatIsNoPluginOfItsVersion) {
+TEST(PluginLibraryTest, RefusesPluginsOfOtherVersions) {
   EXPECT_THAT(
       LoadError(ESPALIER_NO_PLUGIN).ToString(),
       AllOf(HasSubstr("FAILED_PRECONDITION"), HasSubstr("exports none of espalier_plugin_v3, espalier_plugin_v2 and")));
@@ -86,7 +86,7 @@ TEST(PluginLibraryTest, RefusesWhatIsNoPluginOfItsVersion) {
   EXPECT_THAT(LoadError(ESPALIER_PLUGIN_WITHOUT_CODE).ToString(), HasSubstr("its initializer 'nothing' is null"));
 }
 
-TEST(PluginFunctionsTest, AreFoundByTheNamesOfPluginAndFunction) {
+TEST(PluginFunctionsTest, AreFoundByPluginAndFunctionName) {
   const auto functions = PluginFunctions::Load({{"a", ESPALIER_TEST_PLUGIN}, {"b", ESPALIER_TEST_PLUGIN}});
   ASSERT_TRUE(functions.ok()) << functions.status().ToString();
   EXPECT_TRUE((*functions)->Find("a/echo").ok());

@@ -22,7 +22,7 @@ tensor::v1::RequestIdentity Identity(const std::string& key, uint32_t partition,
   return identity;
 }
 
-TEST(RequestGateTest, AdmitsItsOwnAndRaisesTheIncarnation) {
+TEST(RequestGateTest, AdmitsOwnJobAndRaisesIncarnation) {
   RequestGate gate("k", PartitionId(2), "", 5);
   EXPECT_TRUE(gate.Admit(Identity("k", 2, 5)).ok());
   EXPECT_EQ(gate.Admit(Identity("k", 2, 4)).code(), StatusCode::kAborted);
@@ -31,7 +31,7 @@ TEST(RequestGateTest, AdmitsItsOwnAndRaisesTheIncarnation) {
   EXPECT_EQ(gate.Admit(Identity("k", 2, 5)).code(), StatusCode::kAborted);
 }
 
-TEST(RequestGateTest, JobsHaveIncarnationsOfTheirOwn) {
+TEST(RequestGateTest, IncarnationsAreSeparatePerJob) {
   RequestGate gate("k", PartitionId(2), "", 5);
   const auto code_of = [&](const std::string& job, uint64_t incarnation) {
     tensor::v1::RequestIdentity identity = Identity("k", 2, incarnation);
@@ -56,7 +56,7 @@ TEST(RequestGateTest, JobsHaveIncarnationsOfTheirOwn) {
   EXPECT_EQ(code_of("nightly", 1), StatusCode::kAborted);
 }
 
-TEST(RequestGateTest, TheJobThatItIsStartedForHasAName) {
+TEST(RequestGateTest, ServedJobHasName) {
   RequestGate gate("k", PartitionId(2), "nightly", 5);
   tensor::v1::RequestIdentity identity = Identity("k", 2, 4);
   EXPECT_EQ(gate.Admit(identity), Status()) << "of the job without a name, which is another";
@@ -69,7 +69,7 @@ TEST(RequestGateTest, TheJobThatItIsStartedForHasAName) {
   EXPECT_EQ(gate.newest_incarnation(), 5u);
 }
 
-TEST(RequestGateTest, StrangersDoNotRaiseTheIncarnation) {
+TEST(RequestGateTest, OtherPeersDoNotRaiseIncarnation) {
   RequestGate gate("k", PartitionId(2), "", 5);
   EXPECT_EQ(gate.Admit(Identity("other", 2, 9)).code(), StatusCode::kFailedPrecondition);
   EXPECT_EQ(gate.Admit(Identity("k", 1, 9)).code(), StatusCode::kFailedPrecondition);
@@ -129,7 +129,7 @@ TEST(TensorSpecOfTest, ReadsAnInitializerOfAPlugin) {
   EXPECT_EQ(ParseTensorSpec(request).status().code(), StatusCode::kResourceExhausted);
 }
 
-TEST(TensorSpecOfTest, ZerosHaveNoKindAndKindsOfTheFutureAreNoZeros) {
+TEST(TensorSpecOfTest, UnknownKindsAreNotZeros) {
   tensor::v1::CreateRequest request = ValidCreate();
   request.mutable_initializer()->clear_kind();
   const auto spec = ParseTensorSpec(request);
@@ -145,7 +145,7 @@ TEST(TensorSpecOfTest, ZerosHaveNoKindAndKindsOfTheFutureAreNoZeros) {
   EXPECT_THAT(refused.message(), ::testing::HasSubstr("kind of the initializer"));
 }
 
-TEST(TensorSpecOfTest, RefusesWhatNoTensorIs) {
+TEST(TensorSpecOfTest, RefusesInvalidSpecs) {
   using Request = tensor::v1::CreateRequest;
   const std::pair<StatusCode, std::function<void(Request&)>> wrong[] = {
       {StatusCode::kInvalidArgument, [](Request& r) { r.mutable_tensor()->set_rows_of(tensor::v1::RowsOf(9)); }},
@@ -171,7 +171,7 @@ TEST(TensorSpecOfTest, RefusesWhatNoTensorIs) {
   }
 }
 
-TEST(DrawBoundsTest, FanOutsTimesBatch) {
+TEST(DrawBoundsTest, LimitsFanOutsTimesBatch) {
   const graph::GraphSchema schema = *graph::GraphSchema::Make({"n"}, {{"n", "r", "n"}});
   const auto book = graph::PartitionBook::Make(schema, {{0, 1000}}, {{0, 5000}});
   ASSERT_TRUE(book.ok());

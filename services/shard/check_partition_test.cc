@@ -49,7 +49,7 @@ void NameTheEdgeAt(Tensor positions, graph::Partition& partition) {
                                        none};
 }
 
-TEST(CheckPartitionTest, TakesASoundPartition) {
+TEST(CheckPartitionTest, AcceptsValidPartition) {
   EXPECT_EQ(CheckPartition(Book(), Sound()), Status());
   for (const uint32_t position : {1u, 3u}) {  // the edge; 3 in-edges: found by its ends
     graph::Partition partition = Sound();
@@ -58,7 +58,7 @@ TEST(CheckPartitionTest, TakesASoundPartition) {
   }
 }
 
-TEST(CheckPartitionTest, NamesWhatIsDamaged) {
+TEST(CheckPartitionTest, NamesDamage) {
   struct Case {
     const char* words;
     std::function<void(graph::Partition&)> damage;
@@ -132,7 +132,7 @@ TEST(CheckPartitionTest, NamesWhatIsDamaged) {
   EXPECT_EQ(CheckPartition(Book(), other).code(), StatusCode::kInvalidArgument);
 }
 
-TEST(OpenLocalGraphTest, DescribesWhatThePartitionsHold) {
+TEST(OpenLocalGraphTest, DescribesPartitions) {
   const Result<std::unique_ptr<sampler::PartitionedGraph>> graph = OpenLocalGraph(Book(), {Sound()});
   ASSERT_TRUE(graph.ok()) << graph.status().ToString();
   const sampler::GraphDescription& description = (*graph)->description();

@@ -96,7 +96,7 @@ class DrawMethodsTest : public ::testing::Test {
   std::vector<uint64_t> walks;
 };
 
-TEST_F(DrawMethodsTest, DrawWhatThePlainAlgorithmDraws) {
+TEST_F(DrawMethodsTest, MatchReferenceAlgorithm) {
   for (const DrawMethod method : {DrawMethod::kNeighbor, DrawMethod::kLabor, DrawMethod::kLast}) {
     for (const int32_t fanout : {1, 5, 20, kFullNeighborhood}) {
       for (const char* weights : {"", "w"}) {
@@ -124,7 +124,7 @@ TEST_F(DrawMethodsTest, WithReplacementUpToATime) {
 }
 
 // Excludes every third edge, given by its ends, and all in-edges of one node.
-TEST_F(DrawMethodsTest, DrawAmongWhatIsNotExcluded) {
+TEST_F(DrawMethodsTest, DrawAmongRemainingEdges) {
   std::vector<sampler::EdgeEnds> excluded;
   for (size_t i = 0; i < edges.size(); ++i) {
     if (i % 3 != 0 && edges[i].destination != 4) continue;
@@ -167,7 +167,7 @@ TEST_F(DrawMethodsTest, NothingIsLaterThanItsDestinationsTime) {
   }
 }
 
-TEST_F(DrawMethodsTest, LayerDependencyForgetsTheHopAndNothingElse) {
+TEST_F(DrawMethodsTest, LayerDependencyIgnoresOnlyHop) {
   HopQuery query = Query(4, DrawMethod::kLabor);
   query.draw.layer_dependency = true;
   ExpectAsReference(query, "layer dependency");
@@ -230,7 +230,7 @@ TEST_F(DrawMethodsTest, AMaskOfNodesDecidesWhatMayBeDrawn) {
   }
 }
 
-TEST_F(DrawMethodsTest, WalksAtOneNodeGoTheirOwnWays) {
+TEST_F(DrawMethodsTest, WalksAtSameNodeAreIndependent) {
   HopQuery query = Query(1, DrawMethod::kNeighbor);
   query.draw.replace = true;
   query.relations[0].walks = walks;
@@ -243,7 +243,7 @@ TEST_F(DrawMethodsTest, WalksAtOneNodeGoTheirOwnWays) {
   EXPECT_GT(std::set<GlobalNodeId>(drawn->relations[0].sources.begin(), drawn->relations[0].sources.end()).size(), 50u);
 }
 
-TEST_F(DrawMethodsTest, RefuseWhatMakesNoSense) {
+TEST_F(DrawMethodsTest, RefuseInvalidOptions) {
   const auto refused = [&](const HopQuery& query, StatusCode code, const char* words) {
     const Status status = Draw(query).status();
     EXPECT_EQ(status.code(), code) << status.ToString();

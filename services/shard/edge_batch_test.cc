@@ -80,7 +80,7 @@ std::vector<Ends> EdgesOfRatedStep(const graph::SourceGraph& source, uint32_t st
   return edges;
 }
 
-TEST(EdgeRowsTest, AreThoseOfTheStepsEdgesForAnyPartitioning) {
+TEST(EdgeRowsTest, MatchEdgesOfStepForAnyPartitioning) {
   const graph::SourceGraph source = RatedGraph();
   for (const uint32_t num_partitions : {1u, 3u, 5u}) {
     const TestGraph test = testing::MakeTestGraph(source, num_partitions, 7);
@@ -104,7 +104,7 @@ TEST(EdgeRowsTest, AreThoseOfTheStepsEdgesForAnyPartitioning) {
   }
 }
 
-TEST(EdgeRowsTest, NamesWhatHasNoRow) {
+TEST(EdgeRowsTest, NamesMissingRows) {
   const auto refusal = [](const std::function<void(graph::SourceGraph&, sampler::SeedQuery&)>& change) {
     graph::SourceGraph source = RatedGraph();
     sampler::SeedQuery query = RatedQuery(0);
@@ -210,7 +210,7 @@ class CountedRows final : public sampler::SeedSource {
 };
 
 // Batches of links with edge columns, as the loaders of programs create them.
-TEST(EdgeRowsTest, ATrainerOfSeveralReadsThoseOfItsShareAlone) {
+TEST(EdgeRowsTest, TrainerReadsOnlyItsShare) {
   const TestGraph test = testing::MakeTestGraph(RatedGraph(), 4, 7);
   auto sampler = sampler::FanoutSampler::Make(*test.graph, {.layers = {{{2}}}, .seed = kRatingSeed});
   ASSERT_TRUE(sampler.ok()) << sampler.status().ToString();
@@ -286,7 +286,7 @@ TEST(EdgeBatchTest, SharesAreTheStepsEdgesWithTheirLabels) {
   }
 }
 
-TEST(EdgeBatchTest, TakesThePartOfThePlan) {
+TEST(EdgeBatchTest, UsesPartOfPlan) {
   const graph::SourceGraph source = RatedGraph();
   const graph::EdgePairs& validation = source.edge_splits.at("rated").at(kRated.value).validation;
   const TestGraph test = testing::MakeTestGraph(source, 3, 7);
@@ -328,7 +328,7 @@ graph::SourceGraph RatedBothWays() {
   return *graph::Preprocess(std::move(source), {.add_reverse_edges = true}, 1);
 }
 
-TEST(EdgeBatchTest, DrawsTheStepsEdgesAndTheirReversesOnlyWhereThePlanLets) {
+TEST(EdgeBatchTest, ExcludesEdgesOfStepAndReversesByPlan) {
   const graph::SourceGraph source = RatedBothWays();
   const TestGraph test = testing::MakeTestGraph(source, 2, 7);
   const auto drawn = [&](bool exclude, std::optional<EdgeTypeId> reverse) {
@@ -349,7 +349,7 @@ TEST(EdgeBatchTest, DrawsTheStepsEdgesAndTheirReversesOnlyWhereThePlanLets) {
   EXPECT_FALSE(without_both.empty());
 }
 
-TEST(EdgePlanTest, NamesWhatDoesNotFit) {
+TEST(EdgePlanTest, NamesMismatch) {
   const auto schema =
       graph::GraphSchema::Make({"user", "item"}, {{"user", "rates", "item"}, {"user", "knows", "user"}});
   ASSERT_TRUE(schema.ok());

@@ -65,7 +65,7 @@ TEST(EmbeddingLimitsTest, EachWaitEndsAtItsOwnDeadline) {
 }
 
 // A server with memory for one set of rows can create the rows of one incarnation after another.
-TEST(EmbeddingLimitsTest, OlderRowsAreGoneBeforeNewerOnesAreMade) {
+TEST(EmbeddingLimitsTest, OlderRowsAreFreedBeforeNewerAreCreated) {
   graph::PartitionBook book;
   const std::vector<graph::Partition> partitions = testing::MakeTestPartitions(FiftyNodes(), 1, 1, &book);
   MutableTensors tensors(book, partitions[0], {.max_bytes = 1000, .max_rows_per_request = 100});
@@ -111,7 +111,7 @@ TEST(EmbeddingLimitsTest, RowsWhoseTensorsAreDroppedAreNotFound) {
                   [](const Status& read) { EXPECT_EQ(read.code(), StatusCode::kNotFound); });
 }
 
-TEST(EmbeddingLimitsTest, GradientsThatWaitHaveALimit) {
+TEST(EmbeddingLimitsTest, PendingGradientsHaveLimit) {
   graph::PartitionBook book;
   std::vector<graph::Partition> partitions = testing::MakeTestPartitions(FiftyNodes(), 1, 1, &book);
   const auto shard = GraphShard::Make(book, std::move(partitions[0]), {.waiting_gradient_bytes = 2000});
@@ -132,7 +132,7 @@ TEST(EmbeddingLimitsTest, GradientsThatWaitHaveALimit) {
 
 // The limit applies to all embeddings together. A piece that is stored can be repeated while the budget is used up, and
 // applying the step releases the budget.
-TEST(EmbeddingLimitsTest, GradientsThatWaitHaveOneLimitAndRepetitionsNeedNone) {
+TEST(EmbeddingLimitsTest, PendingGradientsShareLimitAndRepetitionsAreFree) {
   graph::PartitionBook book;
   std::vector<graph::Partition> partitions = testing::MakeTestPartitions(FiftyNodes(), 1, 1, &book);
   const auto shard = GraphShard::Make(book, std::move(partitions[0]), {.waiting_gradient_bytes = 5000});
@@ -160,7 +160,7 @@ TEST(EmbeddingLimitsTest, GradientsThatWaitHaveOneLimitAndRepetitionsNeedNone) {
 
 // Gradients for the next step do not use the budget of the current step, for which other embeddings still receive
 // gradients.
-TEST(EmbeddingLimitsTest, StepsDoNotTakeEachOthersRoom) {
+TEST(EmbeddingLimitsTest, StepsHaveSeparateLimits) {
   graph::PartitionBook book;
   std::vector<graph::Partition> partitions = testing::MakeTestPartitions(FiftyNodes(), 1, 1, &book);
   const auto shard = GraphShard::Make(book, std::move(partitions[0]), {.waiting_gradient_bytes = 5000});
@@ -192,7 +192,7 @@ TEST(EmbeddingLimitsTest, StepsDoNotTakeEachOthersRoom) {
 
 // Learning rates that two machines compute with cosines may differ in the last bit: the rate of rank 0 applies, in any
 // order of arrival.
-TEST(EmbeddingLimitsTest, RatesThatDifferInTheLastBitAreRankZeros) {
+TEST(EmbeddingLimitsTest, UsesLearningRateOfRankZero) {
   const double rate = 0.1, other = std::nextafter(rate, 1.0);
   for (const uint32_t first : {0u, 1u}) {
     StepGradients step(2, std::make_shared<ByteBudget>(1 << 20));

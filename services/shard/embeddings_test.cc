@@ -69,7 +69,7 @@ class EmbeddingsTest : public ::testing::Test {
   testing::TestGraph graph = testing::MakeTestGraph(FiftyNodes(), 1, 1);
 };
 
-TEST_F(EmbeddingsTest, TheLastTrainerOfAStepMakesTheNextVersion) {
+TEST_F(EmbeddingsTest, LastTrainerOfStepCreatesNextVersion) {
   ASSERT_TRUE(Create(Descent(2)).ok());
   EXPECT_THAT(ValuesAt(0, {LocalRowId(3)}), ElementsAre(1, 1));
 
@@ -109,7 +109,7 @@ TEST_F(EmbeddingsTest, AWaitEndsAtItsDeadlineAndWhenTheRowsAreDropped) {
   EXPECT_TRUE(Create(Descent(2)).ok()) << "the names are free again";
 }
 
-TEST_F(EmbeddingsTest, RepeatedPiecesAreTakenOnce) {
+TEST_F(EmbeddingsTest, RepeatedPiecesApplyOnce) {
   ASSERT_TRUE(Create(Descent(2)).ok());
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(Push(MakeGradients(0, 0, {LocalRowId(1)}, 1)).ok());
   EXPECT_THAT(ValuesAt(0, {LocalRowId(1)}), ElementsAre(1, 1));
@@ -119,7 +119,7 @@ TEST_F(EmbeddingsTest, RepeatedPiecesAreTakenOnce) {
 }
 
 // The pieces of two trainers in every order give the same rows, bit for bit.
-TEST_F(EmbeddingsTest, RowsDoNotDependOnWhoComesFirst) {
+TEST_F(EmbeddingsTest, RowsDoNotDependOnArrivalOrder) {
   const std::vector<float> numbers = {1e8f, 1, -1e8f, 0.25f};
   std::vector<int> order = {0, 1, 2, 3};  // rank and piece
   std::optional<std::vector<float>> expected;
@@ -175,7 +175,7 @@ TEST_F(EmbeddingsTest, ATrainerThatIsAheadWaitsUntilItsDeadlineAndWhileThereAreR
 
 // Trainers that read nothing from this owner and have no other synchronization: only acknowledgments keep them at most
 // one step ahead of it.
-TEST_F(EmbeddingsTest, TrainersThatMeetNowhereAreNeverTooFarAhead) {
+TEST_F(EmbeddingsTest, UnsynchronizedTrainersStayWithinOneStep) {
   constexpr uint32_t kTrainers = 3;
   constexpr uint64_t kSteps = 100;
   ASSERT_TRUE(Create(Descent(kTrainers)).ok());
@@ -196,7 +196,7 @@ TEST_F(EmbeddingsTest, TrainersThatMeetNowhereAreNeverTooFarAhead) {
   ValuesAt(kSteps, {LocalRowId(0)});
 }
 
-TEST_F(EmbeddingsTest, AnEpsilonThatIsAbsentIsTorchs) {
+TEST_F(EmbeddingsTest, DefaultEpsilonMatchesTorch) {
   EmbeddingSpec spec = Descent(1);
   spec.optimizer = {.type = SparseOptimizerType::kAdam};
   ASSERT_TRUE(Create(spec).ok());
@@ -206,7 +206,7 @@ TEST_F(EmbeddingsTest, AnEpsilonThatIsAbsentIsTorchs) {
   EXPECT_EQ(Create(spec).code(), StatusCode::kAlreadyExists);
 }
 
-TEST_F(EmbeddingsTest, RowsGoOnAtTheVersionThatTheyAreMadeAt) {
+TEST_F(EmbeddingsTest, RowsContinueFromInitialVersion) {
   EmbeddingSpec spec = Descent(1);
   spec.first_version = 5;
   ASSERT_TRUE(Create(spec).ok());
@@ -222,7 +222,7 @@ TEST_F(EmbeddingsTest, RowsGoOnAtTheVersionThatTheyAreMadeAt) {
   EXPECT_EQ(Create(spec).code(), StatusCode::kInvalidArgument);
 }
 
-TEST_F(EmbeddingsTest, ANewerIncarnationTakesThePlaceOfAllThatOlderOnesLeft) {
+TEST_F(EmbeddingsTest, NewerIncarnationReplacesRowsOfOlderOnes) {
   EmbeddingSpec older = Descent(1), newer = Descent(1);
   older.incarnation = 1;
   newer.incarnation = 2;
@@ -236,7 +236,7 @@ TEST_F(EmbeddingsTest, ANewerIncarnationTakesThePlaceOfAllThatOlderOnesLeft) {
 }
 
 // After a run was killed, its trainers are started again by hand with the same incarnation.
-TEST_F(EmbeddingsTest, AnotherRunOfTheSameIncarnationBeginsAnew) {
+TEST_F(EmbeddingsTest, NewRunOfSameIncarnationStartsEmpty) {
   const auto of_run = [](uint64_t run) {
     EmbeddingSpec spec = Descent(2);
     spec.id.creation = run << 32;
@@ -269,7 +269,7 @@ TEST_F(EmbeddingsTest, AnotherRunOfTheSameIncarnationBeginsAnew) {
 }
 
 // Trainers call Create concurrently: one call creates the rows, the others wait without blocking a thread.
-TEST_F(EmbeddingsTest, CreatedAtOnceTheyAreMadeOnce) {
+TEST_F(EmbeddingsTest, ConcurrentCreationsMakeRowsOnce) {
   constexpr int kTrainers = 8;
   std::vector<Status> created(kTrainers);
   {
@@ -286,7 +286,7 @@ TEST_F(EmbeddingsTest, CreatedAtOnceTheyAreMadeOnce) {
 }
 
 // A run drops its rows while the next run creates rows of the same name.
-TEST_F(EmbeddingsTest, ADropIsInNobodysWayWhoCreatesTheSameMeanwhile) {
+TEST_F(EmbeddingsTest, DropDoesNotAffectConcurrentCreation) {
   const auto of_run = [](uint64_t run) {
     EmbeddingSpec spec = Descent(1);
     spec.id.creation = run << 32;

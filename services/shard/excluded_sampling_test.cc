@@ -99,7 +99,7 @@ std::vector<EdgeEnds> Translate(const TestGraph& test, const std::vector<EdgeEnd
   return globals;
 }
 
-TEST(ExcludedSamplingTest, DrawsAreThoseOfTheGraphWithoutTheEdges) {
+TEST(ExcludedSamplingTest, DrawsEqualThoseOfGraphWithoutEdges) {
   const ReferenceEdges edges = ManyEdges();
   const std::vector<EdgeEnds> excluded = EndsToExclude(edges);
   const ReferenceEdges rest = Without(edges, excluded);
@@ -127,7 +127,7 @@ TEST(ExcludedSamplingTest, DrawsAreThoseOfTheGraphWithoutTheEdges) {
   }
 }
 
-TEST(ExcludedSamplingTest, EdgeIdsAreThoseOfTheWholeGraph) {
+TEST(ExcludedSamplingTest, EdgeIdsReferToWholeGraph) {
   const ReferenceEdges edges = ManyEdges();
   const std::vector<EdgeEnds> excluded = EndsToExclude(edges);
   sampler::testing::ReferenceNeighborSource reference(sampler::testing::HomogeneousSchema(), {kExcludedNodes}, {edges});
@@ -144,7 +144,7 @@ TEST(ExcludedSamplingTest, EdgeIdsAreThoseOfTheWholeGraph) {
   }
 }
 
-TEST(ExcludedSamplingTest, ExclusionsThatCannotBeAreRefused) {
+TEST(ExcludedSamplingTest, RefusesInvalidExclusions) {
   const TestGraph test = testing::MakeTestGraph(SourceWith(ManyEdges()), 2, 0);
   const std::vector<GlobalNodeId> nodes = {GlobalNodeId(1)};
   const auto refusal = [&](const std::vector<EdgeEnds>& excluded) {

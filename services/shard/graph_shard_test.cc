@@ -85,7 +85,7 @@ TEST_F(GraphShardTest, RowsOfAllPartitionsAreTheSourcesRows) {
   }
 }
 
-TEST_F(GraphShardTest, LooksUpWhatOriginalIdsSay) {
+TEST_F(GraphShardTest, LooksUpOriginalIds) {
   std::vector<OriginalNodeId> original;
   for (uint64_t v = 0; v < 400; ++v) original.push_back(OriginalNodeId((v * 17) % 400));
   const Result<std::vector<GlobalNodeId>> nodes = test.graph->ToGlobalIds(NodeTypeId(0), original, Soon());
@@ -114,7 +114,7 @@ TEST_F(GraphShardTest, AnEpochsStepsCoverTheSplitOnce) {
   EXPECT_EQ(seen, expected);
 }
 
-TEST_F(GraphShardTest, RefusesQuestionsAboutWhatItDoesNotOwn) {
+TEST_F(GraphShardTest, RefusesRequestsForNodesOfOtherOwners) {
   EXPECT_EQ(Sample(shard, 0, 5, {LocalNodeId(num_owned - 1)}), Status());
   EXPECT_EQ(Sample(shard, 0, 5, {LocalNodeId(num_owned)}).code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(Sample(shard, 0, 5, {LocalNodeId(~0u)}).code(), StatusCode::kInvalidArgument);
@@ -155,7 +155,7 @@ TEST_F(GraphShardTest, RefusesQuestionsAboutWhatItDoesNotOwn) {
       StatusCode::kInvalidArgument);
 }
 
-TEST_F(GraphShardTest, RefusesSeedQueriesThatMakeNoSense) {
+TEST_F(GraphShardTest, RefusesInvalidSeedQueries) {
   const auto seeds = [&](const sampler::SeedQuery& query) {
     return Answer<sampler::PartitionSeeds>([&](const auto& done) { shard.SeedsOfStep(query, Soon(), done); });
   };

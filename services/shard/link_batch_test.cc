@@ -161,7 +161,7 @@ INSTANTIATE_TEST_SUITE_P(Kinds, LinkBatchTest,
                          ::testing::Values(NegativeKind::kUniform, NegativeKind::kJoint, NegativeKind::kInBatch,
                                            NegativeKind::kInDegree, NegativeKind::kGlobalUniform));
 
-TEST_P(LinkBatchTest, IsWhatTheRulesSayForAnyPartitionsAndTrainers) {
+TEST_P(LinkBatchTest, FollowsRulesForAnyPartitionsAndTrainers) {
   const graph::SourceGraph source = Symmetric();
   for (const uint32_t num_partitions : {1u, 3u}) {
     const TestGraph test = testing::MakeTestGraph(source, num_partitions, 3);
@@ -282,7 +282,7 @@ TEST(LinkBatchPartTest, InDegreeNeedsTrainingEdges) {
   EXPECT_THAT(refused.message(), ::testing::HasSubstr("has no training edges"));
 }
 
-TEST(LinkBatchSamplingTest, DrawsNoneOfTheBatchsEdgesAndNotLessThanItMay) {
+TEST(LinkBatchSamplingTest, ExcludesOnlyEdgesOfBatch) {
   const graph::SourceGraph source = Symmetric();
   const std::vector<Pair> edges = EdgesByHand(source.edge_splits.at("links").at(0).train, 0);
   std::set<Pair> hidden(edges.begin(), edges.end());

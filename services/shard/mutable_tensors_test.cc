@@ -76,7 +76,7 @@ class MutableTensorsTest : public ::testing::Test {
   const std::vector<graph::Partition> partitions_;
 };
 
-TEST_F(MutableTensorsTest, CountsTheBytesOfWhatExists) {
+TEST_F(MutableTensorsTest, CountsBytesOfExistingTensors) {
   MutableTensors tensors = Limited(400);
   ASSERT_TRUE(Create(tensors, Own("a", 100)).ok());  // 50 rows here
   EXPECT_EQ(tensors.SizeBytes(), 200u);
@@ -111,7 +111,7 @@ TEST_F(MutableTensorsTest, NamesAreOfAJobAndARowSpace) {
   EXPECT_EQ(Create(tensors, Own("t", 11)).status().code(), StatusCode::kAlreadyExists);
 }
 
-TEST_F(MutableTensorsTest, ANewIncarnationLeavesOtherJobsAlone) {
+TEST_F(MutableTensorsTest, NewIncarnationKeepsTensorsOfOtherJobs) {
   MutableTensors tensors = Limited(1 << 20);
   TensorSpec mine = Own("t", 10, "mine"), more = Own("more", 10, "mine"), others = Own("t", 10, "others");
   for (TensorSpec* spec : {&mine, &more, &others}) spec->id.incarnation = 1;
@@ -137,7 +137,7 @@ TEST_F(MutableTensorsTest, ANewIncarnationLeavesOtherJobsAlone) {
   EXPECT_EQ(tensors.Find(anew).status().code(), StatusCode::kNotFound);
 }
 
-TEST_F(MutableTensorsTest, ATensorThatWasMadeAnewIsAnother) {
+TEST_F(MutableTensorsTest, RecreatedTensorIsDifferent) {
   MutableTensors tensors = Limited(1 << 20);
   const auto first = Create(tensors, MadeBy(1, Own("t", 10)), 0);
   ASSERT_TRUE(first.ok());
@@ -155,7 +155,7 @@ TEST_F(MutableTensorsTest, ATensorThatWasMadeAnewIsAnother) {
   EXPECT_TRUE(tensors.Find(Own("t", 10).id).ok());
 }
 
-TEST_F(MutableTensorsTest, AnIncompleteTensorIsNobodyElses) {
+TEST_F(MutableTensorsTest, IncompleteTensorIsUnavailableToOthers) {
   MutableTensors tensors = Limited(1 << 20);
   const TensorSpec spec = Own("t", 10);
   const auto made = Create(tensors, MadeBy(1, spec), 0);
@@ -172,7 +172,7 @@ TEST_F(MutableTensorsTest, AnIncompleteTensorIsNobodyElses) {
   EXPECT_TRUE(tensors.Find(spec.id).ok());
 }
 
-TEST_F(MutableTensorsTest, AMakerThatHasGivenUpLosesTheName) {
+TEST_F(MutableTensorsTest, AbandonedCreationFreesName) {
   MutableTensors tensors = Limited(1 << 20);
   const TensorSpec spec = Own("t", 10);
   EXPECT_EQ(Create(tensors, MadeBy(1, spec), 0, Deadline::After(std::chrono::nanoseconds(0))).status().code(),
@@ -194,7 +194,7 @@ TEST_F(MutableTensorsTest, AMakerThatHasGivenUpLosesTheName) {
 }
 
 // The behavior of the partitions other than 0, which do not keep the register.
-TEST_F(MutableTensorsTest, ALaterCreationTakesThePlaceOfAnEarlierOne) {
+TEST_F(MutableTensorsTest, LaterCreationReplacesEarlierOne) {
   MutableTensors tensors = Limited(1 << 20);
   const TensorSpec spec = Own("t", 10);
   constexpr uint64_t kRegister = uint64_t{5} << 32, kOther = uint64_t{6} << 32;
@@ -209,7 +209,7 @@ TEST_F(MutableTensorsTest, ALaterCreationTakesThePlaceOfAnEarlierOne) {
   EXPECT_EQ(tensors.SizeBytes(), 5 * sizeof(int32_t));
 }
 
-TEST_F(MutableTensorsTest, OwnRowsAreFoundWithoutTheirNumber) {
+TEST_F(MutableTensorsTest, OwnRowsAreFoundWithoutTheirCount) {
   MutableTensors tensors = Limited(1 << 20);
   ASSERT_TRUE(Create(tensors, Own("t", 10)).ok());
   EXPECT_TRUE(tensors.Find({RowSpace::Own(), "t", {}}).ok());
@@ -220,7 +220,7 @@ TEST_F(MutableTensorsTest, OwnRowsAreFoundWithoutTheirNumber) {
   EXPECT_TRUE(tensors.Find(Own("t", 10).id).ok());
 }
 
-TEST_F(MutableTensorsTest, RefusesWhatCannotBe) {
+TEST_F(MutableTensorsTest, RefusesInvalidTensors) {
   MutableTensors tensors = Limited(uint64_t{1} << 60);
   const std::pair<StatusCode, TensorSpec> wrong[] = {
       {StatusCode::kInvalidArgument, {.id = {RowSpace::Nodes(NodeTypeId(9)), "t", {}}}},
@@ -254,7 +254,7 @@ TEST_F(MutableTensorsTest, RandomRowsOfEdgesNeedTheirOriginalIds) {
   EXPECT_TRUE(Create(tensors, spec).ok());
 }
 
-TEST_F(MutableTensorsTest, OriginalIdsOfEdgesAreFetchedOnceAndWhenTheyAreNeeded) {
+TEST_F(MutableTensorsTest, OriginalEdgeIdsAreFetchedOnceOnDemand) {
   std::vector<graph::Partition> partitions = partitions_;
   const std::vector<Tensor> ids = partitions[1].original_edge_ids;
   partitions[1].original_edge_ids.clear();
@@ -288,7 +288,7 @@ TEST_F(MutableTensorsTest, OriginalIdsOfEdgesAreFetchedOnceAndWhenTheyAreNeeded)
   EXPECT_EQ(num_fetched, 4u) << "they stay";
 }
 
-TEST_F(MutableTensorsTest, OriginalIdsOfEdgesAreNotFetchedForAnAnswerThatNeedsNone) {
+TEST_F(MutableTensorsTest, OriginalEdgeIdsAreNotFetchedIfUnneeded) {
   std::vector<graph::Partition> partitions = partitions_;
   partitions[1].original_edge_ids.clear();
   std::atomic<int> num_fetched{0};
@@ -309,7 +309,7 @@ TEST_F(MutableTensorsTest, OriginalIdsOfEdgesAreNotFetchedForAnAnswerThatNeedsNo
 }
 
 // Without a server there is no client that retries the call, so the graph's own code must.
-TEST_F(MutableTensorsTest, APartitionOfThisProcessIsAskedAgainWhileItHasNoIds) {
+TEST_F(MutableTensorsTest, LocalPartitionIsRetriedWhileIdsAreMissing) {
   const auto open = [&] {
     std::vector<graph::Partition> partitions = partitions_;
     for (graph::Partition& partition : partitions) {

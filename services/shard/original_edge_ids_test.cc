@@ -27,7 +27,7 @@ class OriginalEdgeIdsTest : public ::testing::Test {
   const std::vector<Tensor> expected_;
 };
 
-TEST_F(OriginalEdgeIdsTest, NobodyWaitsForThemAndTheyAreFetchedOnce) {
+TEST_F(OriginalEdgeIdsTest, CallersDoNotBlockAndFetchOnce) {
   std::promise<void> arrival;
   std::atomic<int> num_fetched{0};
   partition_.load_original_edge_ids =
@@ -58,7 +58,7 @@ TEST_F(OriginalEdgeIdsTest, NobodyWaitsForThemAndTheyAreFetchedOnce) {
   EXPECT_EQ(num_fetched.load(), 1);
 }
 
-TEST_F(OriginalEdgeIdsTest, AFetchIsAskedToStopWhenNobodyNeedsItAnyMore) {
+TEST_F(OriginalEdgeIdsTest, UnneededFetchIsStopped) {
   bool was_stopped = false;
   partition_.load_original_edge_ids = [&](const std::stop_token& stop) -> Result<std::vector<Tensor>> {
     const Deadline deadline = Soon();

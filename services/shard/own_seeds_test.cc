@@ -47,7 +47,7 @@ class OwnSeedsTest : public ::testing::TestWithParam<bool> {
   std::vector<OrdinalList> lists_;
 };
 
-TEST_P(OwnSeedsTest, AreThoseOfTheWholeOrderForBatchesOfAnySize) {
+TEST_P(OwnSeedsTest, MatchWholeOrderForAnyBatchSize) {
   for (const uint64_t batch_size : {uint64_t{1}, uint64_t{7}, uint64_t{100}, kTotal, 2 * kTotal}) {
     size_t num_seeds = 0;
     for (uint32_t step = 0; step * batch_size < kTotal; ++step) {

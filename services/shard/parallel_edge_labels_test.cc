@@ -69,7 +69,7 @@ std::vector<int64_t> ExpectedAmounts(uint64_t first, uint64_t last) {
   return amounts;
 }
 
-TEST(ParallelEdgeLabelsTest, AreThoseOfTheEdgesThatTheSplitNames) {
+TEST(ParallelEdgeLabelsTest, BelongToEdgesOfSplit) {
   const graph::SourceGraph source = Transfers(/*to_shops=*/false);
   for (const uint32_t num_partitions : {1u, 4u}) {
     for (const std::string time_column : {"", "when"}) {  // "when" reverses the order of parallel edges
@@ -89,7 +89,7 @@ TEST(ParallelEdgeLabelsTest, AreThoseOfTheEdgesThatTheSplitNames) {
   }
 }
 
-TEST(ParallelEdgeLabelsTest, OutliveAddedReverses) {
+TEST(ParallelEdgeLabelsTest, SurviveAddedReverses) {
   const graph::SourceGraph both_ways = *graph::Preprocess(Transfers(false), {.add_reverse_edges = true}, 1);
   const TestGraph test = testing::MakeTestGraph(both_ways, 3, 7);  // reverses of edges 0-39 are parallel to 40-79
   EXPECT_THAT(*ReadAmounts(test, EdgeTypeId(0), graph::SplitPartName::kTrain),
@@ -105,7 +105,7 @@ TEST(ParallelEdgeLabelsTest, OutliveAddedReverses) {
 }
 
 // The remaining edge represents the dropped duplicates.
-TEST(ParallelEdgeLabelsTest, AreTheFirstOnesWhereDuplicatesAreDropped) {
+TEST(ParallelEdgeLabelsTest, UseFirstOfDroppedDuplicates) {
   const graph::SourceGraph single = *graph::Preprocess(Transfers(false), {.drop_duplicate_edges = true}, 1);
   const TestGraph test = testing::MakeTestGraph(single, 3, 7);
   std::vector<int64_t> expected;
@@ -115,7 +115,7 @@ TEST(ParallelEdgeLabelsTest, AreTheFirstOnesWhereDuplicatesAreDropped) {
   EXPECT_THAT(*ReadAmounts(test, EdgeTypeId(0), graph::SplitPartName::kTrain), ElementsAreArray(expected));
 }
 
-TEST(ParallelEdgeLabelsTest, AreRefusedWhereOnlyEndsAreNamed) {
+TEST(ParallelEdgeLabelsTest, AreRefusedIfOnlyEndpointsAreNamed) {
   graph::SourceGraph source = Transfers(false);
   source.edge_splits[kPayments][0].train.edge_ids = {};
   const TestGraph test = testing::MakeTestGraph(source, 3, 7);

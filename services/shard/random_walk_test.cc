@@ -94,7 +94,7 @@ double ChiSquare(const std::map<uint64_t, double>& chances, std::map<uint64_t, d
   return sum;
 }
 
-TEST(RandomWalkTest, GoesBackAlongEdgesUntilThereIsNone) {
+TEST(RandomWalkTest, FollowsInEdgesUntilThereIsNone) {
   const graph::SourceGraph source = SmallDense();
   const testing::TestGraph test = testing::MakeTestGraph(source, 3, 1);
   const auto chances = Transitions(source, false);
@@ -122,7 +122,7 @@ TEST(RandomWalkTest, GoesBackAlongEdgesUntilThereIsNone) {
   }
 }
 
-TEST(RandomWalkTest, StepsAreInProportionToTheWeights) {
+TEST(RandomWalkTest, StepsAreProportionalToWeights) {
   const graph::SourceGraph source = SmallDense();
   const testing::TestGraph test = testing::MakeTestGraph(source, 2, 1);
   constexpr uint32_t kWalks = 20'000;
@@ -218,7 +218,7 @@ TEST(RandomWalkTest, IsTheSameInEveryPartitioning) {
   EXPECT_EQ(seen[2], seen[0]);
 }
 
-TEST(RandomWalkTest, NamesWhatDoesNotFit) {
+TEST(RandomWalkTest, NamesMismatch) {
   const graph::SourceGraph source = testing::PapersAndAuthors(kTyped);
   const testing::TestGraph test = testing::MakeTestGraph(source, 1, 1);
   const EdgeTypeId writes = *source.schema.FindEdgeType("writes");
@@ -283,7 +283,7 @@ TEST(PinSageNeighborsTest, AreTheMostVisitedEndsOfTraversals) {
   EXPECT_EQ(found_by[0], found_by[1]);
 }
 
-TEST(PinSageNeighborsTest, NamesTraversalsThatDoNotComeBack) {
+TEST(PinSageNeighborsTest, NamesTraversalsThatDoNotReturn) {
   const graph::SourceGraph source = testing::PapersAndAuthors(kTyped);
   const testing::TestGraph test = testing::MakeTestGraph(source, 1, 1);
   const EdgeTypeId writes = *source.schema.FindEdgeType("writes");

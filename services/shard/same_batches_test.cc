@@ -238,7 +238,7 @@ TEST(TemporalBatchesTest, NamesAColumnThatHoldsNoTimes) {
   EXPECT_THAT(error(), ::testing::HasSubstr("needs the times of the seeds"));
 }
 
-TEST(TemporalBatchesTest, RefusesTimesThatDoNotCount) {
+TEST(TemporalBatchesTest, RefusesInvalidTimes) {
   graph::SourceGraph source = WithTimes(Homogeneous());
   source.nodes[0].columns["until"] = Tensor::FromVector(std::vector<uint64_t>(source.nodes[0].count, ~uint64_t{0}));
   partition::BuildOptions build;
@@ -280,7 +280,7 @@ TEST(TemporalBatchesTest, ABatchEndsAtItsLimitOfEdges) {
 
 // The union of the mini-batches of all ranks is the batch of one trainer, and the draws of a node do not depend on the
 // rank that draws.
-TEST(SharesTest, ThreeTrainersDrawTogetherWhatOneDraws) {
+TEST(SharesTest, ThreeTrainersDrawSameAsOne) {
   const graph::SourceGraph source = Homogeneous();
   const testing::TestGraph test = testing::MakeTestGraph(source, 2, 3);
   const sampler::SamplingSpec spec = Spec(source, {6});

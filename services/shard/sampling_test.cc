@@ -66,7 +66,7 @@ class ShardSamplingTest : public ::testing::Test {
   std::vector<GlobalNodeId> all;
 };
 
-TEST_F(ShardSamplingTest, DrawsWhatThePlainAlgorithmDraws) {
+TEST_F(ShardSamplingTest, MatchesReferenceAlgorithm) {
   for (const int32_t fanout : {1, 5, 15, 20, 40, kFullNeighborhood}) {
     for (const bool replace : {false, true}) {
       for (const char* weights : {"", "w"}) {
@@ -135,7 +135,7 @@ TEST_F(ShardSamplingTest, EveryCoordinateChangesTheDraws) {
   EXPECT_NE(sources(other_hop), sources(query));
 }
 
-TEST_F(ShardSamplingTest, FindsTheEndsAndDegreesOfWhatItDrew) {
+TEST_F(ShardSamplingTest, FindsEndpointsAndDegreesOfDrawnEdges) {
   const Result<HopSample> drawn = test.graph->SampleInEdges(Query(3, false, ""), Soon());
   ASSERT_TRUE(drawn.ok());
   const sampler::RelationSample& sample = drawn->relations[0];

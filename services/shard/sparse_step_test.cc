@@ -157,7 +157,7 @@ void ExpectFollowsTheModel(const SparseOptimizer& optimizer, size_t width) {
   }
 }
 
-TEST(SparseStepTest, FollowsTheModelForEveryOptimizer) {
+TEST(SparseStepTest, MatchesReferenceForEveryOptimizer) {
   for (const SparseOptimizerType type : kAllTypes) {
     for (const size_t width : {1, 7, 16}) {
       ExpectFollowsTheModel({.type = type, .epsilon = 1e-8}, width);
@@ -165,7 +165,7 @@ TEST(SparseStepTest, FollowsTheModelForEveryOptimizer) {
   }
 }
 
-TEST(SparseStepTest, FollowsTheModelWithDecayMeansAndAnInitialAccumulator) {
+TEST(SparseStepTest, MatchesReferenceWithDecayMeansAndInitialAccumulator) {
   for (const SparseOptimizerType type : kAllTypes) {
     ExpectFollowsTheModel({.type = type,
                            .duplicates = DuplicateGradients::kMean,
@@ -178,7 +178,7 @@ TEST(SparseStepTest, FollowsTheModelWithDecayMeansAndAnInitialAccumulator) {
   }
 }
 
-TEST(SparseStepTest, RowsWithoutAGradientStayAsTheyAre) {
+TEST(SparseStepTest, RowsWithoutGradientAreUnchanged) {
   for (const SparseOptimizerType type : kAllTypes) {
     Table table({.type = type, .weight_decay = 0.1}, 10, 4);
     const std::vector<float> before = table.values;

@@ -143,7 +143,7 @@ TEST(TensorRowsTest, RefusedWritesChangeNothing) {
   EXPECT_THAT(AllValues<int32_t>(*rows), ElementsAre(0, 0, 0));
 }
 
-TEST(TensorRowsTest, RowsWithoutElementsAreFine) {
+TEST(TensorRowsTest, AllowsRowsWithoutElements) {
   const auto rows = MakeRows(DType::kF32, {0}, 3);
   EXPECT_TRUE(Put<float>(*rows, RowWrite::kAdd, {2}, {}).ok());
   EXPECT_EQ(rows->Reduce(Reduction::kSum)->num_elements(), 0);

@@ -214,7 +214,7 @@ INSTANTIATE_TEST_SUITE_P(Kinds, TypedLinkBatchTest,
                          ::testing::Values(NegativeKind::kUniform, NegativeKind::kJoint, NegativeKind::kInBatch,
                                            NegativeKind::kInDegree, NegativeKind::kGlobalUniform));
 
-TEST_P(TypedLinkBatchTest, IsWhatTheRulesSayForAnyPartitionsAndTrainers) {
+TEST_P(TypedLinkBatchTest, FollowsRulesForAnyPartitionsAndTrainers) {
   const graph::SourceGraph source = Shop();
   ASSERT_EQ(TrainingEdges(source).size(), 100u);
   for (const uint32_t num_partitions : {1u, 3u}) {
@@ -237,7 +237,7 @@ TEST_P(TypedLinkBatchTest, IsWhatTheRulesSayForAnyPartitionsAndTrainers) {
   }
 }
 
-TEST(TypedLinkBatchSamplingTest, DrawsNoneOfTheBatchsEdgesInEitherDirection) {
+TEST(TypedLinkBatchSamplingTest, ExcludesEdgesOfBatchInBothDirections) {
   const graph::SourceGraph source = Shop();
   const TestGraph test = testing::MakeTestGraph(source, 3, 3);
   const graph::GraphSchema& schema = test.book.schema();

@@ -70,7 +70,7 @@ class WithoutRoot {
   bool works_ = true;
 };
 
-TEST(FileStoreTest, ListsWhileFoldersOfOthersGo) {
+TEST(FileStoreTest, ListsWhileFoldersDisappear) {
   const TemporaryFolder folder;
   FileStore store(folder.path());
   ASSERT_TRUE(PutText(store, "job/kept/file", "x").ok());
@@ -102,7 +102,7 @@ TEST(FileStoreTest, KeepsObjectsAsFilesOfTheirKeys) {
   EXPECT_EQ(store.Describe(), "file://" + folder.path());
 }
 
-TEST(FileStoreTest, LeavesNoFileOfAnUnfinishedWrite) {
+TEST(FileStoreTest, UnfinishedWriteLeavesNoFile) {
   const TemporaryFolder folder;
   FileStore store(folder.path());
   {
@@ -116,7 +116,7 @@ TEST(FileStoreTest, LeavesNoFileOfAnUnfinishedWrite) {
   EXPECT_THAT(FilesIn(folder.path()), ElementsAre("whole"));
 }
 
-TEST(FileStoreTest, DoesNotListWhatAKilledProcessLeft) {
+TEST(FileStoreTest, DoesNotListFilesOfKilledProcess) {
   const TemporaryFolder folder;
   FileStore store(folder.path());
   ASSERT_TRUE(PutText(store, "a/whole", "x").ok());
@@ -142,7 +142,7 @@ std::string TemporaryFileIn(const std::string& folder) {
 }
 
 // NFS may report EEXIST for a link that it has created itself, if its first response was lost (link(2)).
-TEST(FileStoreTest, ALinkThatIsThereAlreadyIsItsOwn) {
+TEST(FileStoreTest, ExistingLinkIsOwnObject) {
   const TemporaryFolder folder;
   const std::string target = folder.path() + "/manifest";
   const auto file = TemporaryFile::Beside(target);
@@ -154,7 +154,7 @@ TEST(FileStoreTest, ALinkThatIsThereAlreadyIsItsOwn) {
   EXPECT_EQ((*other)->LinkToTarget().code(), StatusCode::kAlreadyExists);
 }
 
-TEST(FileStoreTest, RemovesWhatAKilledProcessLeftAnHourAgo) {
+TEST(FileStoreTest, RemovesFilesOfProcessKilledHourAgo) {
   const TemporaryFolder folder;
   FileStore store(folder.path());
   ASSERT_TRUE(PutText(store, "a/whole", "x").ok());
@@ -181,7 +181,7 @@ TEST(FileStoreTest, RemovesWhatAKilledProcessLeftAnHourAgo) {
   EXPECT_FALSE(std::filesystem::exists(folder.path() + "/empty"));
 }
 
-TEST(FileStoreTest, LeavesTheFileOfASlowWriter) {
+TEST(FileStoreTest, KeepsFileOfSlowWriter) {
   const TemporaryFolder folder;
   FileStore store(folder.path());
   const auto writer = store.Put("slow");
@@ -211,7 +211,7 @@ TEST(FileStoreTest, NamesPathAndBytesWhenTheDiskIsFull) {
   EXPECT_EQ(store.Get("small").status().code(), StatusCode::kNotFound);
 }
 
-TEST(FileStoreTest, SaysWhereItMayNotWrite) {
+TEST(FileStoreTest, ReportsUnwritablePath) {
   const TemporaryFolder folder;
   ASSERT_EQ(chmod(folder.path().c_str(), 0555), 0);
   FileStore store(folder.path());
@@ -224,7 +224,7 @@ TEST(FileStoreTest, SaysWhereItMayNotWrite) {
   EXPECT_EQ(store.PutIfAbsent("deep/file", BytesOf("x")).code(), StatusCode::kPermissionDenied);
 }
 
-TEST(FileStoreTest, RefusesAFolderWhereAFileLies) {
+TEST(FileStoreTest, RefusesFolderInPlaceOfFile) {
   const TemporaryFolder folder;
   FileStore store(folder.path());
   ASSERT_TRUE(PutText(store, "a", "file").ok());
@@ -251,7 +251,7 @@ TEST(OpenStoreTest, MakesRelativePathsAbsolute) {
   EXPECT_EQ(OpenStore("file:graphs")->store->Describe(), expected);
 }
 
-TEST(OpenStoreTest, NamesTheSchemeItHasNoDriverFor) {
+TEST(OpenStoreTest, NamesUnknownScheme) {
   const Status gs = OpenStore("gs://bucket/graphs").status();
   EXPECT_EQ(gs.code(), StatusCode::kInvalidArgument);
   EXPECT_THAT(gs.message(), HasSubstr("no driver for gs://: expected a path, a file: URI or s3://bucket/prefix"));

@@ -8,7 +8,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST(LocalPathOfTest, TakesFileUrisAndPaths) {
+TEST(LocalPathOfTest, AcceptsFileUrisAndPaths) {
   EXPECT_EQ(*ToLocalPath("file:///a/b"), "/a/b");
   EXPECT_EQ(*ToLocalPath("file:/a/b"), "/a/b");
   EXPECT_EQ(*ToLocalPath("file:a/b"), "a/b");
@@ -24,7 +24,7 @@ TEST(LocalPathOfTest, RefusesOtherSchemesHostsAndNothing) {
   EXPECT_EQ(ToLocalPath("file://").status().code(), StatusCode::kInvalidArgument);
 }
 
-TEST(IsLocalUriTest, KnowsFilesFromStores) {
+TEST(IsLocalUriTest, DistinguishesFilesFromStores) {
   EXPECT_TRUE(IsLocalUri("a/b"));
   EXPECT_TRUE(IsLocalUri("file:a"));
   EXPECT_TRUE(IsLocalUri("file:///a"));

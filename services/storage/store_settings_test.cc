@@ -11,7 +11,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-TEST(StoreSettingsTest, ReadsTheNamesOfAwsTools) {
+TEST(StoreSettingsTest, ReadsVariablesOfAwsTools) {
   const Result<StoreSettings> settings = ParseStoreSettings({{"AWS_ENDPOINT_URL_S3", "https://s3.test"},
                                                              {"AWS_ENDPOINT_URL", "https://other.test"},
                                                              {"AWS_DEFAULT_REGION", "eu-west-1"},
@@ -58,7 +58,7 @@ TEST(StoreSettingsTest, HasDefaults) {
   EXPECT_EQ(settings->s3.patience, std::chrono::seconds(30));
 }
 
-TEST(StoreSettingsTest, NamesTheVariableThatIsWrong) {
+TEST(StoreSettingsTest, NamesInvalidVariable) {
   const auto message = [](const std::map<std::string, std::string>& environment) {
     const Status status = ParseStoreSettings(environment).status();
     EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
@@ -95,7 +95,7 @@ TEST(OpenS3StoreTest, RootsTheStoreAtThePrefix) {
   EXPECT_EQ(OpenStore("s3://graphs/", WithKeys())->store->Describe(), "s3://graphs");
 }
 
-TEST(OpenS3StoreTest, RefusesWhatIsNoBucketPrefixOrSetting) {
+TEST(OpenS3StoreTest, RefusesInvalidBucketPrefixAndSetting) {
   for (const char* uri :
        {"s3://", "s3:///x", "s3://-graphs/x", "s3://graphs/a//b", "s3://graphs/../x", "s3://graphs//"}) {
     const Status status = OpenStore(uri, WithKeys()).status();

@@ -42,7 +42,7 @@ TEST(AdminServerTest, PicksAPortAndAnswers) {
   EXPECT_THAT(test.Get("/nowhere"), StartsWith("HTTP/1.1 404 "));
 }
 
-TEST(AdminServerTest, IsReadyOnlyWhenTold) {
+TEST(AdminServerTest, IsReadyOnlyAfterSetReady) {
   TestServer test;
 
   EXPECT_THAT(test.Get("/readyz"), AllOf(StartsWith("HTTP/1.1 503 "), EndsWith("starting\n")));
@@ -65,7 +65,7 @@ TEST(AdminServerTest, AWaitingRequestIsAnsweredWhenTheProcessBecomesReady) {
   EXPECT_THAT(test.Get("/readyz?wait"), EndsWith("draining\n"));  // at once: it has been ready
 }
 
-TEST(AdminServerTest, AProcessThatDoesNotBecomeReadySaysSoAfterTheWait) {
+TEST(AdminServerTest, WaitForReadinessTimesOut) {
   TestServer test({.start_wait = std::chrono::milliseconds(20)});
   EXPECT_THAT(test.Get("/readyz?wait"), AllOf(StartsWith("HTTP/1.1 503 "), EndsWith("starting\n")));
   EXPECT_THAT(test.Get("/readyz?other"), StartsWith("HTTP/1.1 503 "));
@@ -80,7 +80,7 @@ TEST(AdminServerTest, ADestroyedServerDropsWaitingRequests) {
   EXPECT_THAT(waiting.ReceiveAll(), IsEmpty());
 }
 
-TEST(AdminServerTest, IsNotAliveWhileTheCheckSaysWhyNot) {
+TEST(AdminServerTest, LivenessFollowsCheck) {
   TestServer test;
   test.server->SetLivenessCheck([] { return std::string("the lease was not renewed"); });
 
@@ -180,7 +180,7 @@ TEST(AdminServerTest, DropsHalfOpenRequestsAtTheirDeadline) {
   EXPECT_THAT(test.registry.Serialize(), HasSubstr("espalier_admin_dropped_connections_total 2\n"));
 }
 
-TEST(AdminServerTest, SlowPeersCannotTakeThePort) {
+TEST(AdminServerTest, SlowPeersDoNotBlockOthers) {
   TestServer test({.connection_deadline = std::chrono::hours(1), .max_connections = 4});
   std::vector<std::unique_ptr<RawConnection>> slow;
   for (int i = 0; i < 20; ++i) {
@@ -199,7 +199,7 @@ TEST(AdminServerTest, SendsLargeAnswersInPieces) {
   EXPECT_THAT(test.Get("/status").size(), testing::Gt(large.size()));
 }
 
-TEST(AdminServerTest, SaysWhyItCannotListen) {
+TEST(AdminServerTest, ReportsListenError) {
   TestServer first;
   MetricRegistry registry;
 
@@ -213,7 +213,7 @@ TEST(AdminServerTest, SaysWhyItCannotListen) {
   }
 }
 
-TEST(AdminServerTest, TurnsConnectionsAwayWhenThereAreNoDescriptors) {
+TEST(AdminServerTest, RefusesConnectionsWithoutDescriptors) {
   TestServer test;
   const Result<HostPort> at = ParseHostPort(test.server->address());
   ASSERT_TRUE(at.ok());

@@ -42,24 +42,24 @@ class FieldsOfTest : public ::testing::Test {
   bool quick_ = false;
 };
 
-TEST_F(FieldsOfTest, AreTheDefaultsWhereNothingIsGiven) {
+TEST_F(FieldsOfTest, AreDefaultsIfUnset) {
   EXPECT_THAT(After(""), UnorderedElementsAre(Pair("job_file", ""), Pair("threads", "4"), Pair("servers", ""),
                                               Pair("cache_size", ""), Pair("quick", "false")));
 }
 
-TEST_F(FieldsOfTest, AreWhatWasGiven) {
+TEST_F(FieldsOfTest, AreGivenValues) {
   EXPECT_THAT(After("-j job.yaml --threads 2 --servers a:1,b:2 --quick"),
               UnorderedElementsAre(Pair("job_file", "job.yaml"), Pair("threads", "2"), Pair("servers", "a:1,b:2"),
                                    Pair("cache_size", ""), Pair("quick", "true")));
 }
 
-TEST_F(FieldsOfTest, GiveWayToWhatTheProcessKnowsBetter) {
+TEST_F(FieldsOfTest, AreReplacedByActualValues) {
   EXPECT_THAT(After("--threads 0", {{"threads", "16"}, {"key", "0123abcd"}}),
               UnorderedElementsAre(Pair("job_file", ""), Pair("threads", "16"), Pair("servers", ""),
                                    Pair("cache_size", ""), Pair("quick", "false"), Pair("key", "0123abcd")));
 }
 
-TEST(OneLineTest, KeepsWhatTheDocumentSaysAndItsOrder) {
+TEST(OneLineTest, KeepsFieldsInOrder) {
   EXPECT_EQ(OneLine("{\n  \"kind\": \"Two  spaces\",\n  \"epochs\": [\n    1\n  ]\n}\n"),
             R"({"kind":"Two  spaces","epochs":[1]})");
   EXPECT_EQ(OneLine("kind: YAML\n"), "kind: YAML\n");

@@ -44,7 +44,7 @@ TEST(ListenSocketTest, OnTheGivenAddressAlone) {
   close(one.descriptor);
 }
 
-TEST(ListenSocketTest, SaysWhichAddressIsTaken) {
+TEST(ListenSocketTest, NamesTakenAddress) {
   const ListenSocket first = Listening("127.0.0.1:0");
   const Status second = ListenOn(first.address).status();
   EXPECT_EQ(second, FromErrno(EADDRINUSE, "listening on " + first.address));

@@ -32,13 +32,13 @@ class MemoryLimitTest : public ::testing::Test {
   ControlGroupFiles files_;
 };
 
-TEST_F(MemoryLimitTest, IsThatOfTheContainerInItsOwnNameSpace) {
+TEST_F(MemoryLimitTest, IsThatOfContainerInOwnNamespace) {
   PutMembership("0::/\n");
   PutLimit("", "268435456");
   EXPECT_EQ(MemoryLimitBytes(files_), 268435456u);
 }
 
-TEST_F(MemoryLimitTest, IsTheSmallestOnTheWayUp) {
+TEST_F(MemoryLimitTest, IsMinimumOfAncestors) {
   PutMembership("1:name=systemd:/elsewhere\n0::/kubepods/pod7/main\n");
   PutLimit("kubepods", "8000");
   PutLimit("kubepods/pod7", "3000");
@@ -47,14 +47,14 @@ TEST_F(MemoryLimitTest, IsTheSmallestOnTheWayUp) {
   EXPECT_EQ(MemoryLimitBytes(files_), 3000u);
 }
 
-TEST_F(MemoryLimitTest, MayBeOfVersionOne) {
+TEST_F(MemoryLimitTest, ReadsCgroupVersion1) {
   PutMembership("4:memory:/docker/a\n0::/\n");
   PutLimit("memory", "9223372036854771712", "memory.limit_in_bytes");  // version 1's number for no limit
   PutLimit("memory/docker/a", "5000", "memory.limit_in_bytes");
   EXPECT_EQ(MemoryLimitBytes(files_), 5000u);
 }
 
-TEST_F(MemoryLimitTest, IsAbsentWhereNothingLimits) {
+TEST_F(MemoryLimitTest, IsAbsentWithoutLimit) {
   EXPECT_EQ(MemoryLimitBytes(files_), std::nullopt);
   PutMembership("0::/a\n");
   PutLimit("a", "max");

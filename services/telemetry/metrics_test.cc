@@ -48,7 +48,7 @@ TEST(MetricsTest, AHandleWithoutARegistryDoesNothing) {
   EXPECT_DOUBLE_EQ(counter.Value(), 0);
 }
 
-TEST(MetricsTest, TakesTheNamesThatAreStandardForOperators) {
+TEST(MetricsTest, AcceptsStandardNamesOfOperators) {
   MetricRegistry registry;
   registry.AddGauge("workqueue_depth", "Waiting.", {{"name", "disttraining"}}).Set(3);
   registry.AddCounter("rest_client_requests_total", "Requests.").Add();
@@ -63,7 +63,7 @@ TEST(MetricsTest, TakesTheNamesThatAreStandardForOperators) {
   EXPECT_THAT(text, HasSubstr("leader_election_master_status 1\n"));
 }
 
-TEST(MetricsTest, LooksAgainBeforeEachScrapeAsLongAsTheHandleLives) {
+TEST(MetricsTest, RefreshesBeforeEachScrapeWhileHandleExists) {
   MetricRegistry registry;
   Gauge gauge = registry.AddGauge("espalier_test_age_seconds", "Age.");
   int looks = 0;
@@ -95,13 +95,13 @@ TEST(MetricsTest, ProcessorSecondsAreACounterThatFollowsTheProcess) {
   EXPECT_THAT(registry.Serialize(), HasSubstr("# TYPE espalier_process_cpu_seconds_total counter\n"));
 }
 
-TEST(MetricsTest, SaysWhichVersionTheProcessIsOf) {
+TEST(MetricsTest, ReportsVersion) {
   MetricRegistry registry;
   registry.AddProcessMetrics();
   EXPECT_THAT(registry.Serialize(), testing::ContainsRegex("\nespalier_build_info\\{version=\"[0-9.]+\"\\} 1\n"));
 }
 
-TEST(MetricsTest, ATemporaryGaugeLeavesWithItsHandle) {
+TEST(MetricsTest, TemporaryGaugeEndsWithItsHandle) {
   MetricRegistry registry;
   const std::shared_ptr<Gauge> stays = registry.AddTemporaryGauge("espalier_test_jobs_count", "Jobs.", {{"x", "1"}});
   std::shared_ptr<Gauge> goes = registry.AddTemporaryGauge("espalier_test_jobs_count", "Jobs.", {{"x", "2"}});

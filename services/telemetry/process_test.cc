@@ -45,7 +45,7 @@ TEST(StopSignalTest, ASignalSetsTheFlagAndTheDescriptor) {
   EXPECT_FALSE(stop.requested());
 }
 
-TEST(StopSignalTest, ASecondSignalEndsTheProcessWhereItWasToldSo) {
+TEST(StopSignalTest, SecondSignalEndsProcessIfConfigured) {
   EXPECT_EXIT(
       {
         StopSignal& stop = StopSignal::Install();
@@ -59,7 +59,7 @@ TEST(StopSignalTest, ASecondSignalEndsTheProcessWhereItWasToldSo) {
       testing::ExitedWithCode(75), "");
 }
 
-TEST(StopSignalTest, ASignalThatWasBlockedSinceBeforeThereWereHandlersIsTaken) {
+TEST(StopSignalTest, PendingBlockedSignalIsHandled) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");  // a new process, in which they are not installed
   EXPECT_EXIT(
       {
@@ -78,7 +78,7 @@ TEST(StopSignalTest, ASignalThatWasBlockedSinceBeforeThereWereHandlersIsTaken) {
       testing::ExitedWithCode(75), "");
 }
 
-TEST(ReadyFileTest, ComesBackAsWritten) {
+TEST(ReadyFileTest, RoundTrips) {
   const std::string path = FreshFolder("ready") / "server-0.json";
   EXPECT_EQ(ReadReadyFile(path).status().code(), StatusCode::kNotFound);
   const ReadyFile ready{
@@ -98,7 +98,7 @@ TEST(ReadyFileTest, FillsInTheProcessId) {
   EXPECT_EQ(ReadReadyFile(path)->pid, getpid());
 }
 
-TEST(ReadyFileTest, NamesTheFileThatIsNone) {
+TEST(ReadyFileTest, NamesInvalidFile) {
   const std::string path = FreshFolder("ready-bad") / "r.json";
   std::ofstream(path) << "[1,2";
   EXPECT_THAT(ReadReadyFile(path).status().message(), HasSubstr("r.json: not a JSON object"));
@@ -106,7 +106,7 @@ TEST(ReadyFileTest, NamesTheFileThatIsNone) {
   EXPECT_THAT(ReadReadyFile(path).status().message(), HasSubstr("pid is not an integer"));
 }
 
-TEST(WriteFileAtomicallyTest, LeavesNothingElseBehind) {
+TEST(WriteFileAtomicallyTest, LeavesNoOtherFiles) {
   const std::filesystem::path folder = FreshFolder("atomic");
   ASSERT_TRUE(WriteFileAtomically(folder / "a", "one").ok());
   ASSERT_TRUE(WriteFileAtomically(folder / "a", "two").ok());
@@ -119,7 +119,7 @@ TEST(WriteFileAtomicallyTest, LeavesNothingElseBehind) {
   EXPECT_THAT(missing.message(), HasSubstr("no/b"));
 }
 
-TEST(WriteFileAtomicallyTest, AFailedRenameLeavesNothing) {
+TEST(WriteFileAtomicallyTest, FailedRenameLeavesNoFiles) {
   const std::filesystem::path folder = FreshFolder("rename");
   std::filesystem::create_directories(folder / "target" / "inside");
 

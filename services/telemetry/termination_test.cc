@@ -32,7 +32,7 @@ class TerminationTest : public testing::Test {
   const std::string path_ = testing::TempDir() + "espalier-termination-" + std::to_string(getpid());
 };
 
-TEST_F(TerminationTest, SaysEverythingInOneObject) {
+TEST_F(TerminationTest, HasAllFieldsInOneObject) {
   const TerminationMessage message{.code = ExitCode::kDone,
                                    .message = "trained",
                                    .partition = TerminationMessage::Partition{"abc", 1 << 20, 0.25},
@@ -47,7 +47,7 @@ TEST_F(TerminationTest, SaysEverythingInOneObject) {
   EXPECT_EQ(json["metrics"]["bestEpoch"], 7);
 }
 
-TEST_F(TerminationTest, NeverExceedsWhatTheKubeletKeeps) {
+TEST_F(TerminationTest, FitsLimitOfKubelet) {
   for (const char* part : {"x", "\x01", "\xff", "\xe2\x82\xac"}) {
     std::string text = "the beginning ";
     while (text.size() < 100000) text += part;
@@ -61,7 +61,7 @@ TEST_F(TerminationTest, NeverExceedsWhatTheKubeletKeeps) {
   }
 }
 
-TEST_F(TerminationTest, GoesWhereTheEnvironmentSays) {
+TEST_F(TerminationTest, UsesPathOfEnvironment) {
   WriteTermination(Unavailable("nobody asked"), ExitCode::kUnavailable);
   EXPECT_FALSE(std::filesystem::exists(path_));
   EXPECT_EQ(ReadTerminationMessage(path_), "");
@@ -73,7 +73,7 @@ TEST_F(TerminationTest, GoesWhereTheEnvironmentSays) {
   EXPECT_EQ(ReadTerminationMessage(path_), "UNAVAILABLE: server-1 is gone");
 }
 
-TEST_F(TerminationTest, AProgramEndsWithTheCodeOfItsErrorAndSaysIt) {
+TEST_F(TerminationTest, ProgramExitsWithCodeOfErrorAndReportsIt) {
   setenv("ESPALIER_TERMINATION_LOG", path_.c_str(), 1);
   EXPECT_EQ(EndOfProgram(Status()), 0);
   EXPECT_FALSE(std::filesystem::exists(path_));
@@ -83,14 +83,14 @@ TEST_F(TerminationTest, AProgramEndsWithTheCodeOfItsErrorAndSaysIt) {
   EXPECT_EQ(ReadTerminationMessage(path_), "INVALID_ARGUMENT: expected SPLIT EPOCHS");
 }
 
-TEST_F(TerminationTest, AFileThatCannotBeWrittenIsNoError) {
+TEST_F(TerminationTest, UnwritableFileIsNoError) {
   setenv("ESPALIER_TERMINATION_LOG", "/nowhere/at/all", 1);
   testing::internal::CaptureStderr();
   WriteTermination(Unavailable("x"), ExitCode::kUnavailable);
   EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("/nowhere/at/all"));
 }
 
-TEST_F(TerminationTest, AnAllocationThatFailsIsNoBug) {
+TEST_F(TerminationTest, AllocationFailureIsNoBug) {
   setenv("ESPALIER_TERMINATION_LOG", path_.c_str(), 1);
   EXPECT_EXIT(
       {
@@ -107,7 +107,7 @@ TEST_F(TerminationTest, AnAllocationThatFailsIsNoBug) {
       testing::KilledBySignal(SIGABRT), "another");
 }
 
-TEST_F(TerminationTest, WhatIsNoMessageIsEmpty) {
+TEST_F(TerminationTest, InvalidMessageIsEmpty) {
   std::ofstream(path_) << R"({"message": 7})";
   EXPECT_EQ(ReadTerminationMessage(path_), "");
   std::ofstream(path_) << "plain words";

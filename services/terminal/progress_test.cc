@@ -35,7 +35,7 @@ std::string Printed(ProgressStyle style, F use) {
   return printed;
 }
 
-TEST(ProgressTextTest, SaysBarsDurationsAndCounts) {
+TEST(ProgressTextTest, FormatsBarsDurationsAndCounts) {
   EXPECT_EQ(BarText(0, 12), "[          ]");
   EXPECT_EQ(BarText(0.5, 12), "[====>     ]");
   EXPECT_EQ(BarText(7, 12), "[==========]");
@@ -46,7 +46,7 @@ TEST(ProgressTextTest, SaysBarsDurationsAndCounts) {
   EXPECT_EQ(CountText(1'234'000), "1.2 M");
 }
 
-TEST(ProgressTest, PrintsFewPlainLinesWhereNothingCanRedraw) {
+TEST(ProgressTest, PrintsFewLinesWithoutTerminal) {
   const std::string printed = Printed(ProgressStyle::kLines, [](Progress& progress, FakeClock& clock) {
     progress.Begin("training");
     for (int i = 1; i <= 100; ++i) {
@@ -61,7 +61,7 @@ TEST(ProgressTest, PrintsFewPlainLinesWhereNothingCanRedraw) {
 }
 
 // As with an evaluation after each epoch: the phases are shorter than the interval between lines.
-TEST(ProgressTest, PhasesThatComeAgainAndAgainKeepTheLinesApart) {
+TEST(ProgressTest, RepeatedPhasesKeepIntervalBetweenLines) {
   const std::string printed = Printed(ProgressStyle::kLines, [](Progress& progress, FakeClock& clock) {
     progress.Begin("training");
     for (int epoch = 1; epoch <= 2; ++epoch) {
@@ -101,7 +101,7 @@ TEST(ProgressTest, RedrawsItsBarAndClearsIt) {
   EXPECT_THAT(printed, testing::EndsWith("\r\033[Ka line\n"));
 }
 
-TEST(ProgressTest, TellsShareRateAndRemainingTimeOfMeteredWork) {
+TEST(ProgressTest, ShowsFractionRateAndRemainingTime) {
   const std::string printed = Printed(ProgressStyle::kBar, [](Progress& progress, FakeClock& clock) {
     WorkMeter meter;
     meter.Expect(40'000'000);
@@ -115,7 +115,7 @@ TEST(ProgressTest, TellsShareRateAndRemainingTimeOfMeteredWork) {
   EXPECT_THAT(printed, HasSubstr("\r\033[Kwriting [======>                     ]  25 %  5.0 MB/s  6.0 s left"));
 }
 
-TEST(ProgressTest, TellsHowLongWorkHasTakenOfWhichNothingIsKnown) {
+TEST(ProgressTest, ShowsElapsedTimeOfUnmeteredWork) {
   const std::string printed = Printed(ProgressStyle::kBar, [](Progress& progress, FakeClock& clock) {
     progress.Begin("cutting");
     clock.SleepFor(std::chrono::seconds(75));

@@ -21,7 +21,7 @@ std::string Said(std::vector<const char*> words) {
   return UnknownCommand(app, "espalier", static_cast<int>(words.size()), words.data());
 }
 
-TEST(UnknownCommandTest, NamesTheWordAndTheNearestCommand) {
+TEST(UnknownCommandTest, NamesArgumentAndNearestCommand) {
   EXPECT_EQ(Said({"rnu"}), "there is no command 'rnu' (did you mean 'run'?): `espalier --help` lists them");
   EXPECT_EQ(Said({"frobnicate", "--help"}), "there is no command 'frobnicate': `espalier --help` lists them");
   EXPECT_EQ(Said({"hots"}), "there is no command 'hots': `espalier --help` lists them");

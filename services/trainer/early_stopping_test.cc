@@ -9,7 +9,7 @@ namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-TEST(EarlyStoppingTest, StopsAfterSoManyEvaluationsWithoutABetterOne) {
+TEST(EarlyStoppingTest, StopsAfterPatience) {
   EarlyStopping stopping(/*higher_is_better=*/true, /*patience=*/2);
   EXPECT_FALSE(stopping.should_stop());
   EXPECT_TRUE(stopping.Record(0, 0.5));
@@ -31,7 +31,7 @@ TEST(EarlyStoppingTest, NeverStopsWithoutPatience) {
   EXPECT_EQ(stopping.best_epoch(), 0u);
 }
 
-TEST(EarlyStoppingTest, TakesTheLowestOfMetricsThatAreErrors) {
+TEST(EarlyStoppingTest, MinimizesErrorMetrics) {
   EarlyStopping stopping(/*higher_is_better=*/false, /*patience=*/1);
   EXPECT_TRUE(stopping.Record(0, 3));
   EXPECT_TRUE(stopping.Record(1, 2));

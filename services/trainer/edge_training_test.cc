@@ -127,7 +127,7 @@ TEST(EdgeTrainingTest, LearnsInBf16) {
   EXPECT_NEAR(in_bf16.loop.epochs.back().loss / in_f32.loop.epochs.back().loss, 1.0, 0.1);
 }
 
-TEST(EdgeTrainingTest, CountsWhatItsEvaluationsComputeAndWrites) {
+TEST(EdgeTrainingTest, CountsComputedAndWrittenRows) {
   job::DistTraining job = RatingJob(job::TaskType::kEdgeClassification, "kind");
   job.training.epochs = 1;
   job.output_save = {job::OutputKind::kEmbeddings, job::OutputKind::kPredictions};
@@ -195,7 +195,7 @@ TEST(EdgeTrainingTest, TrainsLearnableRowsToTheSameBitsForAnyPartitioning) {
   }
 }
 
-TEST(EdgeTrainingTest, WhatIsExcludedIsNotDrawn) {
+TEST(EdgeTrainingTest, ExcludedEdgesAreNotSampled) {
   job::DistTraining job = RatingJob(job::TaskType::kEdgeRegression, "value");
   job.training.sampling.layers = {{-1, {}}};
   const TrainOutcome none = TrainRatings(job);
@@ -218,7 +218,7 @@ WrittenPart ReadPart(const std::string& output, const std::string& kind, const s
   return {read("sources.npy"), read("destinations.npy"), read("values.npy")};
 }
 
-TEST(EdgeTrainingTest, WritesWhatItPredictsForEachEdgeOfTheSplit) {
+TEST(EdgeTrainingTest, WritesPredictionsForEdgesOfSplit) {
   job::DistTraining job = RatingJob(job::TaskType::kEdgeClassification, "kind");
   job.training.epochs = 6;
   job.output_save = {job::OutputKind::kModel, job::OutputKind::kEmbeddings, job::OutputKind::kPredictions};
@@ -279,7 +279,7 @@ TEST(EdgeTrainingTest, WritesWhatItPredictsForEachEdgeOfTheSplit) {
   EXPECT_FALSE(std::filesystem::exists(applied + "/results/000001/predictions"));
 }
 
-TEST(EdgeTrainingTest, NamesWhatTheGraphOrTheModelDoesNotHave) {
+TEST(EdgeTrainingTest, NamesPartsMissingInGraphOrModel) {
   const auto refusal = [](const std::function<void(job::DistTraining&)>& change) {
     job::DistTraining job = RatingJob(job::TaskType::kEdgeClassification, "kind");
     change(job);

@@ -56,7 +56,7 @@ Result<TrainOutcome> RunAloneAndStop(const TrainOptions& options, Observing* obs
   return RunAndStop(CommunityJob(), *graph.graph, graph.graph->embeddings(), self, options, observer);
 }
 
-TEST(EndsOfRunsTest, WhatAStepComputesIsSaid) {
+TEST(EndsOfRunsTest, ReportsFlopsOfStep) {
   bool computes = false;
   int times = 0;
   TrainOptions options;
@@ -77,7 +77,7 @@ TEST(EndsOfRunsTest, WhatAStepComputesIsSaid) {
   EXPECT_EQ(times, 4) << "gradients and update of two steps";
 }
 
-TEST(EndsOfRunsTest, AStoppedRunSaysThatItsCheckpointIsKept) {
+TEST(EndsOfRunsTest, StoppedRunReportsCheckpoint) {
   std::vector<std::string> said;
   TrainOptions options;
   Observing observer;
@@ -91,7 +91,7 @@ TEST(EndsOfRunsTest, AStoppedRunSaysThatItsCheckpointIsKept) {
 
 // OnSaved must be called even if the last checkpoint fails, because the mini-batch in flight is not needed in this case
 // either.
-TEST(EndsOfRunsTest, AndWhereItCannotBeThatNothingMoreIsNeeded) {
+TEST(EndsOfRunsTest, CallsOnSavedIfLastCheckpointFails) {
   storage::MemoryStore disk;
   std::vector<std::string> said;
   TrainOptions options;
@@ -193,7 +193,7 @@ Status RunOneEpoch(const std::shared_ptr<storage::ObjectStore>& store, uint64_t 
 }
 
 // Writing the previous checkpoint may take longer than the timeout of a collective operation.
-TEST(EndsOfRunsTest, TheLastCheckpointsTurnIsWaitedForByAllInSteps) {
+TEST(EndsOfRunsTest, AllRanksWaitForLastCheckpoint) {
   storage::MemoryStore inner;
   ASSERT_EQ(RunOneEpoch(std::shared_ptr<storage::ObjectStore>(&inner, [](auto*) {}), 1, {}), Status());
   // Older checkpoints are read before one of them is removed. The store blocks these reads.
@@ -217,7 +217,7 @@ TEST(EndsOfRunsTest, TheLastCheckpointsTurnIsWaitedForByAllInSteps) {
   EXPECT_EQ(format::ListCheckpoints(inner, "checkpoints")->back().id.incarnation, 2u);
 }
 
-TEST(EndsOfRunsTest, ARankThatCannotBeginLeavesTheOthers) {
+TEST(EndsOfRunsTest, RankThatCannotStartLeavesGroup) {
   const shard::testing::TestGraph graph = shard::testing::MakeTestGraph(CommunityGraph(), 1, 11);
   auto ranks = collective::MakeInProcessGroup(2);  // outlives the threads, so a failed rank must leave explicitly
   std::vector<Status> ends(2);

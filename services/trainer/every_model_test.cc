@@ -101,7 +101,7 @@ TEST_P(EveryModelTest, TrainsLearnableRowsToTheSameBitsForAnyPartitioning) {
   }
 }
 
-TEST_P(EveryModelTest, WritesAModelThatIsAppliedAgain) {
+TEST_P(EveryModelTest, WritesModelThatCanBeApplied) {
   job::DistTraining job = JobOfModel(GetParam());
   const bool is_module = GetParam() == job::ModelType::kTorchScript;
   job.output_save = {job::OutputKind::kModel};
@@ -120,7 +120,7 @@ INSTANTIATE_TEST_SUITE_P(Models, EveryModelTest,
                          [](const auto& instance) { return std::string(job::ToString(instance.param)); });
 
 // The width of a module's input is fixed, so additional learnable rows do not fit.
-TEST(ModuleJobTest, AModuleMadeForFeaturesAloneIsToldOfTheRows) {
+TEST(ModuleJobTest, ModuleForFeaturesReportsUnexpectedRows) {
   job::DistTraining job = JobOfModel(job::ModelType::kTorchScript, 6);
   MeanModule(16, 16, 3).save(job.training.model.uri);
   const auto outcome = RunSmall(CommunityGraph(), job);
@@ -130,7 +130,7 @@ TEST(ModuleJobTest, AModuleMadeForFeaturesAloneIsToldOfTheRows) {
 
 // Overwrites a tensor that backward() needs, but only for blocks of another size than those of the probe
 // (script_probe.h).
-TEST(ModuleJobTest, AModuleThatFailsOnTheWayBackIsNamed) {
+TEST(ModuleJobTest, NamesModuleThatFailsInBackward) {
   std::string forward = kMeanForward;
   forward.replace(forward.find("    return {"), 0,
                   "    if self.training and num_rows[\"node\"] < 1000:\n"

@@ -92,7 +92,7 @@ job::DistTraining TripleJob() {
   return job;
 }
 
-TEST(KnowledgeGraphTest, LearnsTriplesByHeart) {
+TEST(KnowledgeGraphTest, OverfitsTriples) {
   for (const auto scorer : {job::Scorer::kDistMult, job::Scorer::kComplEx}) {
     job::DistTraining job = TripleJob();
     job.training.task.scorer = scorer;
@@ -125,7 +125,7 @@ TEST(KnowledgeGraphTest, GivesTheSameBitsForAnyPartitioningAndTheSameStepsForAny
   }
 }
 
-TEST(KnowledgeGraphTest, ARunThatWasStoppedGoesOnWithTheSameNumbers) {
+TEST(KnowledgeGraphTest, StoppedRunResumesWithSameNumbers) {
   const graph::SourceGraph source = Triples(/*known=*/false);
   const job::DistTraining job = TripleJob();
   const TrainOutcome whole = TrainSmall(source, job);
@@ -157,7 +157,7 @@ TEST(KnowledgeGraphTest, RowsAreMappedWhereTheyAreNotAsWideAsTheEmbeddings) {
   EXPECT_LT(one.loop.epochs.back().loss, one.loop.epochs.front().loss);
 }
 
-TEST(KnowledgeGraphTest, NamesWhatDoesNotFit) {
+TEST(KnowledgeGraphTest, NamesMismatch) {
   const graph::SourceGraph source = Triples(/*known=*/false);
   job::DistTraining job = TripleJob();
   job.training.inputs.clear();
@@ -175,7 +175,7 @@ TEST(KnowledgeGraphTest, NamesWhatDoesNotFit) {
   EXPECT_THAT(RunSmall(source, job).status().message(), HasSubstr("omit one of them"));
 }
 
-TEST(LinkPlanTest, ARelationAndItsReverseAreEachOthers) {
+TEST(LinkPlanTest, RelationAndReverseAreMutual) {
   const graph::SourceGraph source = Triples(/*known=*/false);
   const auto plan = job::MakeLinkPlan(TripleJob().training.task, source.schema);
   ASSERT_TRUE(plan.ok() && plan->has_value()) << plan.status().ToString();
@@ -288,7 +288,7 @@ double RocAucOfDrawn(const std::vector<DrawnScores>& drawn) {
   return won / pairs;
 }
 
-TEST(KnowledgeGraphTest, RanksAreFilteredByRelationAsByHand) {
+TEST(KnowledgeGraphTest, FilteredRanksMatchHandComputation) {
   const graph::SourceGraph source = Triples(/*known=*/false);
   job::Training training = TripleJob().training;
   training.inputs = {{"", {"x"}}};

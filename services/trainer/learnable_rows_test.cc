@@ -172,7 +172,7 @@ class RowsInPiecesTest : public testing::Test {
   collective::SelfCollective self_;
 };
 
-TEST_F(RowsInPiecesTest, GoFromOnePartitioningToAnother) {
+TEST_F(RowsInPiecesTest, MoveBetweenPartitionings) {
   const std::vector<format::Safetensors> pieces = Saved();
   ASSERT_EQ(pieces.size(), 3u);
   EXPECT_EQ(pieces[0].tensors.at("rows.n").shape(), (std::vector<int64_t>{4, kSize}));
@@ -186,7 +186,7 @@ TEST_F(RowsInPiecesTest, GoFromOnePartitioningToAnother) {
   }
 }
 
-TEST_F(RowsInPiecesTest, WhatDoesNotFitIsRefused) {
+TEST_F(RowsInPiecesTest, RefuseMismatch) {
   const std::vector<format::Safetensors> pieces = Saved();
   ASSERT_EQ(pieces.size(), 3u);
   MemoryEmbeddingStore owner;
@@ -208,7 +208,7 @@ TEST_F(RowsInPiecesTest, WhatDoesNotFitIsRefused) {
 }
 
 // Each type has its own options, and the inputs are not in the order of the types.
-TEST(LearnableRowsTest, OwnersAreToldWhatTheDocumentSaysOfEachType) {
+TEST(LearnableRowsTest, OwnersGetOptionsOfEachType) {
   const auto schema = *graph::GraphSchema::Make({"item", "shop", "user"}, {{"user", "buys", "item"}});
   const auto book = *graph::PartitionBook::Make(schema, {{0, 5}, {0, 3}, {0, 7}}, {{0, 4}});
   job::Embedding of_users{.size = 3}, of_items{.size = 4, .dtype = job::RowDType::kBf16}, of_shops{.size = 5};
@@ -334,7 +334,7 @@ job::DistTraining JobOfAPlugin(const std::string& arguments, const std::string& 
   return JobThatBeginsWith({.type = job::RowInitializerType::kPlugin, .plugin = name, .arguments = arguments});
 }
 
-TEST(LearnableRowsTest, BeginWithWhatAPluginMakesOfSeedAndOriginalIds) {
+TEST(LearnableRowsTest, StartWithValuesOfPlugin) {
   const graph::SourceGraph source = GraphOfPluginRows();
   const auto plugin = std::make_shared<UniformOfAPlugin>();
   const TrainOutcome built_in = TrainSmall(source, JobThatBeginsWith({.low = -0.25, .high = 0.25}));
@@ -347,7 +347,7 @@ TEST(LearnableRowsTest, BeginWithWhatAPluginMakesOfSeedAndOriginalIds) {
   EXPECT_NE(TrainSmall(source, JobOfAPlugin("0.5"), {.initializers = plugin}).rows_digest, built_in.rows_digest);
 }
 
-TEST(LearnableRowsTest, SayWhyAPluginDoesNotMakeThem) {
+TEST(LearnableRowsTest, ReportErrorOfPlugin) {
   const graph::SourceGraph source = GraphOfPluginRows();
   const auto plugin = std::make_shared<UniformOfAPlugin>();
   const auto error_of = [&](const job::DistTraining& job, const SmallRun& run) {
@@ -364,7 +364,7 @@ TEST(LearnableRowsTest, SayWhyAPluginDoesNotMakeThem) {
 }
 
 // The model has a hidden layer, whose ReLU must not turn NaN into zero.
-TEST(LearnableRowsTest, ThatAreNoNumbersEndTheRun) {
+TEST(LearnableRowsTest, NanValuesEndRun) {
   job::DistTraining job = JobOfAPlugin("");
   job.training.sampling.layers = {{3, {}}, {3, {}}};
   const auto plugin = std::make_shared<NanInitializers>();
@@ -372,7 +372,7 @@ TEST(LearnableRowsTest, ThatAreNoNumbersEndTheRun) {
   EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << status.ToString();
 }
 
-TEST(LearnableRowsTest, GoOnFromACheckpointOfTheSameInitializerAlone) {
+TEST(LearnableRowsTest, ResumeOnlyWithSameInitializer) {
   const graph::SourceGraph source = GraphOfPluginRows();
   const auto plugin = std::make_shared<UniformOfAPlugin>();
   const auto store = std::make_shared<storage::MemoryStore>();

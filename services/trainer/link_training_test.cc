@@ -87,7 +87,7 @@ TrainOutcome Train(const graph::SourceGraph& source, const job::DistTraining& jo
   return TrainSmall(source, job, {.partitions = num_partitions, .trainers = num_trainers});
 }
 
-TEST(LinkTrainingTest, LearnsWhichNodesAreNear) {
+TEST(LinkTrainingTest, LearnsNearbyNodes) {
   job::DistTraining job = LinkJob();
   job.training.epochs = 15;
   job.training.evaluation.metric = job::Metric::kRocAuc;
@@ -119,7 +119,7 @@ TEST(LinkTrainingTest, OperationsOfTorchTakeTheSameSteps) {
 }
 
 // With all nodes as candidates, and with drawn candidates.
-TEST(LinkTrainingTest, CountsWhatItsEvaluationsCompute) {
+TEST(LinkTrainingTest, CountsComputedRows) {
   for (const int64_t candidates : {0, 5}) {
     job::DistTraining job = LinkJob();
     job.training.epochs = 1;
@@ -224,7 +224,7 @@ class WrittenRun {
 // Scores that differ only by rounding may change their order.
 constexpr double kRounding = 0.01;
 
-TEST(LinkTrainingTest, MetricsAreThoseOfTheEmbeddingsAndTheScorerThatItWrites) {
+TEST(LinkTrainingTest, MetricsMatchWrittenEmbeddingsAndScorer) {
   const graph::EdgePairs& test = Communities().edge_splits.at(kLinks).at(0).test;
   for (const auto scorer :
        {job::Scorer::kDot, job::Scorer::kDistMult, job::Scorer::kComplEx, job::Scorer::kTransE, job::Scorer::kRotatE}) {
@@ -298,7 +298,7 @@ TEST(LinkTrainingTest, NegativesThatDoNotFitAreRefusedBeforeTheFirstStep) {
   }
 }
 
-TEST(LinkTrainingTest, TheOutputsOfANodeTaskAreNoEmbeddings) {
+TEST(LinkTrainingTest, RefusesOutputsOfNodeTask) {
   job::DistTraining job = LinkJob();
   job.training.task.scorer = job::Scorer::kComplEx;
   const storage::TemporaryFolder folder;
@@ -351,7 +351,7 @@ graph::SourceGraph WithTrainingEdgesAsTest(graph::SourceGraph source) {
   return source;
 }
 
-TEST(LinkTrainingTest, AModelThatLearnsEdgesByHeartKnowsNothingOfThoseHeldOut) {
+TEST(LinkTrainingTest, OverfittedModelDoesNotPredictHeldOutEdges) {
   const graph::SourceGraph held_out = Split(RandomGraph(), 20, 60);
   const TrainOutcome honest = Train(held_out, MemorisingJob());
   ASSERT_TRUE(honest.test.has_value());
@@ -393,7 +393,7 @@ torch::jit::Module HearsayModule() {
   return module;
 }
 
-TEST(LinkTrainingTest, NoNeighborTellsOfAnEdgeHeldOutNorOfOneOfTheBatchAtCorasSize) {
+TEST(LinkTrainingTest, NeighborsRevealNoHeldOutOrBatchEdge) {
   job::DistTraining job = LinkJob();
   job.training.task.loss = job::LinkLoss::kCrossEntropy;
   job.training.task.num_negatives = 20;
@@ -423,7 +423,7 @@ TEST(LinkTrainingTest, NoNeighborTellsOfAnEdgeHeldOutNorOfOneOfTheBatchAtCorasSi
   EXPECT_EQ(outcomes[1].test, outcomes[0].test);
 }
 
-TEST(LinkTrainingTest, NamesWhatTheGraphDoesNotHave) {
+TEST(LinkTrainingTest, NamesPartsMissingInGraph) {
   const auto refusal = [](const std::function<void(job::Task&)>& change) {
     job::DistTraining job = LinkJob();
     change(job.training.task);

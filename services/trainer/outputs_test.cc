@@ -63,7 +63,7 @@ TEST(OutputsTest, NamesResultsAfterTheMetric) {
   EXPECT_EQ(ResultKey("validation", job::Metric::kMeanSquaredError), "validationMeanSquaredError");
 }
 
-TEST(OutputsTest, SaysWhatACacheOfFeaturesSaved) {
+TEST(OutputsTest, ReportsSavingsOfFeatureCache) {
   TrainOutcome outcome = Outcome();
   EXPECT_FALSE(nlohmann::json::parse(ResultJson(Facts(), outcome)).contains("featureCache"));
   outcome.feature_cache = {.hit_rows = 5, .fetched_rows = 3, .hit_bytes = 50, .fetched_bytes = 30};
@@ -72,7 +72,7 @@ TEST(OutputsTest, SaysWhatACacheOfFeaturesSaved) {
   EXPECT_EQ(result["featureCache"], expected);
 }
 
-TEST(OutputsTest, SaysWhatARunCameTo) {
+TEST(OutputsTest, ReportsResultOfRun) {
   const auto result = nlohmann::json::parse(ResultJson(Facts(), Outcome()));
   EXPECT_EQ(result["testAccuracy"], 0.8125);
   EXPECT_EQ(result["validationAccuracy"], 0.75);
@@ -92,7 +92,7 @@ TEST(OutputsTest, SaysWhatARunCameTo) {
   EXPECT_EQ(result["blasKernel"], "Haswell");
 }
 
-TEST(OutputsTest, SaysInTheResultWhatCouldNotBeWritten) {
+TEST(OutputsTest, ResultNamesFilesThatCouldNotBeWritten) {
   const auto result = nlohmann::json::parse(ResultJson(Facts(), Outcome(), {{"embeddings", "one layer"}}));
   EXPECT_EQ(result["notWritten"]["embeddings"], "one layer");
   EXPECT_FALSE(nlohmann::json::parse(ResultJson(Facts(), Outcome())).contains("notWritten"));
@@ -166,7 +166,7 @@ TEST_P(OutputsInStoreTest, ShowsTheHistoryAfterAFlush) {
   EXPECT_THAT(Text("results/000001/metrics.jsonl"), HasSubstr("\"loss\":2.0"));
 }
 
-TEST_P(OutputsInStoreTest, ReplacesWhatAnOlderIncarnationCommitted) {
+TEST_P(OutputsInStoreTest, ReplacesOutputsOfOlderIncarnation) {
   for (const uint64_t incarnation : {1u, 2u}) {
     RunFacts facts = Facts();
     facts.incarnation = incarnation;
@@ -184,7 +184,7 @@ TEST_P(OutputsInStoreTest, ReplacesWhatAnOlderIncarnationCommitted) {
   EXPECT_THAT(late.message(), HasSubstr("incarnation 2 has committed"));
 }
 
-TEST_P(OutputsInStoreTest, LeavesNothingOfAnEarlierRunWithTheSameNumber) {
+TEST_P(OutputsInStoreTest, RemovesEarlierRunOfSameIncarnation) {
   const auto first = Outputs::Open(At(""), Facts());
   ASSERT_TRUE(first.ok());
   ASSERT_TRUE((*first)->WriteTorchScript("best", "archive").ok());
@@ -219,7 +219,7 @@ INSTANTIATE_TEST_SUITE_P(
                           [](const std::string& folder) { return std::make_shared<storage::FileStore>(folder); }}),
     [](const testing::TestParamInfo<Place>& place) { return std::string(place.param.name); });
 
-TEST(OutputsTest, NamesTheBytesOfAUsersModuleAndNotWhatItDoesNotUse) {
+TEST(OutputsTest, RecordsDigestOfModuleWithoutUnusedOptions) {
   RunFacts facts = Facts();
   EXPECT_FALSE(nlohmann::json::parse(ResultJson(facts, Outcome())).contains("moduleSha256"));
   facts.job.training.model.type = job::ModelType::kTorchScript;
@@ -231,7 +231,7 @@ TEST(OutputsTest, NamesTheBytesOfAUsersModuleAndNotWhatItDoesNotUse) {
   EXPECT_FALSE(metadata.contains("aggregator"));
 }
 
-TEST(OutputsTest, NamesAFolderThatCannotBe) {
+TEST(OutputsTest, NamesInvalidFolder) {
   const storage::TemporaryFolder folder;
   const std::string file = folder.path() + "/file";
   std::ofstream(file) << "a file";

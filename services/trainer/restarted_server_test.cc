@@ -133,7 +133,7 @@ class RestartedServerTest : public ::testing::Test {
   int num_restarts_ = 0;
 };
 
-TEST_F(RestartedServerTest, APassThatLostItsActivationsIsDoneAgain) {
+TEST_F(RestartedServerTest, RepeatsPassThatLostActivations) {
   const Outcome expected = RunPass(1, *session_.graph);
   ASSERT_TRUE(expected.status.ok()) << expected.status.ToString();
   ASSERT_TRUE(expected.metric.has_value());
@@ -151,7 +151,7 @@ TEST_F(RestartedServerTest, APassThatLostItsActivationsIsDoneAgain) {
   }
 }
 
-TEST_F(RestartedServerTest, WhatHadBeenComputedAlreadyIsComputedAgain) {
+TEST_F(RestartedServerTest, RecomputesLostChunks) {
   const Outcome expected = RunPass(1, *session_.graph);
   for (const int num_ranks : {1, 2}) {
     num_restarts_ = 0;
@@ -163,7 +163,7 @@ TEST_F(RestartedServerTest, WhatHadBeenComputedAlreadyIsComputedAgain) {
   }
 }
 
-TEST_F(RestartedServerTest, GivesUpWhereEveryPassIsDisturbed) {
+TEST_F(RestartedServerTest, FailsIfEveryPassIsDisturbed) {
   const Outcome outcome = RunPass(1, *session_.graph, [this] { Restart(0); });
   EXPECT_EQ(outcome.status.code(), StatusCode::kUnavailable) << outcome.status.ToString();
   EXPECT_THAT(outcome.status.message(), ::testing::HasSubstr("given up after 5 passes"));
@@ -171,7 +171,7 @@ TEST_F(RestartedServerTest, GivesUpWhereEveryPassIsDisturbed) {
 }
 
 // Servers that were not restarted must not keep tensors of failed passes.
-TEST_F(RestartedServerTest, AFailedPassLeavesNothingBehind) {
+TEST_F(RestartedServerTest, FailedPassLeavesNoTensors) {
   DisturbedStore tensors(*session_.graph, 15, [this] { Restart(1); });
   ASSERT_TRUE(RunPass(1, tensors).status.ok());
   const std::vector<GlobalNodeId> nodes = {GlobalNodeId(0)};

@@ -48,7 +48,7 @@ TEST(RunPhasesTest, SampledMetricsAreCountedToo) {
   ExpectExactFractions(reports);
 }
 
-TEST(RunPhasesTest, AModelThatIsOnlyAppliedIsNeverTraining) {
+TEST(RunPhasesTest, InferenceHasNoTrainingPhase) {
   job::DistTraining job = TwoEpochs();
   job.output_save = {job::OutputKind::kModel};
   const std::string folder = NewFolder();

@@ -84,7 +84,7 @@ class SharedServersTest : public testing::Test {
   const ServedGraph served_{client::testing::SmallGraph(), 2};
 };
 
-TEST_F(SharedServersTest, AJobInTheMiddleOfAnothersEvaluationChangesNothing) {
+TEST_F(SharedServersTest, ConcurrentJobDoesNotAffectEvaluation) {
   const TrainOutcome first_alone = Alone(first_), second_alone = Alone(second_);
   ASSERT_NE(first_alone.parameters_digest, second_alone.parameters_digest);
   ASSERT_EQ(first_alone.rows_digest.size(), 64u);
@@ -95,7 +95,7 @@ TEST_F(SharedServersTest, AJobInTheMiddleOfAnothersEvaluationChangesNothing) {
   ExpectAsAlone(second, second_alone);
 }
 
-TEST_F(SharedServersTest, AJobAfterOneThatWasRestartedBeginsAtItsFirstIncarnation) {
+TEST_F(SharedServersTest, NextJobStartsAtFirstIncarnation) {
   ASSERT_TRUE(RunBeside(served_, first_, {.job_name = "first", .incarnation = 3}).ok());
   ExpectAsAlone(RunBeside(served_, second_, {.job_name = "second"}), Alone(second_));
 
@@ -106,7 +106,7 @@ TEST_F(SharedServersTest, AJobAfterOneThatWasRestartedBeginsAtItsFirstIncarnatio
 
 // Jobs need distinct names, because servers regard runs of the same name as one job. Here the second run begins during
 // the first one's evaluation, and waits during its own evaluation until the first run has ended.
-TEST_F(SharedServersTest, OfTwoRunsOfOneNameTheLaterHasTheRows) {
+TEST_F(SharedServersTest, LaterOfTwoRunsWithSameNameHasRows) {
   std::latch second_is_there(1), first_has_ended(1);
   const auto run_second = [&] {
     bool arrived = false;
@@ -135,7 +135,7 @@ TEST_F(SharedServersTest, OfTwoRunsOfOneNameTheLaterHasTheRows) {
 }
 
 // The same, but the second run has ended and dropped its rows before the first run continues.
-TEST_F(SharedServersTest, ARunWhoseRowsAnotherOneOfItsNameHadHasLostThem) {
+TEST_F(SharedServersTest, RunLosesRowsToLaterRunWithSameName) {
   Result<TrainOutcome> second = Internal("the second job has not run");
   const auto run_second = [&] { second = RunBeside(served_, second_, {.job_name = "same"}); };
   const Status first = RunBeside(served_, first_, {.job_name = "same", .in_evaluation = run_second}).status();

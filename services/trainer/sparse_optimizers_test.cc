@@ -70,7 +70,7 @@ void ExpectDenseSteps(const SparseOptimizer& optimizer, const MakeTorchs& make_t
   EXPECT_FALSE(torch::allclose(ours.weights(), initial, 0.1, 0.1)) << "the test moves nothing";
 }
 
-TEST(SparseOptimizersTest, SgdIsTorchs) {
+TEST(SparseOptimizersTest, SgdMatchesTorch) {
   for (const double decay : {0.0, 0.02}) {
     ExpectDenseSteps({.type = SparseOptimizerType::kSgd, .weight_decay = decay}, [&](auto parameters) {
       return std::make_unique<torch::optim::SGD>(parameters, torch::optim::SGDOptions(0.1).weight_decay(decay));
@@ -78,7 +78,7 @@ TEST(SparseOptimizersTest, SgdIsTorchs) {
   }
 }
 
-TEST(SparseOptimizersTest, AdagradIsTorchs) {
+TEST(SparseOptimizersTest, AdagradMatchesTorch) {
   for (const double accumulator : {0.0, 0.5}) {
     const SparseOptimizer options{
         .type = SparseOptimizerType::kAdagrad, .weight_decay = 0.02, .initial_accumulator = accumulator};
@@ -90,13 +90,13 @@ TEST(SparseOptimizersTest, AdagradIsTorchs) {
   }
 }
 
-TEST(SparseOptimizersTest, AdamIsTorchs) {
+TEST(SparseOptimizersTest, AdamMatchesTorch) {
   ExpectDenseSteps({.type = SparseOptimizerType::kAdam, .weight_decay = 0.02}, [](auto parameters) {
     return std::make_unique<torch::optim::Adam>(parameters, torch::optim::AdamOptions(0.1).weight_decay(0.02));
   });
 }
 
-TEST(SparseOptimizersTest, AdamWIsTorchs) {
+TEST(SparseOptimizersTest, AdamWMatchesTorch) {
   const SparseOptimizer options{.type = SparseOptimizerType::kAdamW, .weight_decay = 0.1, .beta1 = 0.8, .beta2 = 0.99};
   ExpectDenseSteps(options, [](auto parameters) {
     return std::make_unique<torch::optim::AdamW>(parameters,
@@ -105,7 +105,7 @@ TEST(SparseOptimizersTest, AdamWIsTorchs) {
 }
 
 // With gradients so small that epsilon determines the step. The default epsilon must be that of torch.
-TEST(SparseOptimizersTest, EpsilonIsTorchsUnlessItIsSet) {
+TEST(SparseOptimizersTest, EpsilonDefaultsToTorch) {
   const auto expect_torchs = [](const SparseOptimizer& optimizer, const MakeTorchs& make_torchs) {
     const torch::Tensor initial = torch::zeros({kRows, kRowWidth});
     OwnedRows ours(optimizer, initial);
@@ -147,7 +147,7 @@ TEST(SparseOptimizersTest, RowWiseAdagradKeepsTheMeanSquareOfRows) {
 
 // sparse_adam in torch/optim/_functional.py has one step counter for the tensor and updates only the moments of rows
 // with gradients. It adds epsilon before the bias correction of v; with 1e-12 the difference is below the tolerance.
-TEST(SparseOptimizersTest, AdamIsTorchsSparseAdamWhereRowsComeAndGo) {
+TEST(SparseOptimizersTest, AdamMatchesTorchSparseAdam) {
   const torch::Tensor initial = RandomMatrix(1, kRows, kRowWidth);
   OwnedRows ours({.type = SparseOptimizerType::kAdam, .epsilon = 1e-12}, initial);
   torch::Tensor weights = initial.clone(), m = torch::zeros_like(initial), v = torch::zeros_like(initial);
@@ -177,7 +177,7 @@ TEST(SparseOptimizersTest, AdamIsTorchsSparseAdamWhereRowsComeAndGo) {
 }
 
 // An id that occurs several times in a mini-batch is handled as by autograd.
-TEST(SparseOptimizersTest, DuplicatesAddUpAsInAutograd) {
+TEST(SparseOptimizersTest, DuplicatesSumAsInAutograd) {
   const torch::Tensor initial = RandomMatrix(1, kRows, kRowWidth);
   const std::vector<LocalRowId> rows = {LocalRowId(4), LocalRowId(1), LocalRowId(4), LocalRowId(4)};
   const torch::Tensor ids = torch::tensor({4, 1, 4, 4}, torch::kInt64), upstream = RandomMatrix(2, 4, kRowWidth);

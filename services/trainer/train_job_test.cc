@@ -244,7 +244,7 @@ TEST(TrainJobTest, KeepsInStepWhenMostSharesAreEmpty) {
   }
 }
 
-TEST(TrainJobTest, StopsAllTrainersAfterTheStepInWhichOneIsAsked) {
+TEST(TrainJobTest, StopsAllTrainersAfterSameStep) {
   std::atomic<bool> stop = false;
   const Trainers trainers{.trainers = 2, .stop = &stop, .on_step = [&](const RunPosition& position, uint32_t rank) {
                             if (rank == 0 && position.epoch == 1 && position.step == 1) stop = true;
@@ -282,7 +282,7 @@ TEST(TrainJobTest, StopsEarlyAndKeepsTheBest) {
   for (const EpochReport& epoch : outcome.loop.epochs) EXPECT_LE(epoch.validation, outcome.loop.best_validation);
 }
 
-TEST(TrainJobTest, AuditsOnlyWhatItTrainedOn) {
+TEST(TrainJobTest, AuditsOnlyTrainedSteps) {
   job::DistTraining job = CommunityJob();
   job.training.epochs = 60;
   job.training.evaluation.patience = 2;
@@ -294,7 +294,7 @@ TEST(TrainJobTest, AuditsOnlyWhatItTrainedOn) {
   EXPECT_EQ(SamplesDigest({.trainers = 2, .audit_name = "early"}), SamplesDigest({.audit_name = "whole"}));
 }
 
-TEST(TrainJobTest, EvaluatesAfterEverySoManyEpochsAndTheLast) {
+TEST(TrainJobTest, EvaluatesAtIntervalAndAfterLastEpoch) {
   job::DistTraining job = CommunityJob();
   job.training.epochs = 5;
   job.training.evaluation.every_epochs = 2;
@@ -371,7 +371,7 @@ TEST(TrainJobTest, WritesModelAndNodeResultsUnderOriginalIds) {
   EXPECT_TRUE(report.ok() && report->ok());
 }
 
-TEST(TrainJobTest, WritesTorchScriptWhereItIsAskedFor) {
+TEST(TrainJobTest, WritesTorchScriptOnRequest) {
   job::DistTraining job = CommunityJob();
   job.training.epochs = 1;
   job.output_save = {job::OutputKind::kTorchScript};
@@ -383,7 +383,7 @@ TEST(TrainJobTest, WritesTorchScriptWhereItIsAskedFor) {
   EXPECT_THAT(ReadFile(prefix + "/result.json"), Not(HasSubstr("best.pt")));
 }
 
-TEST(TrainJobTest, AdvisesTorchScriptOnlyForModelsThatCanBeIt) {
+TEST(TrainJobTest, AdvisesTorchScriptOnlyForSupportedModels) {
   job::DistTraining job = CommunityJob();
   job.training.epochs = 1;
   job.training.model.type = job::ModelType::kGcn;
@@ -422,7 +422,7 @@ TEST(TrainJobTest, AppliesAModelToAGraphWithoutLabelsAndSplits) {
 }
 
 // As if the file were replaced while the trainers start.
-TEST(TrainJobTest, TrainersThatReadDifferentModelsDoNotBegin) {
+TEST(TrainJobTest, RefusesDifferentModelsOnTrainers) {
   job::DistTraining job = CommunityJob();
   job.training.epochs = 1;
   job.output_save = {job::OutputKind::kModel};
@@ -442,7 +442,7 @@ TEST(TrainJobTest, TrainersThatReadDifferentModelsDoNotBegin) {
   }
 }
 
-TEST(TrainJobTest, SaysWhatTheGraphDoesNotHave) {
+TEST(TrainJobTest, NamesPartsMissingInGraph) {
   job::DistTraining job = CommunityJob();
   job.training.inputs = {{"", {"feat"}}};
   const auto outcomes = RunRanks(CommunityGraph(), job, {});

@@ -103,7 +103,7 @@ TEST(TypedEdgeTrainingTest, GivesTheSameBitsForAnyPartitioningAndTheSameStepsFor
   }
 }
 
-TEST(TypedEdgeTrainingTest, WhatIsExcludedIsNotDrawn) {
+TEST(TypedEdgeTrainingTest, ExcludedEdgesAreNotSampled) {
   job::DistTraining job = ScoreJob();
   job.training.sampling.layers = {{-1, {}}};
   const TrainOutcome none = TrainCinema(job);
@@ -154,7 +154,7 @@ TEST(TypedEdgeTrainingTest, LearnsAndWritesPredictionsUnderTheIdsOfBothTypes) {
   EXPECT_EQ(TrainCinema(job, {.partitions = 2}).test, outcome.test);
 }
 
-TEST(TypedEdgeTrainingTest, NamesWhatDoesNotFit) {
+TEST(TypedEdgeTrainingTest, NamesMismatch) {
   job::DistTraining job = ScoreJob();
   job.training.task.edge_type.clear();  // ambiguous: the graph has two
   EXPECT_THAT(RunSmall(CinemaOnce(), job).status().message(), HasSubstr("spec.training.task.edgeType"));

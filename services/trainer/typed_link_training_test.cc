@@ -134,7 +134,7 @@ TEST(TypedLinkTrainingTest, GivesTheSameBitsForAnyPartitioningAndTheSameStepsFor
   ExpectTheSameForAnyPartitionsAndTrainers(source, job, 1e-2);
 }
 
-TEST(TypedLinkTrainingTest, RowsOfBothNodeTypesLearnSalesByHeart) {
+TEST(TypedLinkTrainingTest, RowsOfBothNodeTypesOverfitSales) {
   job::DistTraining job = ShopJob();
   job.training.inputs = {{"item", {}, MakeEmbedding(32)}, {"user", {}, MakeEmbedding(32)}};
   job.training.model.type = job::ModelType::kEmbedding;
@@ -241,7 +241,7 @@ class WrittenShop {
   std::vector<sampler::LinkType> types_;
 };
 
-TEST(TypedLinkTrainingTest, MetricsAreThoseOfTheEmbeddingsOfBothTypesThatItWrites) {
+TEST(TypedLinkTrainingTest, MetricsMatchWrittenEmbeddingsOfBothTypes) {
   const graph::SourceGraph source = Shop(/*known=*/false);
   const std::vector<std::vector<std::string>> choices = {
       {"buys"}, {"buys", "rev_buys"}, {"similar", "rev_buys", "buys"}, {}};
@@ -320,7 +320,7 @@ job::DistTraining RingsJob() {
 
 // The names of GraphSAGE's parameters do not contain the relations of such a graph, and other relations in the same
 // number have parameters of the same shapes.
-TEST(TypedLinkTrainingTest, AModelIsAppliedToTheRelationsItWasMadeForAlone) {
+TEST(TypedLinkTrainingTest, ModelAppliesOnlyToItsRelations) {
   job::DistTraining job = RingsJob();
   const storage::TemporaryFolder folder;
   const TrainOutcome trained = TrainSmall(TwoRings("a", "b"), job, {.output = folder.path() + "/run"});
@@ -336,7 +336,7 @@ TEST(TypedLinkTrainingTest, AModelIsAppliedToTheRelationsItWasMadeForAlone) {
   EXPECT_THAT(other.message(), HasSubstr("it is 'n:a:n'"));
 }
 
-TEST(TypedLinkTrainingTest, ACheckpointGoesOnWithTheRelationsItHasAlone) {
+TEST(TypedLinkTrainingTest, CheckpointResumesOnlyWithItsRelations) {
   const job::DistTraining job = RingsJob();
   const auto store = std::make_shared<storage::MemoryStore>();
   TrainSmall(TwoRings("a", "b"), job, {.store = store, .stop_after = 2});
@@ -347,7 +347,7 @@ TEST(TypedLinkTrainingTest, ACheckpointGoesOnWithTheRelationsItHasAlone) {
   EXPECT_NE(TrainSmall(TwoRings("a", "b"), job, {.store = store, .incarnation = 2}).resumed_from, "");
 }
 
-TEST(TypedLinkTrainingTest, NamesWhatDoesNotFit) {
+TEST(TypedLinkTrainingTest, NamesMismatch) {
   const graph::SourceGraph source = Shop(/*known=*/false);
   const auto refusal = [&](const std::function<void(job::Task&)>& change) {
     job::DistTraining job = ShopJob();

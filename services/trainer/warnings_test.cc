@@ -172,7 +172,7 @@ TEST(WarningsTest, EdgesThatAreAllLaterThanTheirSeedsAreNamedOnce) {
   EXPECT_THAT(TrainSmall(source, job).warnings, IsEmpty());
 }
 
-TEST(WarningsTest, ClassesThatOnlyMeasureAreNamed) {
+TEST(WarningsTest, ClassesOnlyInEvaluationAreNamed) {
   graph::SourceGraph parts = CommunityGraph();
   const std::vector<uint64_t> test = GetSplit(parts).test;
   const graph::SourceGraph source =
@@ -182,7 +182,7 @@ TEST(WarningsTest, ClassesThatOnlyMeasureAreNamed) {
                           "nodes have (3): a model cannot learn it"));
 }
 
-TEST(WarningsTest, AnUndefinedMetricNamesPartAndReasonAndThatEarlyStoppingCannotAct) {
+TEST(WarningsTest, UndefinedMetricNamesPartReasonAndEarlyStopping) {
   graph::SourceGraph parts = CommunityGraph();
   const std::vector<uint64_t> validation = GetSplit(parts).validation;
   const graph::SourceGraph source = Relabeled([&](uint64_t node, int64_t c) { return IsIn(validation, node) ? 0 : c; });

@@ -108,7 +108,7 @@ std::vector<float> Trained(sampler::PartitionedGraph& graph, uint32_t num_traine
   return {rows->values<float>().begin(), rows->values<float>().end()};
 }
 
-TEST(EmbeddingStoreTest, EndsWithTheSameBitsForAnyPartitioningHereAndBehindServers) {
+TEST(EmbeddingStoreTest, GivesSameBitsForAnyPartitioningLocallyAndRemotely) {
   for (const uint32_t num_trainers : {1, 3}) {
     const testing::ServedGraph whole(testing::SmallGraph(), 1);
     const std::vector<float> expected = Trained(whole.local_graph(), num_trainers, 7);
@@ -125,7 +125,7 @@ TEST(EmbeddingStoreTest, EndsWithTheSameBitsForAnyPartitioningHereAndBehindServe
   }
 }
 
-TEST(EmbeddingStoreTest, RowsAndStateGoOnOverOtherPartitions) {
+TEST(EmbeddingStoreTest, RowsAndStateResumeOverOtherPartitions) {
   const testing::ServedGraph whole(testing::SmallGraph(), 1);
   const std::vector<float> expected = Trained(whole.local_graph(), 1, 7);
   const testing::ServedGraph two(testing::SmallGraph(), 2);
@@ -149,7 +149,7 @@ TEST(EmbeddingStoreTest, RowsAndStateGoOnOverOtherPartitions) {
   EXPECT_EQ(std::vector<float>(rows->values<float>().begin(), rows->values<float>().end()), expected);
 }
 
-TEST(EmbeddingStoreTest, ARestartedServerHasLostItsRowsAndSaysSo) {
+TEST(EmbeddingStoreTest, RestartedServerReportsLostRows) {
   testing::ServedGraph served(testing::SmallGraph(), 2);
   const auto graph = RemoteGraph(served, rpc::kPreferredReplyBytes);
   ASSERT_TRUE(graph->embeddings().CreateEmbedding(AdagradRows(1), Soon()).ok());
@@ -165,7 +165,7 @@ TEST(EmbeddingStoreTest, ARestartedServerHasLostItsRowsAndSaysSo) {
   EXPECT_EQ(pushed.code(), StatusCode::kNotFound);
 }
 
-TEST(EmbeddingStoreTest, ANewerIncarnationBeginsAnewAndTheOlderIsRefused) {
+TEST(EmbeddingStoreTest, NewerIncarnationStartsEmptyAndOlderIsRefused) {
   testing::ServedGraph served(testing::SmallGraph(), 1);
   const auto client_of = [&](uint64_t incarnation) {
     RemotePartitionOptions options;
@@ -188,7 +188,7 @@ TEST(EmbeddingStoreTest, ANewerIncarnationBeginsAnewAndTheOlderIsRefused) {
             StatusCode::kAborted);
 }
 
-TEST(EmbeddingStoreTest, AReadOfAVersionThatNeverComesEndsAtItsDeadline) {
+TEST(EmbeddingStoreTest, ReadOfFutureVersionEndsAtDeadline) {
   testing::ServedGraph served(testing::SmallGraph(), 1);
   const auto graph = RemoteGraph(served, rpc::kPreferredReplyBytes);
   ASSERT_TRUE(graph->embeddings().CreateEmbedding(AdagradRows(1), Soon()).ok());
@@ -203,7 +203,7 @@ TEST(EmbeddingStoreTest, AReadOfAVersionThatNeverComesEndsAtItsDeadline) {
 }
 
 // The command of a killed run is started again: same incarnation, same servers, new rows.
-TEST(EmbeddingStoreTest, AnotherRunTakesThePlaceOfOneThatWasKilled) {
+TEST(EmbeddingStoreTest, NewRunReplacesKilledRun) {
   testing::ServedGraph served(testing::SmallGraph(), 2);
   const auto graph = RemoteGraph(served, rpc::kPreferredReplyBytes);
   sampler::EmbeddingStore& store = graph->embeddings();

@@ -90,7 +90,7 @@ void AdagradStep(uint64_t step, uint32_t num_ranks, std::vector<float>* table, s
   }
 }
 
-TEST(EmbeddingTableTest, StepsOfRawArraysAreThoseOfTheOptimizerOnTheWholeTable) {
+TEST(EmbeddingTableTest, StepsEqualOptimizerOnWholeTable) {
   constexpr uint64_t kSteps = 6;
   for (const uint32_t num_ranks : {1u, 2u}) {
     std::vector<float> of_one_partition;
@@ -169,7 +169,7 @@ TEST(EmbeddingTableTest, GradientsOfAnIdThatOccursTwiceAreSummedOrAveraged) {
   }
 }
 
-TEST(EmbeddingTableTest, GathersRepeatedRowsOfAnyTypeIntoMemoryOfTheCaller) {
+TEST(EmbeddingTableTest, GathersRepeatedRowsIntoCallerMemory) {
   const testing::ServedGraph served(testing::SmallGraph(), 3);
   const auto graph = GraphOfServers(served);
   collective::SelfCollective group;
@@ -195,7 +195,7 @@ TEST(EmbeddingTableTest, GathersRepeatedRowsOfAnyTypeIntoMemoryOfTheCaller) {
   }
 }
 
-TEST(EmbeddingTableTest, AStepWithWrongArraysIsNotTaken) {
+TEST(EmbeddingTableTest, RefusesStepWithWrongArrays) {
   const testing::ServedGraph served(testing::SmallGraph(), 2);
   const auto graph = GraphOfServers(served);
   collective::SelfCollective group;
@@ -223,7 +223,7 @@ TEST(EmbeddingTableTest, AStepWithWrongArraysIsNotTaken) {
 }
 
 // A rank may be one step ahead of another; its next step waits for the acknowledgment of that step.
-TEST(EmbeddingTableTest, AStepThatWaitsForAnotherRankEndsByItsDeadlineAndCanBeRepeated) {
+TEST(EmbeddingTableTest, WaitingStepEndsAtDeadlineAndIsRepeatable) {
   const testing::ServedGraph served(testing::SmallGraph(), 2);
   const auto graph = GraphOfServers(served);
   auto ranks = collective::MakeInProcessGroup(2);

@@ -121,7 +121,7 @@ TEST_F(DistDrawsTest, NeighborsByEveryMethodTimeAndMask) {
 }
 
 // Excludes the first in-edge of each seed and samples all other in-edges, or a number of them.
-TEST_F(DistDrawsTest, ExcludedEdgesAreNotThereWhenNeighborsAreDrawn) {
+TEST_F(DistDrawsTest, ExcludedEdgesAreNotSampled) {
   for (const int32_t fanout : {3, sampler::kFullNeighborhood}) {
     ExpectTheSameOverServers("fan-out " + std::to_string(fanout), [&](const Served& served) {
       const NodesByType seeds = {{kNodeType, served.seeds()}};
@@ -153,7 +153,7 @@ TEST_F(DistDrawsTest, ExcludedEdgesAreNotThereWhenNeighborsAreDrawn) {
   }
 }
 
-TEST_F(DistDrawsTest, WhatCannotBeExcludedIsRefused) {
+TEST_F(DistDrawsTest, RefusesInvalidExclusions) {
   const auto refused = [&](const std::map<EdgeTypeId, std::vector<sampler::EdgeEnds>>& excluded) {
     const DrawOptions options{.excluded = excluded};
     return two_.graph().SampleNeighbors({{kNodeType, two_.seeds()}}, {{kEdgeType, 3}}, options).status();

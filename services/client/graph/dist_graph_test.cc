@@ -34,7 +34,7 @@ std::unique_ptr<DistGraph> OpenGraph(const ServedGraph& served) {
   return *std::move(graph);
 }
 
-TEST(SessionTest, RefusesServersThatDoNotBelongTogether) {
+TEST(SessionTest, RefusesServersOfDifferentPartitionings) {
   ServedGraph whole(testing::SmallGraph(), 2), other(testing::SmallGraph(), 1);
   const auto code_of = [](std::vector<std::string> addresses, std::string key = "") {
     SessionOptions options;
@@ -51,7 +51,7 @@ TEST(SessionTest, RefusesServersThatDoNotBelongTogether) {
   EXPECT_EQ(code_of({"nonsense"}), StatusCode::kInvalidArgument);
 }
 
-TEST(SessionTest, MapsOnlyWhatIsOffered) {
+TEST(SessionTest, MapsOnlyOfferedPartitions) {
   ServedGraph served(testing::SmallGraph(), 1);
   SessionOptions options;
   options.addresses = served.addresses();
@@ -62,7 +62,7 @@ TEST(SessionTest, MapsOnlyWhatIsOffered) {
   EXPECT_EQ(Connect(options).status().code(), StatusCode::kFailedPrecondition);
 }
 
-TEST(DistGraphTest, KnowsTypesCountsAndColumns) {
+TEST(DistGraphTest, HasTypesCountsAndColumns) {
   ServedGraph served(testing::SmallTypedGraph(), 2);
   const auto graph = OpenGraph(served);
   EXPECT_EQ(graph->name(), "test");
@@ -75,7 +75,7 @@ TEST(DistGraphTest, KnowsTypesCountsAndColumns) {
   EXPECT_TRUE(names.contains(sampler::kOriginalIdColumn));
 }
 
-TEST(DistGraphTest, KnowsThePartitioningAndTheIncarnationOfItsServers) {
+TEST(DistGraphTest, HasPartitionKeyAndIncarnation) {
   ServedGraphOptions options;
   options.incarnation = 5;
   ServedGraph served(testing::SmallGraph(), 2, options);
@@ -84,7 +84,7 @@ TEST(DistGraphTest, KnowsThePartitioningAndTheIncarnationOfItsServers) {
   EXPECT_EQ(opened.incarnation.value_or(0), 5u);
 }
 
-TEST(DistGraphTest, KnowsTheColumnsOfEdges) {
+TEST(DistGraphTest, HasEdgeColumns) {
   ServedGraphOptions options;
   options.build.source_columns = {"node-feat"};
   for (const uint32_t num_partitions : {1u, 2u}) {
@@ -131,7 +131,7 @@ TEST(ServerDescriptionTest, RefusesColumnsOfNoTypeOrDType) {
   EXPECT_THAT(error(bad), HasSubstr("has an unknown type or dtype"));
 }
 
-TEST(DistGraphTest, SeveralMayExistAndGo) {
+TEST(DistGraphTest, SeveralGraphsCoexist) {
   ServedGraph served(testing::SmallGraph(), 2);
   auto first = OpenGraph(served);
   auto second = OpenGraph(served);
@@ -142,7 +142,7 @@ TEST(DistGraphTest, SeveralMayExistAndGo) {
   EXPECT_TRUE(first->GatherNodeRows(NodeTypeId(0), "node-feat", std::vector{GlobalNodeId(3)}).ok());
 }
 
-TEST(DistGraphTest, FrontierEdgesAreEdgesOfTheGraph) {
+TEST(DistGraphTest, SampledEdgesAreEdgesOfGraph) {
   ServedGraph served(testing::SmallGraph(), 2);
   const auto graph = OpenGraph(served);
   const EdgeTypeId edge(0);
@@ -166,7 +166,7 @@ TEST(DistGraphTest, FrontierEdgesAreEdgesOfTheGraph) {
 }
 
 // The column of SmallGraph is a function of the endpoints of an edge.
-TEST(DistGraphTest, EdgeRowsAreThoseOfTheGraphsEdges) {
+TEST(DistGraphTest, EdgeRowsMatchInput) {
   for (const uint32_t num_partitions : {1u, 3u}) {
     ServedGraph served(testing::SmallGraph(), num_partitions);
     const auto graph = OpenGraph(served);
@@ -236,7 +236,7 @@ TEST(DistGraphTest, BlocksHaveDestinationsFirst) {
   EXPECT_EQ(graph->ToBlock(*frontier, {}).status().code(), StatusCode::kInvalidArgument);
 }
 
-TEST(DistGraphTest, RefusesWhatDoesNotExist) {
+TEST(DistGraphTest, RefusesUnknownNames) {
   ServedGraph served(testing::SmallGraph(), 1);
   const auto graph = OpenGraph(served);
   const auto code_of = [&](const NodesByType& seeds, const Fanouts& fanouts) {
@@ -247,7 +247,7 @@ TEST(DistGraphTest, RefusesWhatDoesNotExist) {
   EXPECT_EQ(code_of({}, {{EdgeTypeId(9), 1}}), StatusCode::kInvalidArgument);
 }
 
-TEST(DistGraphTest, TranslatesTheUsersIds) {
+TEST(DistGraphTest, MapsOriginalIds) {
   ServedGraph served(testing::SmallGraph(), 2);
   const auto graph = OpenGraph(served);
   const auto globals = graph->ToGlobalIds(NodeTypeId(0), std::vector{OriginalNodeId(7), OriginalNodeId(1200)});
@@ -295,7 +295,7 @@ class NodeDataLoaderTest : public ::testing::Test {
   NodeLoaderOptions options_;
 };
 
-TEST_F(NodeDataLoaderTest, VisitsEachNodeOnceAnEpoch) {
+TEST_F(NodeDataLoaderTest, VisitsEachNodeOncePerEpoch) {
   ASSERT_EQ(nodes_.size(), 150u);
   const auto batches = Epoch(*graph_, options_, 0);
   ASSERT_EQ(batches.size(), 4u);
@@ -306,7 +306,7 @@ TEST_F(NodeDataLoaderTest, VisitsEachNodeOnceAnEpoch) {
   EXPECT_NE(Epoch(*graph_, options_, 1), batches);
 }
 
-TEST_F(NodeDataLoaderTest, GivesTheBatchesOfTheSplit) {
+TEST_F(NodeDataLoaderTest, ReturnsBatchesOfSplit) {
   sampler::SeedQuery query{.node_type = NodeTypeId(0), .split = split_, .seed = 5, .epoch = 3, .batch_size = 40};
   const auto batches = Epoch(*graph_, options_, 3);
   for (query.step = 0; query.step < 4; ++query.step) {
@@ -339,7 +339,7 @@ TEST_F(NodeDataLoaderTest, StopsAtAnErrorOfCollate) {
   EXPECT_FALSE((*loader)->Next()->has_value());
 }
 
-TEST_F(NodeDataLoaderTest, CollatesAheadOfWhoConsumes) {
+TEST_F(NodeDataLoaderTest, CollatesAhead) {
   CallCount collated;
   options_.batches_ahead = 2;
   auto loader =
@@ -355,7 +355,7 @@ TEST_F(NodeDataLoaderTest, CollatesAheadOfWhoConsumes) {
   EXPECT_TRUE(collated.Reaches(4));
 }
 
-TEST_F(NodeDataLoaderTest, MayBeRestartedInMidEpoch) {
+TEST_F(NodeDataLoaderTest, CanRestartDuringEpoch) {
   auto loader = NodeDataLoader<SeedsOfBatch>::Make(*graph_, nodes_, options_, TakeSeeds);
   ASSERT_TRUE(loader.ok());
   ASSERT_TRUE((*loader)->StartEpoch(0).ok());

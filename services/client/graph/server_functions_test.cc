@@ -47,7 +47,7 @@ std::string Described(const graph::PartitionBook& book, PartitionId p) {
   return text.str();
 }
 
-TEST(ServerFunctionsTest, OneServerOrAllOfThemAnswer) {
+TEST(ServerFunctionsTest, CallsOneServerOrAll) {
   const ServedGraph served(testing::SmallTypedGraph(), 3, WithTestPlugin());
   const auto graph = OpenServed(served.addresses());
   const std::string bytes("a\0\xff", 3);
@@ -60,7 +60,7 @@ TEST(ServerFunctionsTest, OneServerOrAllOfThemAnswer) {
   EXPECT_EQ(graph->CallFunction(PartitionId(3), "test/echo", "").status().code(), StatusCode::kInvalidArgument);
 }
 
-TEST(ServerFunctionsTest, AListingSaysWhatEachMayDo) {
+TEST(ServerFunctionsTest, ListingHasFunctionsOfEachServer) {
   const ServedGraph served(testing::SmallGraph(), 1, testing::WithPlugin("tensors", ESPALIER_TEST_TENSOR_PLUGIN));
   function::v1::ListFunctionsRequest list;
   list.mutable_identity()->set_partition_key(testing::kPartitionKey);
@@ -79,7 +79,7 @@ TEST(ServerFunctionsTest, AListingSaysWhatEachMayDo) {
             "tensors/look idempotent of 3.0\ntensors/misuse changing of 3.0\n");
 }
 
-TEST(ServerFunctionsTest, WhatFailsIsNamedAndTheServerGoesOn) {
+TEST(ServerFunctionsTest, FailureIsReportedAndServerContinues) {
   const ServedGraph served(testing::SmallGraph(), 2, WithTestPlugin());
   const auto graph = OpenServed(served.addresses());
   const auto error_of = [&](const std::string& function) {
@@ -112,7 +112,7 @@ TEST(ServerFunctionsTest, RequestsAndResponsesAreBounded) {
   EXPECT_EQ(code_of("test/fill", "1001"), StatusCode::kResourceExhausted);
 }
 
-TEST(ServerFunctionsTest, OnlyWhatIsIdempotentIsCalledAgain) {
+TEST(ServerFunctionsTest, RetriesOnlyIdempotentFunctions) {
   const ServedGraph served(testing::SmallGraph(), 1, WithTestPlugin());
   const auto graph = OpenServed(served.addresses());
   const PartitionId only(0);
@@ -122,14 +122,14 @@ TEST(ServerFunctionsTest, OnlyWhatIsIdempotentIsCalledAgain) {
 }
 
 // The server has one thread for functions: the second call runs after the first.
-TEST(ServerFunctionsTest, WhoLooksAtItsDeadlineStopsThere) {
+TEST(ServerFunctionsTest, FunctionCanStopAtDeadline) {
   const ServedGraph served(testing::SmallGraph(), 1, WithTestPlugin());
   const auto impatient = OpenServed(served.addresses(), seconds(1)), patient = OpenServed(served.addresses());
   EXPECT_EQ(impatient->CallFunction(PartitionId(0), "test/wait", "").status().code(), StatusCode::kDeadlineExceeded);
   EXPECT_EQ(*patient->CallFunction(PartitionId(0), "test/echo", "after"), "after");
 }
 
-TEST(ServerFunctionsTest, AnOlderIncarnationIsRefused) {
+TEST(ServerFunctionsTest, RefusesOlderIncarnation) {
   ServedGraphOptions options = WithTestPlugin();
   options.incarnation = 5;
   const ServedGraph served(testing::SmallGraph(), 1, options);
@@ -150,7 +150,7 @@ TEST(ServerFunctionsTest, AnOlderIncarnationIsRefused) {
   EXPECT_EQ(code_of(5), StatusCode::kOk);
 }
 
-TEST(ServerFunctionsTest, APartitionThatIsMappedAsksItsServer) {
+TEST(ServerFunctionsTest, MappedPartitionCallsItsServer) {
   const ServedGraph served(testing::SmallGraph(), 1, WithTestPlugin());
   MappedPartition mapped(served.local().shards[0], served.Remote(0));
   const auto echo = Await<Tensor>([&](auto done) {
@@ -161,7 +161,7 @@ TEST(ServerFunctionsTest, APartitionThatIsMappedAsksItsServer) {
   EXPECT_EQ(echo->values<uint8_t>()[0], 7);
 }
 
-TEST(ServerFunctionsTest, WhereThereAreNoPluginsThereAreNoFunctions) {
+TEST(ServerFunctionsTest, NoPluginsMeansNoFunctions) {
   const ServedGraph served(testing::SmallGraph(), 1);
   const Status by_rpc = OpenServed(served.addresses())->CallFunction(PartitionId(0), "test/echo", "").status();
   EXPECT_EQ(by_rpc.code(), StatusCode::kUnimplemented);

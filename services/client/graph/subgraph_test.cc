@@ -93,7 +93,7 @@ TEST_P(SubgraphTest, InSubgraphHasExactlyTheInEdgesOfAllRelations) {
   }
 }
 
-TEST_P(SubgraphTest, EdgeSubgraphHasTheEdgesThatWereAskedForAndTheirEnds) {
+TEST_P(SubgraphTest, EdgeSubgraphHasRequestedEdgesAndEndpoints) {
   PhiloxStream random(6, 0);
   EdgesByType edges;
   for (uint16_t type = 0; type < graph_->schema().num_edge_types(); ++type) {
@@ -130,7 +130,7 @@ TEST_P(SubgraphTest, EdgeSubgraphHasTheEdgesThatWereAskedForAndTheirEnds) {
   for (size_t type = 0; type < used.size(); ++type) EXPECT_EQ(used[type].size(), originals[type].size());
 }
 
-TEST_P(SubgraphTest, EdgeSubgraphOfNothingIsNothing) {
+TEST_P(SubgraphTest, EmptyEdgeSubgraph) {
   const auto subgraph = graph_->EdgeSubgraph({{EdgeTypeId(1), {}}});
   ASSERT_TRUE(subgraph.ok()) << subgraph.status().ToString();
   EXPECT_EQ(subgraph->nodes.size(), graph_->schema().num_node_types());
@@ -139,7 +139,7 @@ TEST_P(SubgraphTest, EdgeSubgraphOfNothingIsNothing) {
   EXPECT_TRUE(subgraph->relations[0].edge_ids.empty());
 }
 
-TEST_P(SubgraphTest, EdgeSubgraphNamesWhatDoesNotExist) {
+TEST_P(SubgraphTest, EdgeSubgraphNamesUnknownTypes) {
   const GlobalEdgeId none(graph_->num_edges(EdgeTypeId(0)));
   EXPECT_THAT(graph_->EdgeSubgraph({{EdgeTypeId(0), {none}}}).status().message(), HasSubstr("does not exist"));
   EXPECT_EQ(graph_->EdgeSubgraph({{EdgeTypeId(99), {}}}).status().code(), StatusCode::kInvalidArgument);

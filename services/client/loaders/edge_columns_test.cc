@@ -195,7 +195,7 @@ INSTANTIATE_TEST_SUITE_P(Everywhere, EdgeColumnsTest,
                                            OrdersReached{"Served", 3}, OrdersReached{"Mapped", 2}),
                          ::testing::PrintToStringParamName());
 
-TEST_P(EdgeColumnsTest, BatchesOfASplitBringThoseOfTheEdgesThatItNames) {
+TEST_P(EdgeColumnsTest, BatchesOfSplitHaveColumnsOfNamedEdges) {
   const EdgesOfSplit split{{orders()}, kOrders};
   EdgeLoaderOptions options = Options();
   for (const auto kind : {sampler::NegativeKind::kUniform, sampler::NegativeKind::kJoint}) {
@@ -211,7 +211,7 @@ TEST_P(EdgeColumnsTest, BatchesOfASplitBringThoseOfTheEdgesThatItNames) {
   }
 }
 
-TEST_P(EdgeColumnsTest, SharesOfASplitKeepTheirs) {
+TEST_P(EdgeColumnsTest, SharesOfSplitKeepColumns) {
   const EdgeLoaderOptions options = Options();
   for (const SplitBy by : {SplitBy::kEven, SplitBy::kLocality}) {
     for (const uint32_t world_size : {1u, 3u}) {
@@ -234,7 +234,7 @@ TEST_P(EdgeColumnsTest, SharesOfASplitKeepTheirs) {
   }
 }
 
-TEST_P(EdgeColumnsTest, BatchesAndSharesOfASplitHaveTheIdsOfTheEdgesThatItNames) {
+TEST_P(EdgeColumnsTest, BatchesAndSharesOfSplitHaveIdsOfNamedEdges) {
   EdgeLoaderOptions options = Options();
   options.want_pair_ids = true;
   const EdgesOfSplit split{{orders()}, kOrders};
@@ -281,7 +281,7 @@ TEST_P(EdgeColumnsTest, SamplerProcessesSendTheSameRowsAndIds) {
   }
 }
 
-TEST_P(EdgeColumnsTest, ParallelEdgesOfWhichTheSplitNamesNoneAreRefused) {
+TEST_P(EdgeColumnsTest, RefusesAmbiguousParallelEdges) {
   const auto graph = MakeGraph(0, 1);
   const auto refusal = [&](const EdgeSplitOptions& options) {
     return EdgeSplit(*graph, orders(), kOrders, graph::SplitPartName::kTest, options).status();
@@ -304,7 +304,7 @@ TEST_P(EdgeColumnsTest, TheExampleSeesEveryLabelOnce) {
   EXPECT_EQ(sum, expected);
 }
 
-TEST_P(EdgeColumnsTest, ListsBringThoseOfTheirIds) {
+TEST_P(EdgeColumnsTest, ListsHaveColumnsOfTheirIds) {
   std::vector<int64_t> everything(kNumOrders);
   for (size_t i = 0; i < everything.size(); ++i) everything[i] = static_cast<int64_t>(i);
   const auto graph = MakeGraph(0, 1);
@@ -340,7 +340,7 @@ TEST_P(EdgeColumnsTest, NoEdgesHaveNoRows) {
   EXPECT_TRUE(AmountsOfEpoch(*graph, EdgeShare{.edges = {.type = orders()}, .largest = 40}, Options()).empty());
 }
 
-TEST_P(EdgeColumnsTest, SaysWhatDoesNotFit) {
+TEST_P(EdgeColumnsTest, NamesMismatch) {
   const auto graph = MakeGraph(0, 1);
   const auto refusal = [&](const auto& edges, const EdgeLoaderOptions& options) {
     return DistEdgeDataLoader::Make(*graph, edges, options,
@@ -387,7 +387,7 @@ TEST_P(EdgeColumnsTest, SaysWhatDoesNotFit) {
 }
 
 // Responses of the servers hold eight rows.
-TEST(SplitReaderTest, ReadsWideRowsInMoreQuestions) {
+TEST(SplitReaderTest, ReadsWideRowsInSeveralRequests) {
   graph::PartitionBook book;
   std::vector<graph::Partition> partitions = shard::testing::MakeTestPartitions(Orders(), 2, 3, &book);
   auto limited = shard::OpenLocalGraph(book, std::move(partitions), {.max_edge_row_bytes = 64});

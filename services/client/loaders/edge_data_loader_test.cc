@@ -113,7 +113,7 @@ TEST_F(EdgeDataLoaderTest, SplitsAndListsOfAllRanksGiveTheBatchesOfTheTrainer) {
   }
 }
 
-TEST_F(EdgeDataLoaderTest, SharesGiveEachEdgeOnceInEpochsOfOneLength) {
+TEST_F(EdgeDataLoaderTest, SharesVisitEachEdgeOnceInEpochsOfEqualLength) {
   const auto whole_graph = MakeGraph(0, 1);
   std::vector<GlobalEdgeId> ids;
   for (uint64_t id = 1; id < whole_graph->num_edges(kLinkType); id += 50) ids.emplace_back(id);
@@ -146,7 +146,7 @@ TEST_F(EdgeDataLoaderTest, SharesGiveEachEdgeOnceInEpochsOfOneLength) {
 }
 
 // Counts distinct negatives: if all ranks drew the same ones, they would together have as many as one rank.
-TEST_F(EdgeDataLoaderTest, RanksWithEdgesOfTheirOwnDrawNegativesOfTheirOwn) {
+TEST_F(EdgeDataLoaderTest, RanksDrawTheirOwnNegatives) {
   for (const NegativeKind kind :
        {NegativeKind::kUniform, NegativeKind::kJoint, NegativeKind::kInDegree, NegativeKind::kGlobalUniform}) {
     std::vector<MiniBatch> first_batches;
@@ -189,7 +189,7 @@ TEST_F(EdgeDataLoaderTest, RanksWithoutEdgesGetEmptyBatches) {
   }
 }
 
-TEST_F(EdgeDataLoaderTest, TheBatchsEdgesAndTheirReversesAreNotDrawnUnlessAskedFor) {
+TEST_F(EdgeDataLoaderTest, ExcludesEdgesOfBatchAndReversesByDefault) {
   const auto graph = MakeGraph(0, 1);
   EdgeLoaderOptions options = LinkOptions();
   options.sampling.layers = {{{sampler::kFullNeighborhood}}};
@@ -221,7 +221,7 @@ TEST_F(EdgeDataLoaderTest, TheBatchsEdgesAndTheirReversesAreNotDrawnUnlessAskedF
   EXPECT_GE(drawn_unless_excluded, 200u);  // at least every link
 }
 
-TEST_F(EdgeDataLoaderTest, TakesAnyPartInItsOrderAndLeavesTheLastBatchOut) {
+TEST_F(EdgeDataLoaderTest, KeepsOrderAndDropsLastBatch) {
   const auto graph = MakeGraph(0, 1);
   EdgeLoaderOptions options = LinkOptions();
   options.batch_size = 16;
@@ -250,7 +250,7 @@ TEST_F(EdgeDataLoaderTest, TakesAnyPartInItsOrderAndLeavesTheLastBatchOut) {
   EXPECT_EQ(pairs(CollectBatches(*graph, ReadLinks(*graph, graph::SplitPartName::kValidation), options)), full);
 }
 
-TEST_F(EdgeDataLoaderTest, NegativesMayBeLeftOut) {
+TEST_F(EdgeDataLoaderTest, NegativesAreOptional) {
   const auto graph = MakeGraph(0, 1);
   EdgeLoaderOptions options = LinkOptions();
   options.negatives.count = 0;
@@ -271,7 +271,7 @@ TEST_F(EdgeDataLoaderTest, NegativesMayBeLeftOut) {
   EXPECT_EQ(seen, expected);
 }
 
-TEST_F(EdgeDataLoaderTest, GivesWhatCollateMakesUpToItsError) {
+TEST_F(EdgeDataLoaderTest, ReturnsCollatedBatchesUntilError) {
   const auto graph = MakeGraph(0, 1);
   const auto loader = EdgeDataLoader<uint32_t>::Make(*graph, EdgesOfSplit{{kLinkType}, "links"}, LinkOptions(),
                                                      [](MiniBatch batch, const Deadline&) -> Result<uint32_t> {
@@ -295,7 +295,7 @@ TEST_F(EdgeDataLoaderTest, GivesWhatCollateMakesUpToItsError) {
   }
 }
 
-TEST_F(EdgeDataLoaderTest, SaysWhatDoesNotFit) {
+TEST_F(EdgeDataLoaderTest, NamesMismatch) {
   const auto graph = MakeGraph(0, 1);
   const auto refusal = [&](const auto& edges, const EdgeLoaderOptions& options) {
     return DistEdgeDataLoader::Make(*graph, edges, options, AsDrawn).status();

@@ -71,7 +71,7 @@ class SamplerLoadersTest : public ::testing::TestWithParam<bool> {
 
 INSTANTIATE_TEST_SUITE_P(Typed, SamplerLoadersTest, ::testing::Bool());
 
-TEST_P(SamplerLoadersTest, NodesOfASplitAreThoseOfItsList) {
+TEST_P(SamplerLoadersTest, SplitEqualsListOfItsNodes) {
   NodeLoaderOptions options = NodeOptions();
   for (const uint32_t world_size : {1u, 3u}) {
     const auto graph = MakeGraph(world_size - 1, world_size);
@@ -131,7 +131,7 @@ TEST_P(SamplerLoadersTest, SamplersDrawTheBatchesOfEdges) {
   }
 }
 
-TEST_P(SamplerLoadersTest, SayWhatSamplersDoNotDraw) {
+TEST_P(SamplerLoadersTest, RefuseOptionsUnsupportedBySamplers) {
   const auto graph = MakeGraph(0, 1);
   const auto no_collate = [](MiniBatch batch, const Deadline&) -> Result<MiniBatch> { return batch; };
   NodeLoaderOptions options = NodeOptions();
@@ -160,7 +160,7 @@ TEST_P(SamplerLoadersTest, SayWhatSamplersDoNotDraw) {
               HasSubstr("not lists and shares of one rank"));
 }
 
-TEST_P(SamplerLoadersTest, SamplersAreToldForWhichJobTheyDraw) {
+TEST_P(SamplerLoadersTest, SamplersReceiveJobName) {
   server::SamplerServerOptions of_job;
   of_job.job = "cora";
   of_job.admit = [](const messages::StreamPlan& stream) {
@@ -180,7 +180,7 @@ TEST_P(SamplerLoadersTest, SamplersAreToldForWhichJobTheyDraw) {
 }
 
 // The queries of this program have a timeout of ten minutes; a new epoch and the destructor do not wait for them.
-TEST_P(SamplerLoadersTest, DoNotWaitForAnEpochThatIsGivenUp) {
+TEST_P(SamplerLoadersTest, DoNotWaitForAbandonedEpoch) {
   testing::ServedSamplers samplers(partitions_, 1);
   const auto graph = testing::GraphOfRank(partitions_, 0, 1, samplers.addresses());
   samplers.Kill(0);
@@ -197,7 +197,7 @@ TEST_P(SamplerLoadersTest, DoNotWaitForAnEpochThatIsGivenUp) {
 }
 
 // Samplers of another job: their refusal is returned with the first batch.
-TEST_P(SamplerLoadersTest, ABatchThatTheSamplersJobDoesNotHaveIsRefused) {
+TEST_P(SamplerLoadersTest, RefuseBatchesThatJobOfSamplersLacks) {
   server::SamplerServerOptions of_another_job;
   of_another_job.admit = [](const messages::StreamPlan&) { return FailedPrecondition("a stream of another job"); };
   const testing::ServedSamplers samplers(partitions_, 1, of_another_job);

@@ -119,7 +119,7 @@ class TrainingLoopExampleTest : public ::testing::Test {
   const client::testing::ServedGraph served_{source_, 2};
 };
 
-TEST_F(TrainingLoopExampleTest, RanksTakeTheSameStepsAndTogetherEverySeedOnceAnEpoch) {
+TEST_F(TrainingLoopExampleTest, RanksTakeSameStepsAndVisitEverySeedOnce) {
   constexpr uint32_t kRanks = 2, kEpochs = 2;
   std::vector<Seen> seen(kRanks);
   {

@@ -55,7 +55,7 @@ class SendsUnasked final
   std::promise<void> cancelled_;
 };
 
-TEST(BatchStreamReaderTest, ABatchWithoutACreditEndsTheStream) {
+TEST(BatchStreamReaderTest, BatchWithoutCreditEndsStream) {
   SendsUnasked service;
   std::future<void> cancelled = service.Cancelled();
   const auto server = rpc::RpcServer::Start({}, {&service});

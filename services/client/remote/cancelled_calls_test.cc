@@ -43,7 +43,7 @@ std::unique_ptr<DistNodeDataLoader> MakeLoader(const DistGraph& graph) {
   return *std::move(loader);
 }
 
-TEST(CancelledCallsTest, AStopOfTheDeadlineEndsAQueryAndLeavesTheGraph) {
+TEST(CancelledCallsTest, StopEndsQueryAndKeepsGraphUsable) {
   ServedGraph served(testing::SmallGraph(), 2);
   const auto graph = testing::OpenServed(served.addresses(), kLong);
   const std::vector<GlobalNodeId> nodes = SomeNodes(*graph);
@@ -156,7 +156,7 @@ TEST(CancelledCallsTest, BatchesThatAreReadyAreNotReturnedAfterCancel) {
   EXPECT_TRUE(loader->Next().ok());
 }
 
-TEST(SharedGraphTest, LoadersAndTensorsKeepTheGraph) {
+TEST(SharedGraphTest, LoadersAndTensorsKeepGraphAlive) {
   ServedGraph served(testing::SmallGraph(), 2);
   auto graph = testing::OpenServed(served.addresses());
   const auto loader = MakeLoader(*graph);
@@ -174,7 +174,7 @@ TEST(SharedGraphTest, LoadersAndTensorsKeepTheGraph) {
   EXPECT_TRUE(copy.GatherNodeRows(kOnlyNodeType, "node-feat", std::array{GlobalNodeId(1)}).ok());
 }
 
-TEST(SharedGraphTest, RowsGoToTheCallersMemory) {
+TEST(SharedGraphTest, RowsAreWrittenToCallerMemory) {
   ServedGraph served(testing::SmallGraph(), 2);
   const auto graph = testing::OpenServed(served.addresses());
   std::vector<GlobalNodeId> nodes = SomeNodes(*graph);

@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 using testing::ServedGraph;
 
 // The server accepts forty queries at once; 256 bytes hold 32 ratings.
-TEST(EdgeRowPiecesTest, RowsOfManyEdgesComeInPieces) {
+TEST(EdgeRowPiecesTest, RowsOfManyEdgesArriveInPieces) {
   const ServedGraph served(testing::SmallGraph(), 2, {.limits = {.max_rows = 40}});
   std::vector<GlobalEdgeId> edges;
   for (uint64_t id = 0; id < 200; ++id) edges.emplace_back(id);
@@ -31,7 +31,7 @@ TEST(EdgeRowPiecesTest, RowsOfManyEdgesComeInPieces) {
   EXPECT_EQ(gather(512).status().code(), StatusCode::kResourceExhausted);
 }
 
-TEST(EdgeRowPiecesTest, RowsThatAreNotAlikeAreRefused) {
+TEST(EdgeRowPiecesTest, RefusesRowsOfDifferentShapes) {
   const auto liar = std::make_shared<sampler::testing::ScriptedPartition>(0);
   std::vector<int64_t> later_shape;
   liar->on_edge_rows = [&](std::span<const GlobalEdgeId> requested, const sampler::Done<Tensor>& done) {
@@ -85,7 +85,7 @@ graph::SourceGraph RingWithWideRows() {
 }
 
 // 32 KiB are assumed to hold two rows, but a message holds one.
-TEST(EdgeRowPiecesTest, RowsOfWhichAMessageHoldsOneComeOneByOne) {
+TEST(EdgeRowPiecesTest, LargeRowsArriveOneByOne) {
   constexpr size_t kReplyBytes = 32 << 10;
   const auto gather = [](size_t max_reply_bytes) {
     const ServedGraph served(RingWithWideRows(), 1, {.limits = {.max_reply_bytes = max_reply_bytes}});

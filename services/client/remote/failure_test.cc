@@ -80,7 +80,7 @@ TEST(RemotePartitionFailureTest, WaitsForAServerThatRestarts) {
 }
 
 // Every kind of read, made while the server is down and served by its replacement.
-TEST(RemotePartitionFailureTest, ReadsDoNotNoticeARestart) {
+TEST(RemotePartitionFailureTest, ReadsContinueAfterRestart) {
   ServedGraph served(testing::SmallGraph(), 2);
   SessionOptions options;
   options.addresses = served.addresses();
@@ -118,7 +118,7 @@ TEST(RemotePartitionFailureTest, ReadsDoNotNoticeARestart) {
   EXPECT_EQ(drawn->relations[0].sources, local.SampleInEdges(hop, soon)->relations[0].sources);
 }
 
-TEST(RemotePartitionFailureTest, ARestartTakesMutableTensorsAndTheNextCallSaysSo) {
+TEST(RemotePartitionFailureTest, RestartLosesMutableTensorsAndNextCallReportsIt) {
   ServedGraph served(testing::SmallGraph(), 1);
   const auto access = served.Remote(0);
   const Deadline soon = Deadline::After(seconds(60));
@@ -128,7 +128,7 @@ TEST(RemotePartitionFailureTest, ARestartTakesMutableTensorsAndTheNextCallSaysSo
   EXPECT_EQ(WriteRows(*access, "kept", {LocalRowId(0)}, row, soon).code(), StatusCode::kNotFound);
 }
 
-TEST(RemotePartitionFailureTest, ANewIncarnationFindsNoTensorsOfTheOldOnes) {
+TEST(RemotePartitionFailureTest, NewIncarnationHasNoTensorsOfOlderOnes) {
   ServedGraph served(testing::SmallGraph(), 1);
   const Deadline soon = Deadline::After(seconds(60));
   const std::vector<LocalRowId> rows = {LocalRowId(0)};
@@ -155,7 +155,7 @@ TEST(RemotePartitionFailureTest, ANewIncarnationFindsNoTensorsOfTheOldOnes) {
   EXPECT_EQ(read(*second, "a"), StatusCode::kOk);
 }
 
-TEST(RemotePartitionFailureTest, ARestartedServerRefusesWhatItsFlagSaysIsPast) {
+TEST(RemotePartitionFailureTest, RestartedServerRefusesOlderIncarnations) {
   ServedGraph served(testing::SmallGraph(), 1, {.incarnation = 3});
   const Deadline soon = Deadline::After(seconds(60));
   const auto past = ClientWith(served, testing::kPartitionKey, 0, 3);
@@ -165,7 +165,7 @@ TEST(RemotePartitionFailureTest, ARestartedServerRefusesWhatItsFlagSaysIsPast) {
   EXPECT_TRUE(DegreeOfFirst(*ClientWith(served, testing::kPartitionKey, 0, 4), soon).ok());
 }
 
-TEST(SessionTest, WaitsForAServerThatIsNotUpYet) {
+TEST(SessionTest, WaitsForStartingServer) {
   ServedGraph served(testing::SmallGraph(), 2);
   served.Kill(1);
   SessionOptions options;
@@ -176,7 +176,7 @@ TEST(SessionTest, WaitsForAServerThatIsNotUpYet) {
   EXPECT_TRUE(session.ok()) << session.status().ToString();
 }
 
-TEST(SessionTest, EndsWhatWaitsWhenToldToStop) {
+TEST(SessionTest, StopEndsWaitingCalls) {
   ServedGraph served(testing::SmallGraph(), 2);
   std::stop_source stop;
   SessionOptions options;
@@ -199,7 +199,7 @@ TEST(SessionTest, EndsWhatWaitsWhenToldToStop) {
   EXPECT_EQ(connecting.get().code(), StatusCode::kCancelled);
 }
 
-TEST(RemotePartitionFailureTest, OutlivesItsClientWhileCallsAreUnderWay) {
+TEST(RemotePartitionFailureTest, CallsOutliveClient) {
   ServedGraph served(testing::SmallGraph(), 1);
   for (int round = 0; round < 20; ++round) {
     auto access = served.Remote(0);
@@ -222,7 +222,7 @@ TEST(RemotePartitionFailureTest, RefusesOtherPartitioningsAndPartitions) {
   EXPECT_EQ(other_partition.status().code(), StatusCode::kFailedPrecondition);
 }
 
-TEST(RemotePartitionFailureTest, FencesOffOlderIncarnations) {
+TEST(RemotePartitionFailureTest, RefusesOlderIncarnations) {
   ServedGraph served(testing::SmallGraph(), 1, {.incarnation = 3});
   const Deadline soon = Deadline::After(seconds(30));
   const auto old = ClientWith(served, testing::kPartitionKey, 0, 3);
@@ -274,7 +274,7 @@ graph::SourceGraph DenseWithAHub() {
 }
 
 // The client does not know the in-degrees before the server refuses: 1000 bytes hold the in-edges of a few nodes.
-TEST(RemotePartitionFailureTest, AsksForHalvesOfWhatIsTooLargeAnAnswer) {
+TEST(RemotePartitionFailureTest, SplitsRequestsWithTooLargeResponses) {
   const ServedGraph served(DenseWithAHub(), 1, {.limits = {.max_reply_bytes = 1000}});
   const auto access = served.Remote(0);
   shard::GraphShard& in_process = *served.local().shards[0];

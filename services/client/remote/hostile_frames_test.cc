@@ -79,7 +79,7 @@ TEST(HostileFramesTest, GarbageIsInvalid) {
 }
 
 // Times and walks must have one entry per destination and the right type, or be absent.
-TEST(HostileFramesTest, TimesAndWalksFitTheDestinations) {
+TEST(HostileFramesTest, TimesAndWalksMustMatchDestinations) {
   ServedGraph served(testing::SmallGraph(), 1, {.build = {.time_column = graph::kEdgeWeightColumn}});
   const auto peer = served.MakePeer(0);
   const auto code_of = [&](graph::v1::SampleNeighborsRequest request, const std::vector<Tensor>& tensors) {
@@ -113,7 +113,7 @@ TEST(HostileFramesTest, OversizedRequestsAreRefused) {
   EXPECT_EQ(Send(peer, kMethods[0], ValidSample(served)), StatusCode::kOk);
 }
 
-TEST(HostileFramesTest, DamagedRequestsNeverEndTheServer) {
+TEST(HostileFramesTest, DamagedRequestsDoNotCrashServer) {
   ServedGraph served(testing::SmallGraph(), 1);
   const auto peer = served.MakePeer(0);
   const std::string valid = ValidSample(served);
@@ -149,7 +149,7 @@ std::string ValidTensorRequest(Request request, const Tensors&... tensors) {
   return ToBytes(rpc::EncodeFrame(std::move(request), sent));
 }
 
-TEST(HostileFramesTest, DamagedTensorRequestsNeverEndTheServer) {
+TEST(HostileFramesTest, DamagedTensorRequestsDoNotCrashServer) {
   ServedGraph served(testing::SmallGraph(), 1);
   const auto peer = served.MakePeer(0);
   const auto store = [](const char* method) { return "/espalier.tensor.v1.TensorStore/" + std::string(method); };

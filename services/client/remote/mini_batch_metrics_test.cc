@@ -12,7 +12,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST(MiniBatchMetricsTest, BatchesAreCallsAndStreamsInTheirPlaceRetries) {
+TEST(MiniBatchMetricsTest, CountsBatchesAsCallsAndReplacedStreamsAsRetries) {
   const std::shared_ptr<sampler::PartitionedGraph> graph =
       shard::testing::MakeTestGraph(testing::SmallGraph(), 2, 4).graph;
   testing::ServedSamplers samplers(graph, 3, {});

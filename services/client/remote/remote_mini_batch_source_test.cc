@@ -121,7 +121,7 @@ TEST(RemoteMiniBatchSourceTest, DrawsByEveryMethod) {
   }
 }
 
-TEST(RemoteMiniBatchSourceTest, GivesTheBatchesThatALocalSourceGives) {
+TEST(RemoteMiniBatchSourceTest, ReturnsBatchesOfLocalSource) {
   for (const size_t num_samplers : {1, 3}) {
     for (const bool typed : {false, true}) {
       Samplers samplers(num_samplers, typed);
@@ -134,7 +134,7 @@ TEST(RemoteMiniBatchSourceTest, GivesTheBatchesThatALocalSourceGives) {
   }
 }
 
-TEST(RemoteMiniBatchSourceTest, GivesTheBatchesOfLinksThatALocalSourceGives) {
+TEST(RemoteMiniBatchSourceTest, ReturnsLinkBatchesOfLocalSource) {
   using sampler::NegativeKind;
   for (const bool typed : {false, true}) {
     Samplers samplers(3, typed);
@@ -160,7 +160,7 @@ TEST(RemoteMiniBatchSourceTest, GivesTheBatchesOfLinksThatALocalSourceGives) {
   }
 }
 
-TEST(RemoteMiniBatchSourceTest, EndsAfterThePlansStepsAndSaysWhereThereAreFewer) {
+TEST(RemoteMiniBatchSourceTest, EndsAfterPlanAndReportsMissingSteps) {
   Samplers samplers(2);
   const auto& split = samplers.graph().description().edge_splits.front();
   sampler::EpochPlan plan = samplers.Plan();
@@ -177,7 +177,7 @@ TEST(RemoteMiniBatchSourceTest, EndsAfterThePlansStepsAndSaysWhereThereAreFewer)
   EXPECT_THAT(over.message(), HasSubstr("ends before step 20, expected 21"));
 }
 
-TEST(RemoteMiniBatchSourceTest, GivesTheBatchesOfLabeledEdgesThatALocalSourceGives) {
+TEST(RemoteMiniBatchSourceTest, ReturnsLabeledEdgeBatchesOfLocalSource) {
   for (const bool typed : {false, true}) {
     Samplers samplers(3, typed);
     const auto& split = samplers.graph().description().edge_splits.front();
@@ -203,7 +203,7 @@ TEST(RemoteMiniBatchSourceTest, GivesTheBatchesOfLabeledEdgesThatALocalSourceGiv
   }
 }
 
-TEST(RemoteMiniBatchSourceTest, GivesEachRankItsShare) {
+TEST(RemoteMiniBatchSourceTest, ReturnsShareOfRank) {
   Samplers samplers(2);
   for (uint32_t rank = 0; rank < 3; ++rank) {
     const auto plan = samplers.Plan(3, rank);
@@ -212,7 +212,7 @@ TEST(RemoteMiniBatchSourceTest, GivesEachRankItsShare) {
   }
 }
 
-TEST(RemoteMiniBatchSourceTest, AnotherSamplerTakesOverInStepOrder) {
+TEST(RemoteMiniBatchSourceTest, FailoverKeepsStepOrder) {
   Samplers samplers(3);
   const auto plan = samplers.Plan();
   const auto remote = samplers.Open(plan, /*batches_ahead=*/1);  // so that sampler 1 has steps left when it is killed
@@ -232,7 +232,7 @@ TEST(RemoteMiniBatchSourceTest, AnotherSamplerTakesOverInStepOrder) {
   EXPECT_GE(remote->num_takeovers(), 1u);
 }
 
-TEST(RemoteMiniBatchSourceTest, ReportsThatNoSamplerIsLeft) {
+TEST(RemoteMiniBatchSourceTest, ReportsLossOfAllSamplers) {
   Samplers samplers(2);
   const auto remote = samplers.Open(samplers.Plan());
   samplers.Kill(0);
@@ -249,13 +249,13 @@ TEST(RemoteMiniBatchSourceTest, ReportsThatNoSamplerIsLeft) {
   EXPECT_EQ(after->step, 0u);
 }
 
-TEST(RemoteMiniBatchSourceTest, TrainersDoNotComeBackToLostSamplersTogether) {
+TEST(RemoteMiniBatchSourceTest, TrainersRetryLostSamplersAtDifferentTimes) {
   int apart = 0;
   for (int round = 1; round <= 10; ++round) apart += DelayAfterRound(1, round) != DelayAfterRound(2, round) ? 1 : 0;
   EXPECT_GE(apart, 8);
 }
 
-TEST(RemoteMiniBatchSourceTest, WaitsUntilASamplerIsBack) {
+TEST(RemoteMiniBatchSourceTest, WaitsForReturningSampler) {
   Samplers samplers(2);
   const auto plan = samplers.Plan();
   const auto remote = samplers.Open(plan, /*batches_ahead=*/1);
@@ -281,7 +281,7 @@ TEST(RemoteMiniBatchSourceTest, WaitsUntilASamplerIsBack) {
   ExpectSameBatch(*after, *local.Next(Soon()));
 }
 
-TEST(RemoteMiniBatchSourceTest, AsksALostSamplerAgainInTheNextEpoch) {
+TEST(RemoteMiniBatchSourceTest, RetriesLostSamplerInNextEpoch) {
   Samplers samplers(2);
   const auto plan = samplers.Plan();
   const auto remote = samplers.Open(plan);
@@ -295,7 +295,7 @@ TEST(RemoteMiniBatchSourceTest, AsksALostSamplerAgainInTheNextEpoch) {
   EXPECT_GT(remote->num_takeovers(), takeovers);
 }
 
-TEST(RemoteMiniBatchSourceTest, EndsWhenToldToStop) {
+TEST(RemoteMiniBatchSourceTest, EndsOnStop) {
   Samplers samplers(2);
   std::stop_source stop;
   RemoteMiniBatchOptions options = samplers.options();
@@ -311,7 +311,7 @@ TEST(RemoteMiniBatchSourceTest, EndsWhenToldToStop) {
   EXPECT_EQ(waiting.get().code(), StatusCode::kCancelled);
 }
 
-TEST(RemoteMiniBatchSourceTest, AWaitEndsWhenTheEpochIsGivenUp) {
+TEST(RemoteMiniBatchSourceTest, CancelEndsWait) {
   Samplers samplers(2);
   const auto remote = samplers.Open(samplers.Plan());
   samplers.Kill(0);
@@ -327,7 +327,7 @@ TEST(RemoteMiniBatchSourceTest, AWaitEndsWhenTheEpochIsGivenUp) {
   EXPECT_TRUE(remote->Next(Soon()).ok());
 }
 
-TEST(RemoteMiniBatchSourceTest, SaysThatABatchIsTooLarge) {
+TEST(RemoteMiniBatchSourceTest, ReportsTooLargeBatch) {
   Samplers samplers(2, /*typed=*/false, {.limits = {.max_reply_bytes = 100}});
   const auto remote = samplers.Open(samplers.Plan());
   ASSERT_TRUE(remote->StartEpoch(0, 0).ok());
@@ -355,7 +355,7 @@ struct WholeJob {
   Samplers samplers;
 };
 
-TEST(RemoteMiniBatchSourceTest, DoesNotNoticeThatAGraphServerRestarts) {
+TEST(RemoteMiniBatchSourceTest, ContinuesWhileGraphServerRestarts) {
   WholeJob job;
   const auto plan = job.samplers.Plan();
   const auto remote = job.samplers.Open(plan, /*batches_ahead=*/1);
@@ -377,7 +377,7 @@ TEST(RemoteMiniBatchSourceTest, DoesNotNoticeThatAGraphServerRestarts) {
 }
 
 // The sampler ends the stream with DEADLINE_EXCEEDED; the next call opens another one.
-TEST(RemoteMiniBatchSourceTest, ReplacesAStreamWhoseSamplerWaitedInVain) {
+TEST(RemoteMiniBatchSourceTest, ReplacesStreamAfterSamplerTimeout) {
   WholeJob job({.step_timeout = milliseconds(300)});
   const auto remote = job.samplers.Open(job.samplers.Plan(), /*batches_ahead=*/1);
   job.served.Hang(0);
@@ -392,7 +392,7 @@ TEST(RemoteMiniBatchSourceTest, ReplacesAStreamWhoseSamplerWaitedInVain) {
   EXPECT_EQ(batch->step, 0u);
 }
 
-TEST(RemoteMiniBatchSourceTest, SaysWhatTheSamplerRefuses) {
+TEST(RemoteMiniBatchSourceTest, ReportsErrorOfSampler) {
   Samplers samplers(1);
   sampler::EpochPlan plan = samplers.Plan();
   plan.split = "no-such-split";
@@ -433,7 +433,7 @@ TEST(RemoteMiniBatchSourceTest, SaysWhatTheSamplerRefuses) {
               HasSubstr("serve only batches of training seeds"));
 }
 
-TEST(RemoteMiniBatchSourceTest, MayBeDroppedInMidEpoch) {
+TEST(RemoteMiniBatchSourceTest, CanBeDestroyedDuringEpoch) {
   Samplers samplers(2);
   for (int round = 0; round < 10; ++round) {
     const auto remote = samplers.Open(samplers.Plan());

@@ -112,9 +112,9 @@ INSTANTIATE_TEST_SUITE_P(All, PartitionAccessTest,
                                            Case{"TypedPieces", Who::kServerInPieces, true}),
                          [](const auto& tested) { return tested.param.name; });
 
-TEST_P(PartitionAccessTest, KnowsItsPartition) { EXPECT_EQ(access_->partition(), PartitionId(kPartition)); }
+TEST_P(PartitionAccessTest, HasPartitionId) { EXPECT_EQ(access_->partition(), PartitionId(kPartition)); }
 
-TEST_P(PartitionAccessTest, DrawsTheSameInEdges) {
+TEST_P(PartitionAccessTest, DrawsSameInEdges) {
   for (const int32_t fanout : {1, 5, sampler::kFullNeighborhood}) ExpectSameSample(QueryOfAll(fanout));
 }
 
@@ -181,7 +181,7 @@ TEST_P(PartitionAccessTest, DrawsTheSameByWeights) {
   EXPECT_EQ(sampled.status().code(), expected.status().code());
 }
 
-TEST_P(PartitionAccessTest, AnswersARelationWithoutDestinations) {
+TEST_P(PartitionAccessTest, AcceptsRelationWithoutDestinations) {
   sampler::PartitionHopQuery query = QueryOfAll(2);
   query.relations.front().destinations.clear();
   ExpectSameSample(query);
@@ -210,7 +210,7 @@ TEST_P(PartitionAccessTest, GathersNoRows) {
   EXPECT_EQ(Gather(destination_type(), "no-such-column", {}, 8, &rows).code(), StatusCode::kNotFound);
 }
 
-TEST_P(PartitionAccessTest, SaysWhatIsWrongWithAGather) {
+TEST_P(PartitionAccessTest, NamesErrorsOfGather) {
   std::vector<std::byte> rows;
   const std::vector<LocalNodeId> nodes = AllOwned(destination_type());
   const Status unknown = Gather(destination_type(), "no-such-column", nodes, 8, &rows);
@@ -222,7 +222,7 @@ TEST_P(PartitionAccessTest, SaysWhatIsWrongWithAGather) {
             StatusCode::kInvalidArgument);
 }
 
-TEST_P(PartitionAccessTest, SaysWhatIsWrongWithASample) {
+TEST_P(PartitionAccessTest, NamesErrorsOfSample) {
   const auto code_of = [&](const sampler::PartitionHopQuery& query) {
     return Await<sampler::PartitionHopSample>([&](auto done) { access_->SampleInEdges(query, Soon(), done); })
         .status()

@@ -67,7 +67,7 @@ class ReplicasTest : public ::testing::Test {
   ServedGraph other_{testing::SmallGraph(), 2, {.machine = "elsewhere", .metrics = &metrics_of_other_}};
 };
 
-TEST_F(ReplicasTest, ShareTheQuestions) {
+TEST_F(ReplicasTest, ShareRequests) {
   const auto session = Connect(Options());
   ASSERT_TRUE(session.ok()) << session.status().ToString();
   for (int i = 0; i < 10; ++i) {
@@ -78,7 +78,7 @@ TEST_F(ReplicasTest, ShareTheQuestions) {
   ExpectTheSameNumbers(*session->graph);
 }
 
-TEST_F(ReplicasTest, ThoseOfThisMachineAreAskedFirst) {
+TEST_F(ReplicasTest, LocalReplicasAreCalledFirst) {
   SessionOptions options = PatientOptions();
   options.machine = "elsewhere";
   const auto session = Connect(options);
@@ -93,7 +93,7 @@ TEST_F(ReplicasTest, ThoseOfThisMachineAreAskedFirst) {
   ExpectTheSameNumbers(*session->graph);
 }
 
-TEST_F(ReplicasTest, OneThatDiesAndComesBackChangesNothing) {
+TEST_F(ReplicasTest, FailedReplicaChangesNoResult) {
   const auto session = Connect(Options());
   ASSERT_TRUE(session.ok()) << session.status().ToString();
   one_.Kill(0);
@@ -105,7 +105,7 @@ TEST_F(ReplicasTest, OneThatDiesAndComesBackChangesNothing) {
   ExpectTheSameNumbers(*session->graph);
 }
 
-TEST_F(ReplicasTest, WhatCanBeWrittenIsAtTheFirst) {
+TEST_F(ReplicasTest, WritesGoToFirstReplica) {
   RemotePartitionOptions options;
   options.partition_key = testing::kPartitionKey;
   options.replicas = std::make_shared<rpc::Replicas>(
@@ -139,7 +139,7 @@ TEST_F(ReplicasTest, WhatCanBeWrittenIsAtTheFirst) {
   EXPECT_EQ(read().code(), StatusCode::kNotFound);
 }
 
-TEST_F(ReplicasTest, ASessionBeginsWithThoseThatAreThere) {
+TEST_F(ReplicasTest, SessionStartsWithReachableReplicas) {
   one_.Kill(0);
   other_.Kill(1);
   const auto session = Connect(Options());
@@ -160,7 +160,7 @@ TEST_F(ReplicasTest, APartitionWithoutServersIsNamed) {
   EXPECT_THAT(status.message(), HasSubstr(one_.addresses()[1]));
 }
 
-TEST_F(ReplicasTest, JoinedOnesServeThePartition) {
+TEST_F(ReplicasTest, JoinedServersServePartition) {
   SessionOptions options = PatientOptions();
   options.addresses[0] = one_.addresses()[0] + "|" + other_.addresses()[1];
   const Status mixed = Connect(options).status();
@@ -173,7 +173,7 @@ TEST_F(ReplicasTest, JoinedOnesServeThePartition) {
 }
 
 // Any order of partitions and any number of servers each; the job has the highest incarnation that a server has seen.
-TEST_F(ReplicasTest, TheNewestIncarnationCounts) {
+TEST_F(ReplicasTest, NewestIncarnationWins) {
   other_.Restart(1, /*incarnation=*/6);
   SessionOptions options = PatientOptions();
   options.addresses = {Options().addresses[1], one_.addresses()[0]};

@@ -6,7 +6,7 @@
 namespace espalier::client {
 namespace {
 
-TEST(RowPiecesTest, StandOneAfterTheOther) {
+TEST(RowPiecesTest, AreConcatenated) {
   RowPieces rows(3);
   ASSERT_TRUE(rows.Add(Tensor::FromVector<float>({1, 2, 3, 4}, {2, 2})).ok());
   ASSERT_TRUE(rows.Add(Tensor::Zeros(DType::kF32, {0, 2})).ok());
@@ -16,13 +16,13 @@ TEST(RowPiecesTest, StandOneAfterTheOther) {
   EXPECT_THAT(all.values<float>(), ::testing::ElementsAre(1, 2, 3, 4, 5, 6));
 }
 
-TEST(RowPiecesTest, OfNoRowsHaveTheTypeOfTheQuestion) {
+TEST(RowPiecesTest, OfNoRowsHaveRequestedType) {
   RowPieces rows(0);
   ASSERT_TRUE(rows.Add(Tensor::Zeros(DType::kI64, {0, 3})).ok());
   EXPECT_EQ(rows.Take().ToString(), "I64 [0, 3]");
 }
 
-TEST(RowPiecesTest, WideRowsAreAskedForAFewAtATime) {
+TEST(RowPiecesTest, WideRowsAreRequestedInParts) {
   EXPECT_EQ(RowsPerRequest(Tensor::Zeros(DType::kF32, {0, 16}), 1'000'000), 1'000'000u);
   EXPECT_EQ(RowsPerRequest(Tensor::Zeros(DType::kF32, {0, 1 << 20}), 1'000'000), 16u);
   EXPECT_EQ(RowsPerRequest(Tensor::Zeros(DType::kF32, {0, 1 << 20}), 7), 7u);

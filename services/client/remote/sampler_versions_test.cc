@@ -89,13 +89,13 @@ class OlderSamplerTest : public ::testing::Test {
   std::unique_ptr<rpc::RpcServer> server_;
 };
 
-TEST_F(OlderSamplerTest, ItsBatchesAreTakenWhereItKnowsAllOptions) {
+TEST_F(OlderSamplerTest, BatchesAreUsedIfItSupportsAllOptions) {
   const auto batch = FirstBatch(Spec());
   ASSERT_TRUE(batch.ok() && batch->has_value()) << batch.status().ToString();
   sampler::testing::ExpectSameBatch(**batch, batch_);
 }
 
-TEST_F(OlderSamplerTest, NoBatchIsUsedWhoseOptionsItDoesNotKnow) {
+TEST_F(OlderSamplerTest, BatchesWithUnsupportedOptionsAreRefused) {
   sampler::SamplingSpec once = Spec();
   once.draw.expand = sampler::Expand::kOnce;
   const Status refused = FirstBatch(once).status();
@@ -105,7 +105,7 @@ TEST_F(OlderSamplerTest, NoBatchIsUsedWhoseOptionsItDoesNotKnow) {
   EXPECT_THAT(refused.message(), HasSubstr("start samplers of this process's version, or sample in this process"));
 }
 
-TEST_F(OlderSamplerTest, NoBatchIsUsedWithoutTheIdsOfSampledEdges) {
+TEST_F(OlderSamplerTest, BatchesWithoutEdgeIdsAreRefused) {
   EXPECT_THAT(FirstBatch(Spec(), /*want_edge_ids=*/true).status(),
               Unimplemented("the sampler sends no ids of sampled edges: it has another version"));
 }

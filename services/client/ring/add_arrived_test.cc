@@ -36,7 +36,7 @@ TYPED_TEST(AddArrivedTest, AddsValuesOfAnyAlignment) {
   }
 }
 
-TYPED_TEST(AddArrivedTest, OfTwoNansTheSameIsLeftAtBothRanks) {
+TYPED_TEST(AddArrivedTest, SumOfTwoNansIsSameOnBothRanks) {
   const TypeParam lower = std::copysign(std::numeric_limits<TypeParam>::quiet_NaN(), TypeParam{1});
   const TypeParam higher = std::copysign(std::numeric_limits<TypeParam>::quiet_NaN(), TypeParam{-1});
   // Several SIMD vectors, and a remainder.

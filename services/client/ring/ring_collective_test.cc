@@ -98,7 +98,7 @@ TEST(RingCollectiveTest, SumsHaveTheBitsOfTheInProcessGroup) {
   }
 }
 
-TEST(RingCollectiveTest, CarriesMoreThanFitsIntoASegment) {
+TEST(RingCollectiveTest, SumsBuffersLargerThanSegment) {
   Ranks ranks = PlainRing(3);
   OnEveryRank(ranks, [](Collective& collective) {
     const auto own = static_cast<std::byte>(collective.rank().value + 1);

@@ -11,7 +11,7 @@ namespace espalier::client {
 namespace {
 
 // Fewer unanswered packets than this are ignored: a packet to a running host may be lost.
-constexpr int kFewUnanswered = 2;
+constexpr int kMinUnanswered = 2;
 
 double Seconds(std::chrono::milliseconds duration) { return std::chrono::duration<double>(duration).count(); }
 
@@ -24,7 +24,7 @@ Status RingHostWatch::Check(int descriptor) {
   socklen_t size = sizeof(info);
   if (getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return Status();
   // The kernel resets both counts when a packet of the peer arrives.
-  if (std::max(info.tcpi_retransmits, info.tcpi_probes) < kFewUnanswered) {
+  if (std::max(info.tcpi_retransmits, info.tcpi_probes) < kMinUnanswered) {
     unanswered_.reset();
     return Status();
   }

@@ -83,7 +83,7 @@ std::string GreetingFrame(uint32_t rank, uint64_t group) {
   return EncodeMessageFrame(FrameKind::kGreeting, greeting);
 }
 
-TEST(RingPortTest, RefusesForeignMessagesAndStaysUsable) {
+TEST(RingPortTest, RefusesForeignMessagesAndRemainsUsable) {
   auto rank0 = ListenAs(0), rank1 = ListenAs(1);
   const std::string addresses[] = {rank0->address(), rank1->address()};
   auto ranks = ConnectPair(std::move(rank0), std::move(rank1));
@@ -113,7 +113,7 @@ TEST(RingPortTest, RefusesForeignMessagesAndStaysUsable) {
 }
 
 // More connections than the port holds, all older than those of the ranks: silent ones, and parts of messages.
-TEST(RingPortTest, ConnectsRanksWhileStrangersHoldConnections) {
+TEST(RingPortTest, ConnectsRanksDespiteForeignConnections) {
   auto rank0 = ListenAs(0), rank1 = ListenAs(1);
   std::vector<RingSocket> strangers;
   for (int i = 0; i < 300; ++i) {
@@ -127,7 +127,7 @@ TEST(RingPortTest, ConnectsRanksWhileStrangersHoldConnections) {
 }
 
 // Greetings of the expected rank that arrive before the group has a number.
-TEST(RingPortTest, ConnectsRanksWhileStrangersGreetInTheirPlace) {
+TEST(RingPortTest, ConnectsRanksDespiteForeignGreetings) {
   auto rank0 = ListenAs(0), rank1 = ListenAs(1);
   std::vector<RingSocket> strangers;
   for (uint64_t group = 0; group < 20; ++group) {
@@ -239,7 +239,7 @@ TEST(RingPortTest, ConnectsOverIpv6) {
 }
 
 // Connections that are made after certificates were replaced use the new ones.
-TEST(RingPortTest, TakesUpReplacedCertificates) {
+TEST(RingPortTest, UsesReplacedCertificates) {
   TlsFolder folder;
   const Tls tls = folder.Load(PeerRole::kTrainer);
   auto rank0 = ListenAs(0, {.tls = tls});

@@ -175,7 +175,7 @@ void DropPacketsTo(const Descriptor& socket) {
   ASSERT_EQ(setsockopt(socket.get(), SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)), 0);
 }
 
-TEST_F(RingHostTest, AVanishedHostIsNoticedWhileARankOnlySends) {
+TEST_F(RingHostTest, DetectsLostHostWhileOnlySending) {
   ASSERT_NO_FATAL_FAILURE(Connect(std::chrono::milliseconds(500)));
   ASSERT_NO_FATAL_FAILURE(DropPacketsTo(from_rank0_));
   const Status status = Broadcast(Soon());
@@ -184,7 +184,7 @@ TEST_F(RingHostTest, AVanishedHostIsNoticedWhileARankOnlySends) {
 }
 
 // The window of the rank is full for several times the timeout, but its kernel responds.
-TEST_F(RingHostTest, ARankThatComputesIsNotTakenForAVanishedHost) {
+TEST_F(RingHostTest, ComputingRankIsNoLostHost) {
   ASSERT_NO_FATAL_FAILURE(Connect(std::chrono::milliseconds(500)));
   const Status status = Broadcast(Deadline::After(std::chrono::seconds(3)));
   EXPECT_EQ(status.code(), StatusCode::kDeadlineExceeded) << status.ToString();

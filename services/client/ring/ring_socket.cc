@@ -24,7 +24,7 @@ namespace {
 
 // Largest size of a TLS record. A head and the start of its body are sent in one record.
 constexpr size_t kRecordBytes = size_t{16} << 10;
-constexpr std::chrono::hours kLongestPoll{1};
+constexpr std::chrono::hours kMaxPoll{1};
 // Limits of the bytes that the kernel holds for a connection: received bytes, and bytes that it has not sent. With the
 // kernel's default limits, which grow to tens of megabytes, the bytes leave the processor's cache before they are read,
 // and an all-reduce of 40 MB takes two to three times as long.
@@ -37,10 +37,9 @@ Status BrokenConnection(int error) { return Unavailable("the connection is broke
 
 Status ClosedByPeer() { return Unavailable("the peer closed the connection"); }
 
-// Returns the remaining time, at most kLongestPoll, rounded up so that a poll does not end before the deadline.
+// Returns the remaining time, at most kMaxPoll, rounded up so that a poll does not end before the deadline.
 int PollMilliseconds(const Deadline& deadline) {
-  return static_cast<int>(
-      std::chrono::ceil<std::chrono::milliseconds>(deadline.AtMost(kLongestPoll).Remaining()).count());
+  return static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(deadline.AtMost(kMaxPoll).Remaining()).count());
 }
 
 }  // namespace
@@ -79,9 +78,9 @@ Status RingWait::Check() const {
 }
 
 Status RingWait::Poll(std::span<pollfd> sockets, const std::optional<std::chrono::nanoseconds>& max_wait) const {
-  constexpr size_t kMost = 4;
-  ESPALIER_CHECK(sockets.size() < kMost) << sockets.size() << " sockets";
-  std::array<pollfd, kMost> polled{};
+  constexpr size_t kMaxPolled = 4;
+  ESPALIER_CHECK(sockets.size() < kMaxPolled) << sockets.size() << " sockets";
+  std::array<pollfd, kMaxPolled> polled{};
   std::copy(sockets.begin(), sockets.end(), polled.begin());
   polled[sockets.size()] = {.fd = waker_.has_value() ? waker_->descriptor() : -1, .events = POLLIN, .revents = 0};
   RETURN_IF_ERROR(setup_);

@@ -28,7 +28,7 @@ bool IsRefused(const Status& status) {
   _exit(0);
 }
 
-TEST(ForkedProcessTest, IsRefusedAndItsParentGoesOn) {
+TEST(ForkedProcessTest, IsRefusedAndParentContinues) {
 #ifdef ESPALIER_THREAD_SANITIZER
   GTEST_SKIP() << "the thread sanitizer ends children of processes with threads";
 #endif

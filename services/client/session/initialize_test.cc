@@ -27,7 +27,7 @@ TEST(InitializeTest, ReadsTheEnvironment) {
   EXPECT_EQ(context->session.access, Access::kMapped);
 }
 
-TEST(InitializeTest, NamesTheVariableThatIsWrong) {
+TEST(InitializeTest, NamesInvalidVariable) {
   const Environment good = {{"ESPALIER_SERVERS", "a:1"}};
   const std::pair<const char*, const char*> wrong[] = {{"ESPALIER_SERVERS", ""},
                                                        {"ESPALIER_RANK", "x"},
@@ -49,7 +49,7 @@ TEST(InitializeTest, NamesTheVariableThatIsWrong) {
   }
 }
 
-TEST(InitializeTest, PartitionsTakeThePlaceOfServers) {
+TEST(InitializeTest, PartitionsReplaceServers) {
   const auto context = Initialize(
       {{"ESPALIER_PARTITIONS", "parts/KEY"}, {"ESPALIER_DATA_DIR", "/var/cache/mine"}, {"AWS_REGION", "eu-north-1"}});
   ASSERT_TRUE(context.ok()) << context.status().ToString();
@@ -70,7 +70,7 @@ TEST(InitializeTest, ManyServersInFewCharacters) {
               ::testing::ElementsAre("server-0.job:7000", "server-1.job:7000", "server-2.job:7000"));
 }
 
-TEST(InitializeTest, WhereTheOtherRanksFindThisOne) {
+TEST(InitializeTest, HasAddressForOtherRanks) {
   const auto context = Initialize(
       {{"ESPALIER_SERVERS", "a:1"}, {"ESPALIER_LOCAL_ADDRESS", "10.0.0.7"}, {"ESPALIER_INSECURE_LISTEN_ANY", "true"}});
   ASSERT_TRUE(context.ok()) << context.status().ToString();

@@ -35,7 +35,7 @@ class SharesFilesWithTest : public ::testing::Test {
   std::filesystem::path folder_;
 };
 
-TEST_F(SharesFilesWithTest, WantsTheVeryContents) {
+TEST_F(SharesFilesWithTest, RequiresSameContents) {
   const std::string path = Write("nonce", "0123456789abcdef");
   EXPECT_TRUE(Shares(path, "0123456789abcdef"));
   EXPECT_FALSE(Shares(path, "0123456789abcdeX"));
@@ -46,7 +46,7 @@ TEST_F(SharesFilesWithTest, WantsTheVeryContents) {
   EXPECT_FALSE(Shares("", "0123456789abcdef"));
 }
 
-TEST_F(SharesFilesWithTest, WantsAnOrdinaryFile) {
+TEST_F(SharesFilesWithTest, RequiresRegularFile) {
   EXPECT_FALSE(Shares(folder_.string(), "x"));
   EXPECT_FALSE(Shares("/dev/zero", std::string(4, '\0')));
   const std::string link = (folder_ / "link").string();

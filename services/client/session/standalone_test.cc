@@ -46,7 +46,7 @@ class StandaloneTest : public ::testing::Test {
       testing::WritePartitions(testing::SmallTypedGraph(), 2, folder_.path() + "/parts", testing::kPartitionKey);
 };
 
-TEST_F(StandaloneTest, SaysTheSameOfTheGraph) {
+TEST_F(StandaloneTest, DescribesSameGraph) {
   const auto alone = Alone(), served = Served();
   EXPECT_EQ(alone->book(), served->book());
   ASSERT_EQ(alone->node_columns().size(), served->node_columns().size());
@@ -117,7 +117,7 @@ TEST_F(StandaloneTest, LoadersMakeTheSameBatches) {
   EXPECT_EQ(made, batches(*served));
 }
 
-TEST_F(StandaloneTest, TensorsAreThisProcessesOwn) {
+TEST_F(StandaloneTest, TensorsBelongToProcess) {
   const auto alone = Alone();
   auto visits = DistTensor::Create(*alone, {.rows = RowSpace::Nodes(kPaper), .dtype = DType::kI64, .name = "visits"});
   ASSERT_TRUE(visits.ok()) << visits.status().ToString();
@@ -148,7 +148,7 @@ TEST_F(StandaloneTest, RandomRowsOfEdgesAreTheSame) {
   EXPECT_EQ(rows_of(*alone), rows_of(*served));
 }
 
-TEST_F(StandaloneTest, WhatDoesNotFitIsSaid) {
+TEST_F(StandaloneTest, ReportsMismatch) {
   SessionOptions options;
   options.standalone.partitions_uri = uri_;
   options.partition_key = std::string(64, 'b');

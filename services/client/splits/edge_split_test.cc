@@ -122,7 +122,7 @@ class EdgeSplitTest : public ::testing::TestWithParam<EdgeSplitCase> {
   std::vector<std::unique_ptr<DistGraph>> graphs_;  // by rank
 };
 
-TEST_P(EdgeSplitTest, EvenSharesOfASplitAreItsPairsInTheUsersOrder) {
+TEST_P(EdgeSplitTest, EvenSharesKeepInputOrder) {
   const graph::EdgePairs& train = source_.edge_splits.at("links").at(kSplitType.value).train;
   for (const uint64_t query : {uint64_t{7}, kEdgesPerRequest}) {
     const std::vector<EdgeShare> shares = Shares([&](const DistGraph& graph) {
@@ -152,7 +152,7 @@ TEST_P(EdgeSplitTest, EvenSharesOfIdsAreTheListInItsOrder) {
   ExpectEndsOfIds(shares);
 }
 
-TEST_P(EdgeSplitTest, SharesOfAMaskAreItsEdges) {
+TEST_P(EdgeSplitTest, SharesOfMaskAreItsEdges) {
   for (const DType dtype : {DType::kBool, DType::kU8}) {
     const std::string name = std::string("mask-") + ToString(dtype);
     auto mask = DistTensor::Create(*graphs_[0], {.rows = RowSpace::Edges(kSplitType), .dtype = dtype, .name = name});
@@ -178,7 +178,7 @@ TEST_P(EdgeSplitTest, SharesOfAMaskAreItsEdges) {
   }
 }
 
-TEST_P(EdgeSplitTest, LocalSharesAreAtHomeWithTheOwnersOfTheirDestinations) {
+TEST_P(EdgeSplitTest, LocalSharesHaveOwnedDestinations) {
   const std::vector<EdgeShare> of_split = Shares([&](const DistGraph& graph) {
     return EdgeSplit(graph, kSplitType, "links", kTrainPart, {.by = SplitBy::kLocality, .edges_per_request = 11});
   });
@@ -211,7 +211,7 @@ INSTANTIATE_TEST_SUITE_P(Ranks, EdgeSplitTest,
                                            EdgeSplitCase{2, 5}, EdgeSplitCase{2, 30, 200}));
 
 // Two servers; a rank queries 50 of 200 edges, not all of them.
-TEST(EdgeSplitReadsTest, ARankAsksForItsStretchOfASplit) {
+TEST(EdgeSplitReadsTest, RankReadsItsRangeOfSplit) {
   telemetry::MetricRegistry metrics;
   const ServedGraph served(testing::SmallGraph(), 2, {.metrics = &metrics});
   SessionOptions options;
@@ -232,7 +232,7 @@ TEST(EdgeSplitReadsTest, ARankAsksForItsStretchOfASplit) {
 }
 
 // The mask has the last five edges of each of four partitions.
-TEST(EdgeSplitReadsTest, ARankAsksForAMaskInThePartitionsOfItsShare) {
+TEST(EdgeSplitReadsTest, RankReadsMaskFromPartitionsOfItsShare) {
   telemetry::MetricRegistry metrics;
   const ServedGraph served(testing::SmallGraph(), 4, {.metrics = &metrics});
   SessionOptions options;
@@ -262,7 +262,7 @@ TEST(EdgeSplitReadsTest, ARankAsksForAMaskInThePartitionsOfItsShare) {
   }
 }
 
-TEST(EdgeSplitErrorTest, SaysWhatIsWrong) {
+TEST(EdgeSplitErrorTest, NamesProblem) {
   const ServedGraph served(testing::SmallGraph(), 2);
   Context context;
   context.session.addresses = served.addresses();

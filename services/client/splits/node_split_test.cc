@@ -123,7 +123,7 @@ TEST_P(NodeSplitTest, EvenSharesAreTheSplitInItsOrder) {
   }
 }
 
-TEST_P(NodeSplitTest, LocalSharesAreAtHomeWithTheirOwners) {
+TEST_P(NodeSplitTest, LocalSharesAreOwned) {
   ExpectAtHome(Shares({.by = SplitBy::kLocality, .nodes_per_request = 11}), nodes_);
 }
 
@@ -228,7 +228,7 @@ class NodeSplitReadsTest : public ::testing::Test {
   std::shared_ptr<sampler::PartitionedGraph> partitions_;
 };
 
-TEST_F(NodeSplitReadsTest, ARankAsksForItsStretchOfASplit) {
+TEST_F(NodeSplitReadsTest, RankReadsItsRangeOfSplit) {
   const std::string split = served_.local_graph().description().splits.front().split;
   for (uint32_t rank = 0; rank < 4; ++rank) {
     const auto graph = testing::GraphOfRank(partitions_, rank, 4);
@@ -245,7 +245,7 @@ TEST_F(NodeSplitReadsTest, ARankAsksForItsStretchOfASplit) {
 }
 
 // The mask has the last five nodes of each partition, so the even share of rank r has nodes of partition r.
-TEST_F(NodeSplitReadsTest, ARankAsksForAMaskInThePartitionsOfItsShare) {
+TEST_F(NodeSplitReadsTest, RankReadsMaskFromPartitionsOfItsShare) {
   const auto first_rank = testing::GraphOfRank(partitions_, 0, 1);
   const std::span<const uint64_t> first = first_rank->book().NodeFirst(kType);
   auto mask = DistTensor::Create(*first_rank, {.rows = RowSpace::Nodes(kType), .dtype = DType::kBool});
@@ -277,7 +277,7 @@ class NodeSplitErrorTest : public ::testing::Test {
   ServedGraph served_{testing::SmallGraph(), 2};
 };
 
-TEST_F(NodeSplitErrorTest, SaysWhatIsWrong) {
+TEST_F(NodeSplitErrorTest, NamesProblem) {
   Context context;
   context.session.addresses = served_.addresses();
   const auto graph = DistGraph::Open(context);

@@ -161,7 +161,7 @@ Tensor AllRows(const DistTensor& tensor) {
 }
 
 // A server restarts behind the proxies: lost rows are never read as if they existed.
-TEST(AppliedOnceTest, ARestartIsNeverSilent) {
+TEST(AppliedOnceTest, RestartIsReported) {
   ServedGraph served(testing::SmallGraph(), kPartitions);
   std::vector<std::unique_ptr<FaultProxy>> proxies;
   std::vector<std::string> addresses;

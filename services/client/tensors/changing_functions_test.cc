@@ -54,7 +54,7 @@ class ChangingFunctionsTest : public ::testing::Test {
   const std::unique_ptr<DistGraph> graph_;
 };
 
-TEST_F(ChangingFunctionsTest, ReachTheRowsThatTheirPartitionOwns) {
+TEST_F(ChangingFunctionsTest, ChangeOwnedRows) {
   const graph::PartitionBook& book = graph_->book();
   const std::string relation = graph_->schema().edge_types()[0].relation;
   const std::pair<RowSpace, std::string> spaces[] = {{RowSpace::Nodes(kPaper), "nodes:paper"},
@@ -81,7 +81,7 @@ TEST_F(ChangingFunctionsTest, ReachTheRowsThatTheirPartitionOwns) {
   }
 }
 
-TEST_F(ChangingFunctionsTest, ChangeAsTensorsDoInTheOrderOfTheirCall) {
+TEST_F(ChangingFunctionsTest, ApplyChangesInCallOrder) {
   const DistTensor tensor = MakeNumbers(*graph_, RowSpace::Own(10), "x");
   const Status changed = Change(*graph_,
                                 "assign own x 5 0 1 2\nadd own x 2 0 0\nmin own x 3 1\nmax own x 8 2\n"
@@ -90,7 +90,7 @@ TEST_F(ChangingFunctionsTest, ChangeAsTensorsDoInTheOrderOfTheirCall) {
   EXPECT_THAT(NumbersIn(tensor, 0, 5), ElementsAre(9, 11, 8, 4, 0));
 }
 
-TEST_F(ChangingFunctionsTest, ACallWhoseAnswerIsLostIsAnsweredAgainAndNotRun) {
+TEST_F(ChangingFunctionsTest, LostReplyIsResentWithoutSecondCall) {
   const DistTensor tensor = MakeNumbers(*graph_, RowSpace::Own(10), "x");
   const int runs = std::stoi(*graph_->CallFunction(kFirst, "tensors/look", "runs"));
   ASSERT_TRUE(ArmFailpoints("server.reply=error:UNAVAILABLE@1").ok());
@@ -127,7 +127,7 @@ TEST_F(ChangingFunctionsTest, NoCallIsLostOrDoubled) {
   EXPECT_EQ(NumbersIn(tensor, 5, 6)[0], kCalls);  // first row of the second partition
 }
 
-TEST_F(ChangingFunctionsTest, NoOtherChangeHappensBetweenAReadAndAWrite) {
+TEST_F(ChangingFunctionsTest, ReadAndWriteAreAtomic) {
   constexpr int kPrograms = 4, kIncrements = 50;
   const DistTensor tensor = MakeNumbers(*graph_, RowSpace::Own(10), "x");
   {
@@ -145,7 +145,7 @@ TEST_F(ChangingFunctionsTest, NoOtherChangeHappensBetweenAReadAndAWrite) {
   EXPECT_EQ(NumbersIn(tensor, 2, 3)[0], kPrograms * kIncrements);
 }
 
-TEST_F(ChangingFunctionsTest, AnotherJobsTensorOfTheSameNameIsNotReached) {
+TEST_F(ChangingFunctionsTest, TensorsOfOtherJobsAreUnreachable) {
   const auto nightly = OpenServed(served_.addresses(), seconds(60), "nightly"),
              weekly = OpenServed(served_.addresses(), seconds(60), "weekly");
   const DistTensor of_nightly = MakeNumbers(*nightly, RowSpace::Own(10), "x");
@@ -159,7 +159,7 @@ TEST_F(ChangingFunctionsTest, AnotherJobsTensorOfTheSameNameIsNotReached) {
   EXPECT_THAT(of_neither.message(), AllOf(HasSubstr("there is no tensor 'x'"), HasSubstr("there are none")));
 }
 
-TEST_F(ChangingFunctionsTest, AllOrNothingIsDone) {
+TEST_F(ChangingFunctionsTest, ChangesAreAllOrNothing) {
   const DistTensor tensor = MakeNumbers(*graph_, RowSpace::Own(10), "x");
   const DistTensor floats =
       *DistTensor::Create(*graph_, {.rows = RowSpace::Own(10), .dtype = DType::kF32, .name = "floats"});
@@ -187,7 +187,7 @@ TEST_F(ChangingFunctionsTest, AllOrNothingIsDone) {
   EXPECT_EQ(NumbersIn(tensor, 0, 1)[0], 1);
 }
 
-TEST_F(ChangingFunctionsTest, RowsThatTheyDoNotChangeCanStillBeRead) {
+TEST_F(ChangingFunctionsTest, UnchangedRowsAreReadable) {
   const DistTensor x = MakeNumbers(*graph_, RowSpace::Own(10), "x");
   const DistTensor y = MakeNumbers(*graph_, RowSpace::Own(10), "y");
   const Status others =
@@ -199,7 +199,7 @@ TEST_F(ChangingFunctionsTest, RowsThatTheyDoNotChangeCanStillBeRead) {
 }
 
 // While a function runs, its tensor is dropped and another one is created with the same name.
-TEST_F(ChangingFunctionsTest, WhatIsMadeAnewUnderTheNameIsLeftAlone) {
+TEST_F(ChangingFunctionsTest, RecreatedTensorIsNotChanged) {
   const DistTensor dropped = MakeNumbers(*graph_, RowSpace::Own(10), "x");
   const server::ServiceLimits limits;
   server::PluginTensors call(served_.local().shards[0]->tensors(), graph_->book(), kFirst,
@@ -220,7 +220,7 @@ TEST_F(ChangingFunctionsTest, WhatIsMadeAnewUnderTheNameIsLeftAlone) {
   EXPECT_THAT(NumbersIn(anew, 0, 10), Each(0));
 }
 
-TEST_F(ChangingFunctionsTest, WhatIsOverTimeChangesNothing) {
+TEST_F(ChangingFunctionsTest, CallAfterDeadlineChangesNothing) {
   const DistTensor tensor = MakeNumbers(*graph_, RowSpace::Own(10), "x");
   const auto impatient = OpenServed(served_.addresses(), seconds(1));
   EXPECT_EQ(Change(*impatient, "outlive\nadd own x 7 0").code(), StatusCode::kDeadlineExceeded);
@@ -228,7 +228,7 @@ TEST_F(ChangingFunctionsTest, WhatIsOverTimeChangesNothing) {
   EXPECT_EQ(NumbersIn(tensor, 0, 1)[0], 1);
 }
 
-TEST_F(ChangingFunctionsTest, CallersSayWhatTheyCall) {
+TEST_F(ChangingFunctionsTest, CallersMustDeclareChanges) {
   const DistTensor tensor = MakeNumbers(*graph_, RowSpace::Own(10), "x");
   const Status unsaid = graph_->CallFunction(kFirst, "tensors/change", "add own x 1 0").status();
   EXPECT_EQ(unsaid.code(), StatusCode::kInvalidArgument);
@@ -245,7 +245,7 @@ TEST_F(ChangingFunctionsTest, CallersSayWhatTheyCall) {
   EXPECT_EQ(NumbersIn(tensor, 0, 1)[0], 0);
 }
 
-TEST_F(ChangingFunctionsTest, WhatMakesNoSenseIsAnErrorAndNotACrash) {
+TEST_F(ChangingFunctionsTest, InvalidChangesAreErrors) {
   const DistTensor tensor = MakeNumbers(*graph_, RowSpace::Own(10), "x");
   const auto statuses = graph_->CallFunction(kFirst, "tensors/misuse", "x", TensorEffect::kChanges);
   ASSERT_TRUE(statuses.ok()) << statuses.status().ToString();
@@ -278,7 +278,7 @@ class BoundedChangesTest : public ChangingFunctionsTest {
   }
 };
 
-TEST_F(BoundedChangesTest, TooMuchIsRefusedAsAWhole) {
+TEST_F(BoundedChangesTest, RefusesTooLargeChangesEntirely) {
   const DistTensor tensor = MakeNumbers(*graph_, RowSpace::Own(1000), "x");
   const std::string three = "add own x 1 0\nadd own x 1 1\nadd own x 1 2\n";
   const Status many = Change(*graph_, three + "add own x 1 3");
@@ -290,7 +290,7 @@ TEST_F(BoundedChangesTest, TooMuchIsRefusedAsAWhole) {
   EXPECT_THAT(NumbersIn(tensor, 0, 4), ElementsAre(1, 1, 1, 0));
 }
 
-TEST_F(BoundedChangesTest, AnAnswerThatIsNotKeptIsSaidToBe) {
+TEST_F(BoundedChangesTest, ForgottenReplyIsReported) {
   const DistTensor tensor = MakeNumbers(*graph_, RowSpace::Own(10), "x");
   ASSERT_TRUE(ArmFailpoints("server.reply=error:UNAVAILABLE@1").ok());
   const Status lost = Change(*graph_, "add own x 7 3");
@@ -311,7 +311,7 @@ class SmallRepliesTest : public ChangingFunctionsTest {
   }
 };
 
-TEST_F(SmallRepliesTest, WhatCannotBeAnsweredIsNotDone) {
+TEST_F(SmallRepliesTest, TooLargeReplyChangesNothing) {
   const DistTensor tensor = MakeNumbers(*graph_, RowSpace::Own(100'000), "x");
   // The response is "0 " for each of the first partition's 50,000 rows, which is too large.
   EXPECT_EQ(Change(*graph_, "read own x *\nadd own x 1 0").code(), StatusCode::kResourceExhausted);

@@ -19,7 +19,7 @@ Tensor Ones(size_t count) { return Tensor::FromVector(std::vector<float>(count, 
 
 class DistTensorNamesTest : public testing::TensorsEverywhere {};
 
-TEST_P(DistTensorNamesTest, AnOldHandleNeverReachesWhatWasMadeAnew) {
+TEST_P(DistTensorNamesTest, OldHandleDoesNotReachRecreatedTensor) {
   const RowSpace space = RowSpace::Nodes(NodeTypeId(0));
   DistTensor old = Make({.rows = space, .name = "t", .lifetime = Lifetime::kPersistent});
   DistTensor mask = Make({.rows = space, .dtype = DType::kI32});
@@ -55,7 +55,7 @@ TEST_P(DistTensorNamesTest, AssigningAnotherHandleOfATensorKeepsItsRows) {
   EXPECT_TRUE(Make(options).made_by_this());  // dropped with the remaining handle
 }
 
-TEST_P(DistTensorNamesTest, OwnRowsAreOpenedWithoutTheirNumber) {
+TEST_P(DistTensorNamesTest, OwnRowsOpenWithoutTheirCount) {
   const DistTensor t = Make({.rows = RowSpace::Own(10), .name = "t"});
   auto found = DistTensor::Open(*graph_, RowSpace::Own(), "t");
   ASSERT_TRUE(found.ok()) << found.status().ToString();
@@ -81,7 +81,7 @@ TEST_P(DistTensorNamesTest, TheNameOfALearnableRowsStateIsReserved) {
   EXPECT_EQ(store.CreateEmbedding(rows, graph_->CallDeadline()), Status());
 }
 
-TEST_P(DistTensorNamesTest, ADetachedHandleLeavesWhatOthersHaveAttached) {
+TEST_P(DistTensorNamesTest, DetachKeepsColumnsOfOtherHandles) {
   const RowSpace space = RowSpace::Nodes(NodeTypeId(1));
   const std::vector<GlobalNodeId> nodes = {GlobalNodeId(0)};
   DistTensor first = Make({.rows = space, .name = "t"});
@@ -107,7 +107,7 @@ class LostRowsTest : public ::testing::TestWithParam<uint32_t> {
 
 // Acknowledged rows that a restart of a server has lost are never read as zeros, whichever program creates the name
 // again.
-TEST_P(LostRowsTest, MakingTheNameAgainDoesNotHideThem) {
+TEST_P(LostRowsTest, RecreatingTensorDoesNotHideLoss) {
   const uint32_t lost = GetParam();
   const auto graph = Open(), other = Open();
   const DistTensorOptions options{.rows = RowSpace::Own(10), .name = "visits", .lifetime = Lifetime::kPersistent};
@@ -133,7 +133,7 @@ TEST_P(LostRowsTest, MakingTheNameAgainDoesNotHideThem) {
 }
 
 // Exit code 74 instead of 65: the program must be restarted.
-TEST_P(LostRowsTest, AProgramMakesThemAReasonToStartAgain) {
+TEST_P(LostRowsTest, ConversionMakesLossUnavailable) {
   const auto graph = Open();
   const DistTensorOptions options{.rows = RowSpace::Own(10), .name = "visits", .lifetime = Lifetime::kPersistent};
   auto visits = DistTensor::Create(*graph, options);

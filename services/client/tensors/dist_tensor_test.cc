@@ -25,7 +25,7 @@ using testing::ServedGraph;
 
 class DistTensorTest : public testing::TensorsEverywhere {};
 
-TEST_P(DistTensorTest, IsFoundByItsName) {
+TEST_P(DistTensorTest, IsFoundByName) {
   const auto other = OpenAnother();
   const RowSpace space = RowSpace::Nodes(NodeTypeId(1));
   DistTensor first = Make({.rows = space, .row_shape = {2}, .name = "shared", .initializer = Initializer::Constant(4)});
@@ -56,7 +56,7 @@ TEST_P(DistTensorTest, IsFoundByItsName) {
   EXPECT_EQ(code_of({.rows = RowSpace::Own(11), .name = "shared"}), StatusCode::kAlreadyExists);
 }
 
-TEST_P(DistTensorTest, AnonymousTensorsNeverMeet) {
+TEST_P(DistTensorTest, AnonymousTensorsAreDistinct) {
   const auto other = OpenAnother();
   std::vector<std::string> names;
   for (int i = 0; i < 3; ++i) {
@@ -72,7 +72,7 @@ TEST_P(DistTensorTest, AnonymousTensorsNeverMeet) {
 }
 
 // The first program creates the tensor on all partitions; the others open it.
-TEST_P(DistTensorTest, OneOfManyMakesAName) {
+TEST_P(DistTensorTest, OneOfManyCreatesTensor) {
   constexpr size_t kPrograms = 6;
   std::vector<std::unique_ptr<DistGraph>> programs;
   for (size_t i = 0; i < kPrograms; ++i) programs.push_back(OpenAnother());
@@ -121,7 +121,7 @@ TEST_P(DistTensorTest, ConcurrentAdditionsAllCount) {
 }
 
 // Two programs write the same rows concurrently, each with one value: a third never reads a mixture within a row.
-TEST_P(DistTensorTest, ARowThatTwoWriteAtOnceIsOneOfThem) {
+TEST_P(DistTensorTest, ConcurrentWritesOfRowDoNotMix) {
   constexpr int kRounds = 25;
   constexpr int64_t kRows = 12, kWidth = 64;
   const DistTensor contended = Make({.rows = RowSpace::Own(kRows), .row_shape = {kWidth}, .name = "contended"});
@@ -156,7 +156,7 @@ TEST_P(DistTensorTest, ARowThatTwoWriteAtOnceIsOneOfThem) {
   for (const float value : values_of_rows()) EXPECT_GE(value, 2 * (kRounds - 1));  // written in the last rounds
 }
 
-TEST_P(DistTensorTest, ScopedRowsGoWithTheHandleThatMadeThem) {
+TEST_P(DistTensorTest, ScopedRowsEndWithCreatingHandle) {
   const auto other = OpenAnother();
   const RowSpace space = RowSpace::Own(50);
   std::optional<DistTensor> maker = Make({.rows = space, .name = "scoped"});
@@ -248,7 +248,7 @@ std::unique_ptr<DistGraph> OpenAs(const ServedGraph& served, const std::string& 
 }
 
 // Servers that outlive their jobs.
-TEST(DistTensorJobsTest, JobsOnTheSameServersNeverMeet) {
+TEST(DistTensorJobsTest, JobsOnSameServersAreSeparate) {
   ServedGraph served(testing::SmallGraph(), 2);
   const auto first = OpenAs(served, "first", 4), second = OpenAs(served, "second", 0);
   const DistTensorOptions options{.rows = RowSpace::Own(10), .name = "t", .initializer = Initializer::Constant(1)};

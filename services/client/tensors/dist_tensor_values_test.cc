@@ -38,7 +38,7 @@ TEST_P(DistTensorValuesTest, HasTheShapeOfItsRows) {
 }
 
 // All kinds of writes to random rows, repeated ones if allowed, compared with a model.
-TEST_P(DistTensorValuesTest, FollowsAModel) {
+TEST_P(DistTensorValuesTest, MatchesReferenceModel) {
   for (const RowSpace& space : Spaces()) {
     DistTensor tensor = Make({.rows = space, .row_shape = {2}, .dtype = DType::kI64});
     std::vector<int64_t> model(tensor.num_rows() * 2);
@@ -188,7 +188,7 @@ TEST_P(DistTensorValuesTest, SignsOfZerosAndNaNsDoNotDependOnTheOrderOfRows) {
   }
 }
 
-TEST_P(DistTensorValuesTest, RandomValuesAreDistributedAsTheySay) {
+TEST_P(DistTensorValuesTest, RandomValuesHaveStatedDistribution) {
   constexpr uint64_t kRows = 4000;
   constexpr int64_t kWidth = 5;
   const auto moments = [&](const Initializer& initializer) {
@@ -253,7 +253,7 @@ TEST_P(DistTensorValuesTest, ATensorWithoutRowsHasSumsOnly) {
   EXPECT_EQ(none.Max().status().code(), StatusCode::kFailedPrecondition);
 }
 
-TEST_P(DistTensorValuesTest, UnitesMasks) {
+TEST_P(DistTensorValuesTest, UnionsMasks) {
   const RowSpace space = RowSpace::Nodes(NodeTypeId(0));
   DistTensor train = Make({.rows = space, .dtype = DType::kBool}), test = Make({.rows = space, .dtype = DType::kBool});
   const auto ones = [](size_t count) {

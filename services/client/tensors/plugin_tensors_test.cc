@@ -57,7 +57,7 @@ TEST_P(PluginTensorsTest, FirstValuesAreThoseOfTheirOriginalIds) {
   }
 }
 
-TEST_P(PluginTensorsTest, RowsComeInBlocksThatSeeTheirColumns) {
+TEST_P(PluginTensorsTest, InitializerGetsBlocksWithColumns) {
   constexpr int64_t kWide = 1 << 12;  // 16 KiB
   static_assert(shard::kPluginBlockBytes / (kWide * sizeof(float)) < 100, "a partition's rows are several blocks");
   const DistTensor tensor =
@@ -77,14 +77,14 @@ TEST_P(PluginTensorsTest, RowsComeInBlocksThatSeeTheirColumns) {
   }
 }
 
-TEST_P(PluginTensorsTest, EmptyRowsMakeNoCalls) {
+TEST_P(PluginTensorsTest, EmptyRowsCallNoInitializer) {
   EXPECT_EQ(Make({.rows = RowSpace::Own(0), .initializer = Initializer::Plugin("test/throw")}).num_rows(), 0u);
   const DistTensor none =
       Make({.rows = RowSpace::Own(5), .row_shape = {0}, .initializer = Initializer::Plugin("test/throw")});
   EXPECT_EQ(none.num_rows(), 5u);
 }
 
-TEST_P(PluginTensorsTest, SaysWhatAnInitializerDoesWrong) {
+TEST_P(PluginTensorsTest, ReportsErrorsOfInitializer) {
   EXPECT_EQ(TryCreate("test/throw").code(), StatusCode::kInternal);
   EXPECT_THAT(TryCreate("test/throw").message(),
               AllOf(HasSubstr("tensor 'failing'"), HasSubstr("initializer 'test/throw': out of values")));
@@ -106,7 +106,7 @@ TEST_P(PluginTensorsTest, SaysWhatAnInitializerDoesWrong) {
 }
 
 // The initializer fails on the partition of one paper, after the other partitions have filled their rows.
-TEST_P(PluginTensorsTest, WhatFailsOnOnePartitionLeavesNothingOnAny) {
+TEST_P(PluginTensorsTest, FailureOnOnePartitionLeavesNoRows) {
   const auto other = OpenAnother();
   for (const char* paper : {"0", "1", "2", "799"}) {
     const Status failed = TryCreate("test/refuse-one", paper);
@@ -120,7 +120,7 @@ TEST_P(PluginTensorsTest, WhatFailsOnOnePartitionLeavesNothingOnAny) {
   EXPECT_EQ(*zeros.CountNonzero(), 0u);
 }
 
-TEST_P(PluginTensorsTest, AnInitializerThatTakesTooLongIsGivenUp) {
+TEST_P(PluginTensorsTest, SlowInitializerTimesOut) {
   const auto impatient = OpenAnother(std::chrono::seconds(1));
   const DistTensorOptions options{.rows = papers_, .name = "slow", .initializer = Initializer::Plugin("test/wait")};
   EXPECT_EQ(DistTensor::Create(*impatient, options).status().code(), StatusCode::kDeadlineExceeded);
@@ -132,7 +132,7 @@ TEST_P(PluginTensorsTest, AnInitializerThatTakesTooLongIsGivenUp) {
             graph_->num_nodes(NodeTypeId(1)) - 1);  // all but paper 0
 }
 
-TEST_P(PluginTensorsTest, LearnableRowsBeginWithThemToo) {
+TEST_P(PluginTensorsTest, LearnableRowsUseInitializers) {
   sampler::EmbeddingSpec spec{.id = {.rows = papers_, .name = "learned"},
                               .width = 6,
                               .initializer = Initializer::Plugin("test/fields", "x", 3)};
@@ -157,7 +157,7 @@ INSTANTIATE_TEST_SUITE_P(Everywhere, PluginTensorsTest, testing::kEverywhere, te
 
 class WithoutPluginsTest : public testing::TensorsEverywhere {};
 
-TEST_P(WithoutPluginsTest, SayThatThereAreNone) {
+TEST_P(WithoutPluginsTest, ReportsThatNoneAreLoaded) {
   const Status refused =
       DistTensor::Create(*graph_, {.rows = RowSpace::Own(3), .initializer = Initializer::Plugin("test/fields")})
           .status();

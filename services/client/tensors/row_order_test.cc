@@ -24,7 +24,7 @@ std::vector<GlobalRowId> RowsIn(RowOrder& order) {
 
 class RowOrderTest : public testing::TensorsEverywhere {};
 
-TEST_P(RowOrderTest, NodesAndOwnRowsComeByTheirIds) {
+TEST_P(RowOrderTest, NodesAndOwnRowsAreOrderedById) {
   for (const RowSpace& space : {RowSpace::Nodes(NodeTypeId(0)), RowSpace::Nodes(NodeTypeId(1)), RowSpace::Own(1001)}) {
     RowOrder order(*graph_, space);
     const std::vector<GlobalRowId> rows = RowsIn(order);
@@ -37,7 +37,7 @@ TEST_P(RowOrderTest, NodesAndOwnRowsComeByTheirIds) {
   }
 }
 
-TEST_P(RowOrderTest, EdgesComeInTheOrderOfAGraphInOnePiece) {
+TEST_P(RowOrderTest, EdgesAreOrderedAsInWholeGraph) {
   const shard::testing::TestGraph whole = shard::testing::MakeTestGraph(testing::SmallTypedGraph(), 1, 1);
   for (const EdgeTypeId type : {EdgeTypeId(0), EdgeTypeId(1)}) {
     const RowSpace space = RowSpace::Edges(type);
@@ -51,7 +51,7 @@ TEST_P(RowOrderTest, EdgesComeInTheOrderOfAGraphInOnePiece) {
 }
 
 // A node with many in-edges is read in several queries.
-TEST_P(RowOrderTest, HowManyEdgesAreAskedForAtOnceDoesNotMatter) {
+TEST_P(RowOrderTest, RequestSizeDoesNotMatter) {
   for (const EdgeTypeId type : {EdgeTypeId(0), EdgeTypeId(1)}) {
     const RowSpace space = RowSpace::Edges(type);
     RowOrder at_once(*graph_, space);
@@ -62,7 +62,7 @@ TEST_P(RowOrderTest, HowManyEdgesAreAskedForAtOnceDoesNotMatter) {
   }
 }
 
-TEST_P(RowOrderTest, TheHashOfEndsIsThatOfTheGraphsEdges) {
+TEST_P(RowOrderTest, HashEqualsThatOfEdgesOfGraph) {
   const auto ends_of = [](const DistGraph& graph, EdgeTypeId type) {
     RowOrder order(graph, RowSpace::Edges(type));
     RowsIn(order);

@@ -41,7 +41,7 @@ Result<DistTensor> CountVisits(const DistGraph& graph, NodeTypeId paper, int epo
 }
 // [example]
 
-TEST(SavedTensorsExampleTest, GoesOnOverAnotherPartitioning) {
+TEST(SavedTensorsExampleTest, ResumesOverOtherPartitioning) {
   const storage::TemporaryFolder folder;
   const auto open = [](const client::testing::ServedGraph& served) {
     Context context;

@@ -92,7 +92,7 @@ struct Partitionings {
 
 class SavedTensorsTest : public ::testing::TestWithParam<Partitionings> {};
 
-TEST_P(SavedTensorsTest, ComeBackOverAnotherPartitioning) {
+TEST_P(SavedTensorsTest, LoadOverOtherPartitioning) {
   const storage::TemporaryFolder folder;
   const std::string uri = folder.path() + "/saved";
   const ServedGraph from(testing::SmallTypedGraph(), GetParam().saved),
@@ -163,7 +163,7 @@ class SavedFilesTest : public ::testing::Test {
   const std::string uri_;
 };
 
-TEST_F(SavedFilesTest, DamagedOnesAreRefusedAndLeaveNothing) {
+TEST_F(SavedFilesTest, DamagedFilesAreRefusedAndLeaveNothing) {
   ASSERT_TRUE(SaveAndDrop().ok());
   const std::vector<std::string> files = FilesBelow(uri_);
   ASSERT_GT(files.size(), 4u);
@@ -184,7 +184,7 @@ TEST_F(SavedFilesTest, DamagedOnesAreRefusedAndLeaveNothing) {
   EXPECT_TRUE(NothingIsLeft());
 }
 
-TEST_F(SavedFilesTest, WhatWasNotSavedToItsEndIsNeverSeen) {
+TEST_F(SavedFilesTest, IncompleteSaveIsInvisible) {
   ASSERT_TRUE(ArmFailpoints("store.commit=error:UNAVAILABLE@3").ok());
   EXPECT_EQ(SaveAndDrop().code(), StatusCode::kUnavailable);
   EXPECT_THAT(FilesBelow(uri_), ElementsAre());
@@ -205,7 +205,7 @@ TEST_F(SavedFilesTest, WhatWasNotSavedToItsEndIsNeverSeen) {
   EXPECT_TRUE(RemoveSavedTensors(uri_).ok());
 }
 
-TEST_F(SavedFilesTest, WhatIsSavedIsNeverWrittenOver) {
+TEST_F(SavedFilesTest, SavedFilesAreNotOverwritten) {
   ASSERT_TRUE(SaveAndDrop().ok());
   const std::vector<std::string> files = FilesBelow(uri_);
   EXPECT_EQ(SaveAndDrop().code(), StatusCode::kAlreadyExists);
@@ -215,7 +215,7 @@ TEST_F(SavedFilesTest, WhatIsSavedIsNeverWrittenOver) {
   EXPECT_EQ(FilesBelow(uri_), files);
 }
 
-TEST_F(SavedFilesTest, TensorsThatExistAreNotWrittenOver) {
+TEST_F(SavedFilesTest, ExistingTensorsAreNotOverwritten) {
   ASSERT_TRUE(SaveAndDrop().ok());
   const DistTensor authors = MakeTensor(*graph_, MakePairOptions(kAuthors));
   const Status refused = LoadError();
@@ -225,7 +225,7 @@ TEST_F(SavedFilesTest, TensorsThatExistAreNotWrittenOver) {
   EXPECT_TRUE(MakeTensor(*graph_, MakePairOptions(kPapers)).made_by_this());  // the first tensor was dropped
 }
 
-TEST_F(SavedFilesTest, LoadedRowsLiveAsLongAsTheyAreToldTo) {
+TEST_F(SavedFilesTest, LoadedRowsHaveRequestedLifetime) {
   ASSERT_TRUE(SaveAndDrop().ok());
   ASSERT_TRUE(LoadTensors(*graph_, uri_, {.lifetime = Lifetime::kScoped}).ok());
   ASSERT_TRUE(LoadTensors(*graph_, uri_).ok());
@@ -234,7 +234,7 @@ TEST_F(SavedFilesTest, LoadedRowsLiveAsLongAsTheyAreToldTo) {
   EXPECT_EQ(kept->num_rows(), graph_->num_nodes(NodeTypeId(1)));
 }
 
-TEST_F(SavedFilesTest, SaysWhatCannotBeSaved) {
+TEST_F(SavedFilesTest, NamesTensorsThatCannotBeSaved) {
   const auto error_of = [&](const std::vector<TensorName>& names, const SaveOptions& options = {}) {
     return SaveTensors(*graph_, names, uri_, options);
   };

@@ -108,7 +108,7 @@ TEST_F(NcclCollectiveTest, OtherBackendsDoNotSumOnDevices) {
 
 // --- NCCL cannot be used
 
-TEST_F(NcclCollectiveTest, AMissingLibraryOfOneRankKeepsAllRanksOnTheGroup) {
+TEST_F(NcclCollectiveTest, MissingLibraryOnOneRankFallsBackOnAll) {
   const Status status = Refused(3, [](uint32_t rank, NcclOptions& options) {
     if (rank == 1) options.paths.nccl = "/no/such/libnccl.so.2";
   });
@@ -118,13 +118,13 @@ TEST_F(NcclCollectiveTest, AMissingLibraryOfOneRankKeepsAllRanksOnTheGroup) {
   EXPECT_EQ(fake_.FakeNcclNumIds(), 0);
 }
 
-TEST_F(NcclCollectiveTest, AnotherLibraryIsNoNccl) {
+TEST_F(NcclCollectiveTest, RefusesOtherLibrary) {
   const Status status = Refused(2, [](uint32_t, NcclOptions& options) { options.paths.nccl = "libm.so.6"; });
   EXPECT_EQ(status, FailedPrecondition("trainer 0: opening NCCL: libm.so.6 has no function ncclGetVersion; use a torch "
                                        "with CUDA and its nvidia-* packages"));
 }
 
-TEST_F(NcclCollectiveTest, WithoutCudasRuntimeThereIsNoNccl) {
+TEST_F(NcclCollectiveTest, RequiresCudaRuntime) {
   const Status status = Refused(2, [](uint32_t, NcclOptions& options) { options.paths.cuda_runtime = ""; });
   EXPECT_EQ(status, FailedPrecondition("trainer 0: opening NCCL: this process has no function cudaSetDevice; use a "
                                        "torch with CUDA and its nvidia-* packages"));
@@ -184,7 +184,7 @@ TEST_F(NcclCollectiveTest, RanksOnSeveralHostsNeedPermission) {
 }
 
 // The other ranks wait in NCCL until connect_timeout, because NCCL does not report the error to them.
-TEST_F(NcclCollectiveTest, ARankThatCannotConnectKeepsAllRanksOnTheGroup) {
+TEST_F(NcclCollectiveTest, FailedConnectFallsBackOnAllRanks) {
   fake_.FakeNcclFail(/*rank=*/1, /*when=*/0, kNcclSystemError);
   const auto soon = [](uint32_t, NcclOptions& options) { options.connect_timeout = std::chrono::milliseconds(50); };
   EXPECT_EQ(Refused(2, soon), DeadlineExceeded("trainer 0: connecting the GPUs: NCCL did not connect in time"));
@@ -227,7 +227,7 @@ TEST_F(NcclCollectiveTest, ARankThatDiesInNcclsConnectFailsTheOthersPromptly) {
   EXPECT_EQ(fake_.FakeNcclNumAlive(), 0);
 }
 
-TEST_F(NcclCollectiveTest, ARankThatDoesNotComeEndsTheConnectAtTheDeadline) {
+TEST_F(NcclCollectiveTest, MissingRankEndsConnectAtDeadline) {
   auto ranks = MakeInProcessGroup(2);
   const Status status =
       ConnectNccl(std::move(ranks[0]), FakeOptions(0), Deadline::After(std::chrono::milliseconds(50))).status();

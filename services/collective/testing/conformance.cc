@@ -73,7 +73,7 @@ TEST_P(CollectiveConformanceTest, SumsOverRanks) {
   }
 }
 
-TEST_P(CollectiveConformanceTest, GivesEveryRankAndEveryRunTheSameBits) {
+TEST_P(CollectiveConformanceTest, GivesSameBitsOnEveryRankAndInEveryRun) {
   for (const size_t count : {1u, 7u, 100'003u}) {
     const auto first = ComputeSums<float>(GetParam(), 3, count);
     const auto again = ComputeSums<float>(GetParam(), 3, count);
@@ -256,7 +256,7 @@ TEST_P(CollectiveConformanceTest, AgreesOnTheErrorOfTheLowestRankAndStaysUsable)
 
 // Each step may take as long as an operation; all steps together take longer than one operation.
 TEST_P(CollectiveConformanceTest, RanksWaitForOneStepAtATime) {
-  constexpr auto kLongest = std::chrono::minutes(1);
+  constexpr auto kTimeout = std::chrono::minutes(1);
   auto ranks = GetParam()(3);
   std::atomic<int> steps = 0, others = 0;
   OnEveryRank(ranks, [&](Collective& collective) {
@@ -264,10 +264,10 @@ TEST_P(CollectiveConformanceTest, RanksWaitForOneStepAtATime) {
       if (collective.rank() != Rank(1)) ++others;
       return ++steps < 4;
     };
-    EXPECT_EQ(WorkInSteps(Rank(1), step, collective, kLongest).ToString(), "OK");
+    EXPECT_EQ(WorkInSteps(Rank(1), step, collective, kTimeout).ToString(), "OK");
     EXPECT_EQ(steps, 4);
     const auto fails = []() -> Result<bool> { return DataLoss("x"); };
-    EXPECT_EQ(WorkInSteps(Rank(2), fails, collective, kLongest), DataLoss("trainer 2: x"));
+    EXPECT_EQ(WorkInSteps(Rank(2), fails, collective, kTimeout), DataLoss("trainer 2: x"));
     // Longer than longest_step / 60, the interval at which RunOnSideThread synchronizes.
     const auto long_work = []() -> Status {
       Clock::Real().SleepFor(std::chrono::milliseconds(1500));
@@ -275,9 +275,9 @@ TEST_P(CollectiveConformanceTest, RanksWaitForOneStepAtATime) {
     };
     EXPECT_EQ(RunOnSideThread(Rank(0), long_work, collective, std::chrono::seconds(60)), NotFound("trainer 0: y"));
     const auto throws = []() -> Status { throw std::bad_alloc(); };
-    EXPECT_EQ(RunOnSideThread(Rank(0), throws, collective, kLongest).code(), StatusCode::kResourceExhausted);
+    EXPECT_EQ(RunOnSideThread(Rank(0), throws, collective, kTimeout).code(), StatusCode::kResourceExhausted);
     EXPECT_EQ(RunOnSideThread(
-                  Rank(0), [] { return Status(); }, collective, kLongest)
+                  Rank(0), [] { return Status(); }, collective, kTimeout)
                   .ToString(),
               "OK")
         << "the group stays usable";

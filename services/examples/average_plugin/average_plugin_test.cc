@@ -60,7 +60,7 @@ class AveragePluginTest : public ::testing::TestWithParam<uint32_t> {
   const std::unique_ptr<DistGraph> graph_;
 };
 
-TEST_P(AveragePluginTest, RowsFollowWhatIsPushed) {
+TEST_P(AveragePluginTest, RowsMoveToPushedValues) {
   const DistTensor averages = MakeAverages();
   std::vector<float> model(graph_->num_nodes() * kWidth);
   for (const size_t step : {size_t{2}, size_t{3}, size_t{1}}) {
@@ -108,7 +108,7 @@ TEST_P(AveragePluginTest, RowsFollowWhatIsPushed) {
   }
 }
 
-TEST_P(AveragePluginTest, SaysWhatIsWrongWithARequest) {
+TEST_P(AveragePluginTest, NamesErrorsOfRequest) {
   EXPECT_EQ(PushError("").code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(PushError(FirstLine("2")).code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(PushError("nothing averages 0.5\n").code(), StatusCode::kNotFound);

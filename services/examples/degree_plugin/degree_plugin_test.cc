@@ -79,7 +79,7 @@ TEST_P(DegreePluginTest, FindsTheLargestRows) {
   }
 }
 
-TEST_P(DegreePluginTest, SaysWhatIsWrongWithARequest) {
+TEST_P(DegreePluginTest, NamesErrorsOfRequest) {
   const auto error_of = [&](const std::string& function, const std::string& request) {
     return graph_->CallFunctionEverywhere("degrees/" + function, request).status();
   };

@@ -53,7 +53,7 @@ void ExpectSame(const LinkResult& result, const LinkResult& expected) {
   EXPECT_EQ(result.rows, expected.rows);
 }
 
-TEST(LinkEmbeddingsTest, LearnsAndRanksLearnTogetherWhatOneLearns) {
+TEST(LinkEmbeddingsTest, LearnsWithOneAndSeveralRanks) {
   const LinkResult alone = LearnTogether(1, {.epochs = 20})[0];
   ASSERT_EQ(alone.losses.size(), 20u);
   EXPECT_LT(alone.losses.back(), 0.9 * alone.losses.front());
@@ -65,7 +65,7 @@ TEST(LinkEmbeddingsTest, LearnsAndRanksLearnTogetherWhatOneLearns) {
   for (size_t epoch = 0; epoch < 20; ++epoch) EXPECT_NEAR(together[0].losses[epoch], alone.losses[epoch], 1e-2);
 }
 
-TEST(LinkEmbeddingsTest, GoesOnFromWhatWasSavedLast) {
+TEST(LinkEmbeddingsTest, ResumesFromLastSave) {
   const espalier::storage::TemporaryFolder folder;
   const LinkResult undisturbed = LearnTogether(2, {.epochs = 4})[0];
   LearnTogether(2, {.epochs = 2, .folder = folder.path()});

@@ -50,7 +50,7 @@ TEST_P(RowPluginTest, EncodesOriginalIds) {
   }
 }
 
-TEST_P(RowPluginTest, SaysWhatIsWrongWithItsArguments) {
+TEST_P(RowPluginTest, NamesErrorsOfArguments) {
   const ServedGraph served(espalier::client::testing::SmallGraph(), GetParam(),
                            WithPlugin("rows", ESPALIER_EXAMPLE_ROWS));
   const auto graph = OpenServed(served.addresses());

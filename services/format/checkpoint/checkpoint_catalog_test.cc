@@ -54,7 +54,7 @@ std::vector<std::string> Folders(storage::ObjectStore& store, CheckpointState st
   return folders;
 }
 
-TEST(CheckpointCatalogTest, TellsCompleteIncompleteAndCorruptApart) {
+TEST(CheckpointCatalogTest, DistinguishesCompleteIncompleteAndCorrupt) {
   storage::MemoryStore store;
   for (const uint32_t step : {0u, 1u, 2u, 3u}) ASSERT_TRUE(Put(store, 1, step).ok());
   ASSERT_TRUE(store.Delete(FolderOf(1, 1) + "/manifest.json").ok());
@@ -65,7 +65,7 @@ TEST(CheckpointCatalogTest, TellsCompleteIncompleteAndCorruptApart) {
   EXPECT_THAT(Folders(store, CheckpointState::kCorrupt), ElementsAre(FolderOf(1, 2), FolderOf(1, 3)));
 }
 
-TEST(CheckpointCatalogTest, FindsTheNewestOfTheIncarnationsThatCount) {
+TEST(CheckpointCatalogTest, FindsNewestOfGivenIncarnations) {
   storage::MemoryStore store;
   EXPECT_FALSE(NewestGood(store, kPrefix, 9)->loaded.has_value());
   ASSERT_TRUE(Put(store, 1, 3).ok());
@@ -76,7 +76,7 @@ TEST(CheckpointCatalogTest, FindsTheNewestOfTheIncarnationsThatCount) {
   EXPECT_FALSE(NewestGood(store, kPrefix, 0)->loaded.has_value());
 }
 
-TEST(CheckpointCatalogTest, FallsBackFromACorruptNewestAndSaysWhy) {
+TEST(CheckpointCatalogTest, FallsBackFromCorruptNewestWithReason) {
   storage::MemoryStore store;
   for (const uint32_t step : {0u, 1u, 2u}) ASSERT_TRUE(Put(store, 1, step).ok());
   Corrupt(store, FolderOf(1, 2) + "/model.safetensors");
@@ -92,7 +92,7 @@ TEST(CheckpointCatalogTest, FallsBackFromACorruptNewestAndSaysWhy) {
 
 // A predecessor behind a network partition commits its next checkpoint, and removes the one that was listed as the
 // newest.
-TEST(CheckpointCatalogTest, LooksAgainWhereTheNewestIsRemovedBeforeItIsRead) {
+TEST(CheckpointCatalogTest, RetriesIfNewestIsRemovedBeforeRead) {
   storage::MemoryStore memory;
   ASSERT_TRUE(Put(memory, 1, 1).ok());
   std::atomic<bool> is_first = true;
@@ -125,7 +125,7 @@ TEST(CheckpointCatalogTest, PrunesToTheNewestAndTheBest) {
   EXPECT_THAT(*store.List(FolderOf(1, 2)), IsEmpty());
 }
 
-TEST(CheckpointCatalogTest, DoesNotTakeADivergedOneForTheBest) {
+TEST(CheckpointCatalogTest, DivergedCheckpointIsNotBest) {
   storage::MemoryStore store;
   ASSERT_TRUE(Put(store, 1, 0, 0.9).ok());
   ASSERT_TRUE(Put(store, 1, 1, std::nan("")).ok());
@@ -134,14 +134,14 @@ TEST(CheckpointCatalogTest, DoesNotTakeADivergedOneForTheBest) {
   EXPECT_THAT(Folders(store, CheckpointState::kComplete), ElementsAre(FolderOf(1, 0), FolderOf(1, 2)));
 }
 
-TEST(CheckpointCatalogTest, PrunesOnlyAfterItsOwnCommit) {
+TEST(CheckpointCatalogTest, PrunesOnlyAfterCommit) {
   storage::MemoryStore store;
   for (const uint32_t step : {0u, 1u, 2u}) ASSERT_TRUE(Put(store, 1, step).ok());
   EXPECT_EQ(Prune(store, {2, 8}, 1).status().code(), StatusCode::kFailedPrecondition);
   EXPECT_EQ(Folders(store, CheckpointState::kComplete).size(), 3u);
 }
 
-TEST(CheckpointCatalogTest, KeepsCorruptOnesForPeopleToLookAt) {
+TEST(CheckpointCatalogTest, KeepsCorruptCheckpoints) {
   storage::MemoryStore store;
   for (const uint32_t step : {0u, 1u, 2u}) ASSERT_TRUE(Put(store, 1, step).ok());
   ASSERT_TRUE(store.Delete(FolderOf(1, 0) + "/model.safetensors").ok());
@@ -149,7 +149,7 @@ TEST(CheckpointCatalogTest, KeepsCorruptOnesForPeopleToLookAt) {
   EXPECT_THAT(Folders(store, CheckpointState::kCorrupt), ElementsAre(FolderOf(1, 0)));
 }
 
-TEST(CheckpointCatalogTest, ACorruptOneOfTheRightSizeTakesNoGoodOnesPlace) {
+TEST(CheckpointCatalogTest, CorruptCheckpointDoesNotCountAsKept) {
   storage::MemoryStore store;
   for (const uint32_t step : {0u, 1u, 2u, 3u}) ASSERT_TRUE(Put(store, 1, step, 0.1 * step).ok());
   Corrupt(store, FolderOf(1, 3) + "/model.safetensors");  // the newest one before the next Put, and the best
@@ -163,7 +163,7 @@ TEST(CheckpointCatalogTest, ACorruptOneOfTheRightSizeTakesNoGoodOnesPlace) {
   for (const std::string& folder : {FolderOf(1, 2), FolderOf(2, 0)}) EXPECT_TRUE(LoadCheckpoint(store, folder).ok());
 }
 
-TEST(CheckpointCatalogTest, ReadsNothingTwiceAndNothingBeforeOneHasToGo) {
+TEST(CheckpointCatalogTest, VerifiesOnceAndOnlyBeforePruning) {
   storage::MemoryStore memory;
   for (const uint32_t step : {0u, 1u}) ASSERT_TRUE(Put(memory, 1, step).ok());
   int reads = 0;
@@ -184,7 +184,7 @@ TEST(CheckpointCatalogTest, ReadsNothingTwiceAndNothingBeforeOneHasToGo) {
   EXPECT_EQ(reads, 3);  // another process reads the files of the checkpoint before its own
 }
 
-TEST(CheckpointCatalogTest, ReadsACorruptOneOnce) {
+TEST(CheckpointCatalogTest, VerifiesCorruptCheckpointOnce) {
   storage::MemoryStore memory;
   ASSERT_TRUE(Put(memory, 1, 0, 0.9).ok());  // the best, so that each Prune keeps it
   for (const uint32_t step : {1u, 2u}) ASSERT_TRUE(Put(memory, 1, step, 0.5).ok());
@@ -207,7 +207,7 @@ TEST(CheckpointCatalogTest, ReadsACorruptOneOnce) {
   EXPECT_THAT(Folders(memory, CheckpointState::kComplete), ElementsAre(FolderOf(1, 0), FolderOf(1, 3)));
 }
 
-TEST(CheckpointCatalogTest, WithoutTimeToReadRemovesOnlyWhatItKnowsToBeSafe) {
+TEST(CheckpointCatalogTest, WithoutTimePrunesOnlyVerifiedCheckpoints) {
   storage::MemoryStore store;
   for (const uint32_t step : {0u, 1u, 2u}) ASSERT_TRUE(Put(store, 1, step).ok());
   CheckpointVerdicts verdicts;
@@ -220,7 +220,7 @@ TEST(CheckpointCatalogTest, WithoutTimeToReadRemovesOnlyWhatItKnowsToBeSafe) {
               ElementsAre(FolderOf(1, 0)));
 }
 
-TEST(CheckpointCatalogTest, StopsReadingWhenTheTimeIsUp) {
+TEST(CheckpointCatalogTest, StopsVerifyingAtDeadline) {
   storage::MemoryStore memory;
   for (const uint32_t step : {0u, 1u, 2u, 3u}) ASSERT_TRUE(Put(memory, 1, step).ok());
   int reads = 0;
@@ -235,7 +235,7 @@ TEST(CheckpointCatalogTest, StopsReadingWhenTheTimeIsUp) {
   EXPECT_EQ(reads, 1);
 }
 
-TEST(CheckpointCatalogTest, FindsWhatAUserMeans) {
+TEST(CheckpointCatalogTest, FindsNamedCheckpoint) {
   storage::MemoryStore store;
   EXPECT_EQ(FindCheckpoints(store, "run").status().code(), StatusCode::kNotFound);
   const CheckpointManifest manifest = TinyCheckpoint(1, 0);

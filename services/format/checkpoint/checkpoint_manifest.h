@@ -30,8 +30,8 @@ struct CheckpointId {
   friend auto operator<=>(const CheckpointId&, const CheckpointId&) = default;
 };
 
-// Why training has ended with this checkpoint; kGoesOn: it has not ended.
-enum class CheckpointEnd { kGoesOn, kAllEpochs, kEarlyStopping };
+// Why training has ended with this checkpoint; kNotEnded: it has not ended.
+enum class CheckpointEnd { kNotEnded, kAllEpochs, kEarlyStopping };
 
 // The environment that results may depend on in addition to the job. Resume warns if it differs.
 struct CheckpointMath {
@@ -81,7 +81,7 @@ struct CheckpointManifest {
   uint32_t next_step = 0;
   uint32_t steps_per_epoch = 0;
   uint32_t num_epochs = 0;  // requested by the job
-  CheckpointEnd end = CheckpointEnd::kGoesOn;
+  CheckpointEnd end = CheckpointEnd::kNotEnded;
   uint64_t seed = 0;
   // All settings that determine the results, by their path in the job document ("training.optimizer.learningRate") or,
   // for properties of the graph, below "graph" ("graph.numNodes"). Only a run with equal fields can resume from this

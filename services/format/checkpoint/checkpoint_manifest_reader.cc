@@ -184,7 +184,8 @@ Status ReadPosition(const JsonFields& document, CheckpointManifest* manifest) {
                                  "expected " + std::to_string(steps) + ", the step of 'epoch' and 'next_step'");
   }
   ASSIGN_OR_RETURN(const std::string end, document.Text("end"));
-  for (const CheckpointEnd known : {CheckpointEnd::kGoesOn, CheckpointEnd::kAllEpochs, CheckpointEnd::kEarlyStopping}) {
+  for (const CheckpointEnd known :
+       {CheckpointEnd::kNotEnded, CheckpointEnd::kAllEpochs, CheckpointEnd::kEarlyStopping}) {
     if (end != ToString(known)) continue;
     manifest->end = known;
     return Status();

@@ -84,7 +84,7 @@ std::string JobDigest(const std::map<std::string, std::string>& fields) {
 
 const char* ToString(CheckpointEnd end) {
   switch (end) {
-    case CheckpointEnd::kGoesOn: return "GoesOn";
+    case CheckpointEnd::kNotEnded: return "GoesOn";
     case CheckpointEnd::kAllEpochs: return "AllEpochs";
     case CheckpointEnd::kEarlyStopping: return "EarlyStopping";
   }

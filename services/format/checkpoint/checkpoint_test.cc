@@ -45,7 +45,7 @@ TEST(CheckpointFolderTest, NamesSortAsCheckpointsDo) {
   }
 }
 
-TEST(CheckpointTest, ComesBackExactly) {
+TEST(CheckpointTest, RoundTrips) {
   storage::MemoryStore store;
   CheckpointManifest manifest = TinyCheckpoint(1, 1);
   manifest.seed = ~uint64_t{0};
@@ -82,7 +82,7 @@ TEST(CheckpointTest, KeepsTheBitsOfEveryReal) {
   EXPECT_EQ(CheckpointManifestToJson(*back), CheckpointManifestToJson(manifest));
 }
 
-TEST(CheckpointTest, PiecesOfRowsAreVerifiedAndReadOneByOne) {
+TEST(CheckpointTest, RowPiecesAreVerifiedSeparately) {
   storage::MemoryStore store;
   CheckpointFiles files = TinyFiles({1, 9});
   for (const uint64_t piece : {0u, 1u}) {
@@ -109,7 +109,7 @@ TEST(CheckpointTest, PiecesOfRowsAreVerifiedAndReadOneByOne) {
   EXPECT_FALSE(HasLearnablePieces(TinyCheckpoint(1, 1)));
 }
 
-TEST(CheckpointTest, IsNeverWrittenTwice) {
+TEST(CheckpointTest, RefusesSecondWrite) {
   storage::MemoryStore store;
   PutTiny(store);
   const auto again = WriteCheckpoint(store, kCheckpoints, TinyCheckpoint(1, 1), TinyFiles({5, 5}));
@@ -118,7 +118,7 @@ TEST(CheckpointTest, IsNeverWrittenTwice) {
             109.0f);
 }
 
-TEST(CheckpointTest, RefusesToCommitWhatDoesNotReadBack) {
+TEST(CheckpointTest, RefusesToCommitUnreadableCheckpoint) {
   storage::MemoryStore store;
   CheckpointManifest manifest = TinyCheckpoint(1, 1);
   manifest.fields["training.task.label"] = "\xff";
@@ -203,7 +203,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadCheckpointField{"'model.safetensors' is missing", "/files/1/key", "x.safetensors"},
         BadCheckpointField{"one checksum for each of 1048576 blocks", "/files/0/size_bytes", uint64_t{1} << 42}));
 
-TEST(CheckpointTest, SurvivesGarbage) {
+TEST(CheckpointTest, RefusesGarbage) {
   storage::MemoryStore store;
   PutTiny(store);
   const std::string valid = *store.Get(kFolder + "/manifest.json");

@@ -28,7 +28,7 @@ const std::string kTorchScript = Archive("m/data.pkl m/code/__torch__.py m/const
 // A file of torch.save before PyTorch 1.6 begins with its pickled magic number.
 const std::string kLegacy("\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.", 15);
 
-TEST(ForeignFileTest, TellsFilesOfPytorchApart) {
+TEST(ForeignFileTest, RecognizesPytorchFiles) {
   EXPECT_EQ(KindOf(kTorchSave), FileKind::kTorchSave);
   EXPECT_EQ(KindOf(kTorchScript), FileKind::kTorchScript);
   EXPECT_EQ(KindOf(kLegacy), FileKind::kPickle);
@@ -46,7 +46,7 @@ TEST(ForeignFileTest, TellsFilesOfPytorchApart) {
   }
 }
 
-TEST(ForeignFileTest, OfAnObjectTheEndsSayWhatItIs) {
+TEST(ForeignFileTest, RecognizesObjectsByTheirEnds) {
   storage::MemoryStore store;
   const auto kind_of = [&store](const std::string& key, const std::string& bytes) {
     EXPECT_TRUE(store.PutIfAbsent(key, std::as_bytes(std::span(bytes))).ok());
@@ -60,7 +60,7 @@ TEST(ForeignFileTest, OfAnObjectTheEndsSayWhatItIs) {
   EXPECT_EQ(DetectFileKind(store, "nowhere").status().code(), StatusCode::kNotFound);
 }
 
-TEST(ForeignFileTest, ModelsNeedFilesOfTheirKind) {
+TEST(ForeignFileTest, NamesExpectedModelFile) {
   for (const FileKind kind : {FileKind::kUnknown, FileKind::kTorchSave, FileKind::kPickle, FileKind::kZip,
                               FileKind::kCutZip, FileKind::kNpy, FileKind::kSafetensors}) {
     const Status status = CheckIsTorchScript(kind);
@@ -74,7 +74,7 @@ TEST(ForeignFileTest, ModelsNeedFilesOfTheirKind) {
               HasSubstr("a truncated zip archive: this type of model reads"));
 }
 
-TEST(ForeignFileTest, SafetensorsThatAreOtherFilesAreNamed) {
+TEST(ForeignFileTest, NamesOtherSafetensors) {
   EXPECT_THAT(ErrorOf(kTorchSave), AllOf(HasSubstr("INVALID_ARGUMENT"), HasSubstr("this is a file of torch.save"),
                                          HasSubstr("safetensors.torch.save_file")));
   EXPECT_THAT(ErrorOf(kTorchScript),

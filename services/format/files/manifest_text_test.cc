@@ -16,7 +16,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST(ManifestTextTest, IsNotReadWhereNoManifestIsSoLarge) {
+TEST(ManifestTextTest, RefusesTooLargeManifest) {
   const storage::TemporaryFolder folder;
   const std::string path = folder.path() + "/manifest.json";
   std::ofstream(path) << "{}";

@@ -18,7 +18,7 @@ TEST(NpyHeaderTest, FormatsHeadersAsNumpyDoes) {
               HasSubstr("{'descr': '<u2', 'fortran_order': False, 'shape': (2, 5), }"));
 }
 
-TEST(NpyHeaderTest, RefusesAShapeThatDoesNotFitIntoVersionOne) {
+TEST(NpyHeaderTest, RefusesShapeTooLargeForVersion1) {
   EXPECT_TRUE(FormatNpyHeader(DType::kF32, std::vector<int64_t>(21'000, 1)).ok());
   EXPECT_EQ(FormatNpyHeader(DType::kF32, std::vector<int64_t>(22'000, 1)).status().code(),
             StatusCode::kInvalidArgument);

@@ -61,7 +61,7 @@ Safetensors OneOfEach() {
   return content;
 }
 
-TEST(SafetensorsTest, GivesBackTensorsOfEveryType) {
+TEST(SafetensorsTest, RoundTripsTensorsOfEveryType) {
   const Safetensors content = OneOfEach();
   const Result<Safetensors> read = Read(Written(content));
   ASSERT_TRUE(read.ok()) << read.status().ToString();
@@ -75,7 +75,7 @@ TEST(SafetensorsTest, GivesBackTensorsOfEveryType) {
   }
 }
 
-TEST(SafetensorsTest, AlignsDataAndLeavesNoHole) {
+TEST(SafetensorsTest, AlignsDataWithoutGaps) {
   const std::string bytes = Written(OneOfEach());
   uint64_t header_bytes = 0;
   std::memcpy(&header_bytes, bytes.data(), 8);
@@ -97,7 +97,7 @@ TEST(SafetensorsTest, WritesAFileOfNoTensors) {
   EXPECT_TRUE(read->tensors.empty());
 }
 
-TEST(SafetensorsTest, RefusesNamesThatJsonCannotSay) {
+TEST(SafetensorsTest, RefusesNamesThatAreNotUtf8) {
   storage::MemoryStore store;
   const auto writer = store.Put("file");
   const Tensor tensor = Tensor::Zeros(DType::kU8, {1});
@@ -106,7 +106,7 @@ TEST(SafetensorsTest, RefusesNamesThatJsonCannotSay) {
   }
 }
 
-TEST(SafetensorsTest, PassesOnThatTheDiskIsFull) {
+TEST(SafetensorsTest, ReportsFullDisk) {
   storage::MemoryStore inner;
   storage::FaultyStore store(inner, 1);
   const auto writer = store.Put("file");
@@ -163,7 +163,7 @@ INSTANTIATE_TEST_SUITE_P(
                       BadFile{"the file has 3", File(OneTensor("U8", "[4]", "[0,4]"), 3)},
                       BadFile{"not aligned", File(OneTensor("F32", "[1]", "[0,4]"), 4)}));
 
-TEST(SafetensorsTest, SurvivesGarbage) {
+TEST(SafetensorsTest, RefusesGarbage) {
   const std::string valid = Written(OneOfEach());
   std::mt19937_64 random(20240501);
   int readable = 0;

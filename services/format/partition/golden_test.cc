@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* kGoldenFolder = ESPALIER_FORMAT_TESTDATA "/tiny";
 
-TEST(GoldenTest, WritesTheSameBytesAsEver) {
+TEST(GoldenTest, WritesGoldenBytes) {
   storage::MemoryStore fresh;
   WriteGoldenFiles(fresh);
   storage::FileStore golden(kGoldenFolder);
@@ -28,7 +28,7 @@ TEST(GoldenTest, WritesTheSameBytesAsEver) {
   }
 }
 
-TEST(GoldenTest, ReadsWhatWasWrittenThen) {
+TEST(GoldenTest, ReadsGoldenFiles) {
   storage::FileStore golden(kGoldenFolder);
   const graph::SourceGraph graph = TinyGraph();
   const auto report = VerifyPartitioning(golden, "", {.source = &graph, .data_dir = {}});
@@ -37,7 +37,7 @@ TEST(GoldenTest, ReadsWhatWasWrittenThen) {
 }
 
 // Checks the manifest against docs/partition-format.md.
-TEST(GoldenTest, HasTheManifestThatTheDocumentDescribes) {
+TEST(GoldenTest, ManifestMatchesDocumentation) {
   storage::FileStore golden(kGoldenFolder);
   const auto manifest = nlohmann::json::parse(*golden.Get("manifest.json"));
   EXPECT_EQ(manifest["format"], "espalier.partitioned-graph");

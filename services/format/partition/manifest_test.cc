@@ -21,7 +21,7 @@ Manifest Tiny() {
   return WriteTinyPartitioning(store, "");
 }
 
-TEST(ManifestTest, ComesBackExactly) {
+TEST(ManifestTest, RoundTrips) {
   Manifest manifest = Tiny();
   manifest.seed = ~uint64_t{0};
   manifest.quality.cut_ratio = 0.1;
@@ -84,7 +84,7 @@ TEST(ManifestTest, ListsEveryFileOfAPartition) {
   EXPECT_EQ(listed_bytes, written_bytes);
 }
 
-TEST(ManifestTest, SaysWhichEdgesAreHeldOut) {
+TEST(ManifestTest, ListsHeldOutEdges) {
   Manifest manifest = Tiny();
   for (const std::optional<HeldOut>& held_out :
        {std::optional<HeldOut>(), std::optional<HeldOut>(HeldOut{}), std::optional<HeldOut>(HeldOut{.reverse = 1})}) {
@@ -104,7 +104,7 @@ TEST(ManifestTest, SaysWhichEdgesAreHeldOut) {
               HasSubstr("'writes' does not reverse the node types of 'paper:cites:paper'"));
 }
 
-TEST(ManifestTest, KeepsTheWarningsOfItsMaking) {
+TEST(ManifestTest, KeepsWarnings) {
   Manifest manifest = Tiny();
   EXPECT_FALSE(json::parse(ManifestToJson(manifest)).contains("warnings")) << "older manifests have no such field";
   manifest.warnings = {"3 of 7 training edges are left out"};
@@ -244,7 +244,7 @@ TEST(ManifestTest, RefusesTextThatIsNotAManifest) {
   }
 }
 
-TEST(ManifestTest, SurvivesGarbage) {
+TEST(ManifestTest, RefusesGarbage) {
   const std::string valid = ManifestToJson(Tiny());
   std::mt19937_64 random(7);
   for (int i = 0; i < 2000; ++i) {

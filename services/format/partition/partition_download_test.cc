@@ -62,7 +62,7 @@ TEST_F(PartitionDownloadTest, FetchesEachFileOnce) {
   EXPECT_EQ(reads_, 4);
 }
 
-TEST_F(PartitionDownloadTest, CopiesAreAPartitioningOfTheirOwn) {
+TEST_F(PartitionDownloadTest, CopiesFormPartitioning) {
   const auto downloaded = Load(1);
   ASSERT_TRUE(downloaded.ok()) << downloaded.status().ToString();
   storage::FileStore copies(*FolderOfCopies(options_.data_dir, manifest_));
@@ -87,7 +87,7 @@ TEST_F(PartitionDownloadTest, FetchesFlippedBitsAgain) {
   EXPECT_EQ(reads_, 8);
 }
 
-TEST_F(PartitionDownloadTest, NamesTheFileThatStaysBad) {
+TEST_F(PartitionDownloadTest, NamesFileThatRemainsCorrupt) {
   tamper_ = [&](const std::string& key, storage::ByteRange, std::span<std::byte> bytes) {
     if (key.find("nodes") != std::string::npos) bytes[0] ^= std::byte{8};
     return Status();
@@ -99,7 +99,7 @@ TEST_F(PartitionDownloadTest, NamesTheFileThatStaysBad) {
   EXPECT_TRUE(Load().ok());
 }
 
-TEST_F(PartitionDownloadTest, GoesOnWithTheFilesThatAreMissing) {
+TEST_F(PartitionDownloadTest, ResumesWithMissingFiles) {
   for (int n = 1; n <= 4; ++n) {
     const storage::TemporaryFolder data_dir;
     options_.data_dir = data_dir.path();
@@ -172,7 +172,7 @@ TEST_F(PartitionDownloadTest, ServersOfAPartitionShareOneCopy) {
   EXPECT_EQ(found, (copied.size() - 1) * BytesOf(0));
 }
 
-TEST_F(PartitionDownloadTest, ACopyThatNobodyUsesIsComparedAgain) {
+TEST_F(PartitionDownloadTest, UnusedCopyIsVerifiedAgain) {
   options_.checksums = Checksums::kCompareOnce;
   ASSERT_TRUE(Load().ok());
   const std::string nodes =

@@ -66,7 +66,7 @@ void ExpectSame(const graph::Partition& a, const graph::Partition& b) {
   }
 }
 
-TEST(PartitionFilesTest, GivesBackWhatWasWritten) {
+TEST(PartitionFilesTest, RoundTrips) {
   const storage::TemporaryFolder folder, data_dir;
   storage::FileStore files(folder.path());
   storage::MemoryStore memory;
@@ -90,7 +90,7 @@ TEST(PartitionFilesTest, GivesBackWhatWasWritten) {
   }
 }
 
-TEST(PartitionFilesTest, LoadsOnlyWhatIsAskedFor) {
+TEST(PartitionFilesTest, LoadsOnlyRequestedParts) {
   const storage::TemporaryFolder folder;
   storage::FileStore store(folder.path());
   const Manifest manifest = WriteTinyPartitioning(store, "");
@@ -104,7 +104,7 @@ TEST(PartitionFilesTest, LoadsOnlyWhatIsAskedFor) {
 }
 
 // The function keeps references to the store and the manifest, so the caller may release its own before the call.
-TEST(PartitionFilesTest, OriginalEdgeIdsMayComeLater) {
+TEST(PartitionFilesTest, OriginalEdgeIdsLoadLater) {
   const storage::TemporaryFolder data_dir;
   std::function<Result<std::vector<Tensor>>(const std::stop_token&)> later;
   std::vector<Tensor> expected;
@@ -127,20 +127,20 @@ TEST(PartitionFilesTest, OriginalEdgeIdsMayComeLater) {
   for (size_t type = 0; type < expected.size(); ++type) ExpectSame((*ids)[type], expected[type], "original edge ids");
 }
 
-TEST(PartitionFilesTest, NamesTheManifestThatIsMissing) {
+TEST(PartitionFilesTest, NamesMissingManifest) {
   storage::MemoryStore store;
   const Status status = ReadManifest(store, "graphs/none").status();
   EXPECT_EQ(status.code(), StatusCode::kNotFound);
   EXPECT_THAT(status.message(), HasSubstr("graphs/none/manifest.json"));
 }
 
-TEST(PartitionFilesTest, NamesTheManifestThatIsBroken) {
+TEST(PartitionFilesTest, NamesBrokenManifest) {
   storage::MemoryStore store;
   ASSERT_TRUE(storage::PutText(store, "p/manifest.json", "{}").ok());
   EXPECT_THAT(ReadManifest(store, "p").status().message(), HasSubstr("p/manifest.json: format: missing"));
 }
 
-TEST(PartitionFilesTest, LeavesTheFirstManifest) {
+TEST(PartitionFilesTest, KeepsFirstManifest) {
   storage::MemoryStore store;
   Manifest manifest = WriteTinyPartitioning(store, "p");
   manifest.attempt = "attempt-2";
@@ -156,7 +156,7 @@ TEST(PartitionFilesTest, NeedsAFolderForFilesThatAreNotLocal) {
   EXPECT_THAT(status.message(), HasSubstr("data directory"));
 }
 
-TEST(PartitionFilesTest, CopiesAgainWhatWasDamaged) {
+TEST(PartitionFilesTest, CopiesDamagedFilesAgain) {
   const storage::TemporaryFolder data_dir;
   storage::MemoryStore store;
   const Manifest manifest = WriteTinyPartitioning(store, "");
@@ -248,7 +248,7 @@ TEST_F(DamagedFileTest, NamesTheFileThatIsCutShortOrMissing) {
   }
 }
 
-TEST_F(DamagedFileTest, RefusesAnotherPartitionsFile) {
+TEST_F(DamagedFileTest, RefusesFileOfOtherPartition) {
   for (PartitionEntry& entry : manifest_.partitions) entry = manifest_.partitions[0];
   const Status status = Load().status();
   EXPECT_EQ(status.code(), StatusCode::kDataLoss);
@@ -256,7 +256,7 @@ TEST_F(DamagedFileTest, RefusesAnotherPartitionsFile) {
 }
 
 // For arbitrary bytes, loading returns either a valid partition or an error.
-TEST_F(DamagedFileTest, SurvivesGarbage) {
+TEST_F(DamagedFileTest, RefusesGarbage) {
   LoadOptions options = kAll;
   options.checksums = Checksums::kSkip;
   std::mt19937_64 random(99);
@@ -290,7 +290,7 @@ struct BrokenPromise {
 void PrintTo(const BrokenPromise& promise, std::ostream* out) { *out << promise.what; }
 class BrokenPromiseTest : public ::testing::TestWithParam<BrokenPromise> {};
 
-TEST_P(BrokenPromiseTest, IsNamedWithItsPlace) {
+TEST_P(BrokenPromiseTest, IsReportedWithPosition) {
   const graph::SourceGraph graph = TinyGraph();
   partition::PartitionSet set = TinyPartitions(graph);
   GetParam().breaks(&set.partitions[0]);

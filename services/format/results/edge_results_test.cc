@@ -63,7 +63,7 @@ TEST(EdgeResultsTest, RefusesRowsThatDoNotFit) {
   EXPECT_FALSE(store.Head("out/predictions/manifest.json").ok());
 }
 
-TEST(EdgeResultsTest, RefusesAPartThatIsNoNameOfAFolder) {
+TEST(EdgeResultsTest, RefusesInvalidFolderName) {
   storage::MemoryStore store;
   EdgeResultsWriter writer = WriterTo(store);
   EXPECT_EQ(writer.Begin({"../test", 1, DType::kF32, {}}).message(),

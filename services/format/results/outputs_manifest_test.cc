@@ -29,7 +29,7 @@ OutputsManifest Outputs(uint64_t incarnation) {
   return manifest;
 }
 
-TEST(OutputsManifestTest, ComesBackAsItWas) {
+TEST(OutputsManifestTest, RoundTrips) {
   const Result<OutputsManifest> back = OutputsManifestFromJson(OutputsManifestToJson(Outputs(3)));
   ASSERT_TRUE(back.ok()) << back.status().ToString();
   EXPECT_EQ(back->incarnation, 3u);
@@ -39,7 +39,7 @@ TEST(OutputsManifestTest, ComesBackAsItWas) {
   EXPECT_EQ(back->result_json, "{\n  \"zeta\": 1,\n  \"alpha\": 0.8125\n}\n");  // in the order of writing
 }
 
-TEST(OutputsManifestTest, NamesTheFieldThatIsWrong) {
+TEST(OutputsManifestTest, NamesInvalidField) {
   const std::string good = OutputsManifestToJson(Outputs(1));
   const std::pair<std::string, std::string> changes[] = {{"espalier.outputs", "espalier.inputs"},
                                                          {"\"format_version\": 1", "\"format_version\": 2"},
@@ -61,7 +61,7 @@ TEST(OutputsManifestTest, NamesTheFieldThatIsWrong) {
   }
 }
 
-TEST(OutputsManifestTest, TellsItsOwnFromOthers) {
+TEST(OutputsManifestTest, RecognizesOwnManifests) {
   EXPECT_TRUE(IsOutputsManifest(OutputsManifestToJson(Outputs(1))));
   EXPECT_TRUE(IsOutputsManifest(R"({"format": "espalier.outputs", "format_version": 9})"));
   for (const char* text : {"", "[]", "{}", R"({"format": 3})", R"({"format": "espalier.partitioned-graph"})"}) {
@@ -69,7 +69,7 @@ TEST(OutputsManifestTest, TellsItsOwnFromOthers) {
   }
 }
 
-TEST(OutputsManifestTest, KnowsTheKeysOfAnIncarnation) {
+TEST(OutputsManifestTest, RecognizesKeysOfIncarnation) {
   EXPECT_EQ(IncarnationOfResult(ResultsFolder(3) + "/model/best.safetensors"), 3u);
   EXPECT_EQ(IncarnationOfResult(ResultsFolder(1234567) + "/x"), 1234567u);
   for (const char* key : {"results/000003", "results/3/x", "results/2024/x", "results/00000x/x", "results/0000003/x",
@@ -78,7 +78,7 @@ TEST(OutputsManifestTest, KnowsTheKeysOfAnIncarnation) {
   }
 }
 
-TEST(CommitOutputsTest, LetsTheNewestIncarnationWin) {
+TEST(CommitOutputsTest, NewestIncarnationWins) {
   storage::MemoryStore store;
   EXPECT_EQ(ReadOutputsManifest(store, "job").status().code(), StatusCode::kNotFound);
   for (const uint64_t incarnation : {2u, 2u, 4u}) {
@@ -92,7 +92,7 @@ TEST(CommitOutputsTest, LetsTheNewestIncarnationWin) {
   EXPECT_EQ(ReadOutputsManifest(store, "job")->incarnation, 4u);
 }
 
-TEST(CommitOutputsTest, SaysBeforeTheWorkWhetherOutputsMayBeReplaced) {
+TEST(CommitOutputsTest, ChecksInAdvanceWhetherOutputsAreReplaceable) {
   storage::MemoryStore store;
   EXPECT_FALSE(ReadReplaceableOutputs(store, "job", 1)->has_value());
   ASSERT_TRUE(CommitOutputs(store, "job", Outputs(2)).ok());
@@ -107,7 +107,7 @@ TEST(CommitOutputsTest, SaysBeforeTheWorkWhetherOutputsMayBeReplaced) {
               HasSubstr("incarnation 2 has committed its outputs to this location already; this is incarnation 1"));
 }
 
-TEST(RemoveOlderResultsTest, LeavesNewerOnesAndFilesOfOthers) {
+TEST(RemoveOlderResultsTest, KeepsNewerResultsAndForeignFiles) {
   for (const std::string prefix : {"", "job/"}) {
     storage::MemoryStore store;
     for (const char* key : {"results/000001/a", "results/000002/a", "results/000003/a", "results/notes", "model/a"}) {
@@ -121,7 +121,7 @@ TEST(RemoveOlderResultsTest, LeavesNewerOnesAndFilesOfOthers) {
   }
 }
 
-TEST(CommitOutputsTest, DoesNotReplaceWhatItCannotRead) {
+TEST(CommitOutputsTest, DoesNotReplaceUnreadableManifest) {
   storage::MemoryStore store;
   ASSERT_TRUE(storage::PutText(store, "manifest.json", R"({"format": "espalier.partitioned-graph"})").ok());
   const Status status = CommitOutputs(store, "", Outputs(1));
@@ -129,7 +129,7 @@ TEST(CommitOutputsTest, DoesNotReplaceWhatItCannotRead) {
   EXPECT_THAT(status.message(), HasSubstr("manifest.json: format: expected espalier.outputs"));
 }
 
-TEST(VerifyOutputsTest, FindsWhatIsMissingShortOrChanged) {
+TEST(VerifyOutputsTest, FindsMissingShortAndChangedFiles) {
   const OutputsManifest manifest = Outputs(1);
   const std::string folder = "job/" + ResultsFolder(1);
   storage::MemoryStore store;

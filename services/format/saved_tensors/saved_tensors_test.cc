@@ -55,7 +55,7 @@ SavedTensorsManifest PutTinyTensors(storage::ObjectStore& store, const std::stri
           .embeddings = {with_state, without}};
 }
 
-TEST(SavedTensorsFormatTest, ComeBackExactly) {
+TEST(SavedTensorsFormatTest, RoundTrip) {
   storage::MemoryStore store;
   const SavedTensorsManifest manifest = PutTinyTensors(store, kSavedFolder);
   EXPECT_EQ(ReadSavedTensors(store, kSavedFolder).status().code(), StatusCode::kNotFound);
@@ -86,7 +86,7 @@ TEST(SavedTensorsFormatTest, FilesThatAreNotTheTensorsAreRefused) {
   EXPECT_EQ(error_with([](auto& tensor) { tensor.files[0].key += ".none"; }).code(), StatusCode::kDataLoss);
 }
 
-TEST(SavedTensorsFormatTest, WhatIsCommittedStays) {
+TEST(SavedTensorsFormatTest, CommittedSaveIsNotReplaced) {
   storage::MemoryStore store;
   SavedTensorsManifest manifest = PutTinyTensors(store, kSavedFolder);
   EXPECT_TRUE(CheckNothingIsSaved(store, kSavedFolder).ok());
@@ -136,7 +136,7 @@ TEST(SavedTensorsFormatTest, FoldersWithAManifestAreListedAndRemoved) {
   EXPECT_TRUE(store.List("job/000013/")->empty());
 }
 
-TEST(SavedTensorsFormatTest, ManifestsAreLookedAtEightAtOnce) {
+TEST(SavedTensorsFormatTest, EightManifestsAreReadInParallel) {
   storage::MemoryStore inner;
   for (int i = 0; i < 20; ++i) {
     const std::string folder = "job/" + std::to_string(100 + i);
@@ -172,7 +172,7 @@ TEST(SavedTensorsFormatTest, ManifestsAreLookedAtEightAtOnce) {
 }
 
 // The caller passes the parent folder by mistake.
-TEST(SavedTensorsFormatTest, WhatIsNotOfASaveIsNeverRemoved) {
+TEST(SavedTensorsFormatTest, ForeignFilesAreNotRemoved) {
   storage::MemoryStore store;
   ASSERT_TRUE(CommitSavedTensors(store, "job/000012", PutTinyTensors(store, "job/000012")).ok());
   for (const char* key : {"job/notes.txt", "job/save-1/kept", "job/save-0123456789abcdef", "jobs/kept"}) {
@@ -185,7 +185,7 @@ TEST(SavedTensorsFormatTest, WhatIsNotOfASaveIsNeverRemoved) {
   EXPECT_THAT(*ListSavedTensors(store, "job"), ElementsAre("000012"));
 }
 
-TEST(SavedTensorsManifestTest, NamesTheFieldThatIsWrong) {
+TEST(SavedTensorsManifestTest, NamesInvalidField) {
   storage::MemoryStore store;
   const std::string text = SavedTensorsToJson(PutTinyTensors(store, kSavedFolder));
   const auto error_with = [&](const char* pointer, const nlohmann::json& value) {
@@ -235,7 +235,7 @@ TEST(SavedTensorsManifestTest, EmbeddingsNeedNotBeNamed) {
   EXPECT_EQ(*back, manifest);
 }
 
-TEST(SavedTensorsManifestTest, SurvivesWhateverIsInTheFile) {
+TEST(SavedTensorsManifestTest, RefusesGarbage) {
   storage::MemoryStore store;
   const std::string text = SavedTensorsToJson(PutTinyTensors(store, kSavedFolder));
   std::mt19937_64 random(11);

@@ -114,7 +114,7 @@ void ExpectSameColumns(const std::map<std::string, Tensor>& some, const std::map
   }
 }
 
-TEST(ChunkedReaderTest, PutsTogetherInFilesWhatItPutsTogetherInMemory) {
+TEST(ChunkedReaderTest, JoinsSameArraysInFilesAsInMemory) {
   const testing::TemporaryFolder folder, scratch;
   WriteLibrary(folder);
   folder.Write("node_data/paper/year-1.csv", "2001.5\n");  // converts the integers before it to floats
@@ -139,7 +139,7 @@ TEST(ChunkedReaderTest, PutsTogetherInFilesWhatItPutsTogetherInMemory) {
   EXPECT_TRUE(std::filesystem::is_empty(scratch.path() + "/made"));
 }
 
-TEST(ChunkedReaderTest, FindsTheSameFaultsWithAScratchFolder) {
+TEST(ChunkedReaderTest, ReportsSameErrorsWithScratchFolder) {
   for (const auto& [file, bytes] : std::vector<std::pair<std::string, std::string>>{
            {"edge_index/author:writes:paper1.txt", "1 1\n1 7\n"},
            {"edge_index/author:writes:paper1.txt", "1 1\n"},
@@ -194,7 +194,7 @@ TEST(ChunkedReaderTest, MasksAreASplit) {
 }
 
 // For example, WikiCS has a matrix of 20 training masks, and one test mask.
-TEST(ChunkedReaderTest, ASplitIsLeftOutWhereOneOfItsColumnsIsNoMask) {
+TEST(ChunkedReaderTest, SkipsSplitIfColumnIsNoMask) {
   const testing::TemporaryFolder folder;
   WriteLibrary(folder);
   std::string metadata = kLibrary;
@@ -255,7 +255,7 @@ TEST(ChunkedReaderTest, FractionsInOneChunkOfCsvMakeTheColumnFloats) {
               ElementsAre(1999, 2000, 2001.5f));
 }
 
-TEST(ChunkedReaderTest, IsTheSameGraphAfterImport) {
+TEST(ChunkedReaderTest, ImportKeepsGraph) {
   const testing::TemporaryFolder folder;
   WriteLibrary(folder);
   const Result<graph::SourceGraph> graph = ReadChunks(folder.path());
@@ -296,7 +296,7 @@ TEST(ChunkedReaderTest, NamesTheFieldOfBadMetadata) {
               HasSubstr("INVALID_ARGUMENT"));
 }
 
-TEST(ChunkedReaderTest, RefusesMoreThanCanBeMeant) {
+TEST(ChunkedReaderTest, RefusesImplausibleCounts) {
   // A list that is referenced by an alias.
   EXPECT_THAT(ErrorWithMetadata(R"([[2, 1], [1, 1]])", R"([&rows [2, 1], *rows])"),
               AllOf(HasSubstr("INVALID_ARGUMENT"), HasSubstr("metadata.json:4"), HasSubstr("anchors and aliases")));
@@ -306,7 +306,7 @@ TEST(ChunkedReaderTest, RefusesMoreThanCanBeMeant) {
               HasSubstr("node_type: names 65538 types: expected at most 2^16"));
 }
 
-TEST(ChunkedReaderTest, FilesLieBelowTheFolder) {
+TEST(ChunkedReaderTest, RefusesFilesOutsideFolder) {
   EXPECT_THAT(ErrorWithMetadata("edge_index/paper:cites:paper0.txt", "../other/paper0.txt"),
               HasSubstr("edges['paper:cites:paper'].data[0]: '../other/paper0.txt' is not a file below the folder"));
   EXPECT_THAT(ErrorWithMetadata("/home/them/out/edge_index/author:writes:paper0.txt", "/etc/passwd"),
@@ -314,7 +314,7 @@ TEST(ChunkedReaderTest, FilesLieBelowTheFolder) {
   EXPECT_THAT(ErrorWithMetadata("edge_index/paper:cites:paper0.txt", "nowhere.txt"), HasSubstr("nowhere.txt"));
 }
 
-TEST(ChunkedReaderTest, NamesTheChunkThatDoesNotFit) {
+TEST(ChunkedReaderTest, NamesMismatchedChunk) {
   const std::string edges = "edge_index/author:writes:paper1.txt";
   EXPECT_THAT(ErrorWithChunk(edges, "1 1\n1 3\n"),
               AllOf(HasSubstr("OUT_OF_RANGE"), HasSubstr("paper1.txt:2: the destination is 3: expected 0 to 2")));

@@ -55,7 +55,7 @@ std::string Lines(int count, const std::function<std::string(int)>& line) {
 constexpr CsvOptions kNumbers = {.numbers = CsvNumbers::kInferred, .shape = CsvShape::kSqueeze};
 constexpr CsvOptions kThree = {.numbers = CsvNumbers::kInferred, .shape = CsvShape::kSqueeze, .num_rows = 3};
 
-TEST(CsvTableTest, ReadsTheSameWhateverTheBlocksAndThreads) {
+TEST(CsvTableTest, DoesNotDependOnBlocksAndThreads) {
   const TemporaryFolder folder;
   const std::string path = folder.Write("t.csv", Lines(2000, [](int i) { return std::to_string(i) + ",0.5"; }));
   const Result<Tensor> table = ReadCsvTable(path, {.num_rows = 2000}, {.threads = 3, .block_bytes = 100});
@@ -69,7 +69,7 @@ TEST(CsvTableTest, ReadsTheSameWhateverTheBlocksAndThreads) {
               HasSubstr("F32 [500, 3]"));
 }
 
-TEST(CsvTableTest, ReadsTheSameWhereThereIsNoThread) {
+TEST(CsvTableTest, ReadsSameWithoutThreads) {
   const TemporaryFolder folder;
   const std::string path = folder.Write("t.csv", Lines(2000, [](int i) { return std::to_string(i) + ",0.5"; }));
   const BlockReading reading{.threads = 3, .block_bytes = 100};
@@ -88,7 +88,7 @@ TEST(CsvTableTest, InfersIntegersFromTheWholeFile) {
   EXPECT_THAT(Outcome("1\n2\n3\n\n", kThree), HasSubstr("I64 [3]"));
 }
 
-TEST(CsvTableTest, SkipsWhatEditorsAndSpreadsheetsAdd) {
+TEST(CsvTableTest, SkipsByteOrderMarksAndBlankLines) {
   const std::string plain = Outcome("1,2\n3,4\n5,6\n", kThree);
   EXPECT_THAT(plain, HasSubstr("I64 [3, 2]"));
   EXPECT_EQ(Outcome("\xEF\xBB\xBF"
@@ -132,7 +132,7 @@ TEST(CsvTableTest, MakesFloatsOfManyIntegersBeforeAFraction) {
   }
 }
 
-TEST(CsvTableTest, NamesTheFirstLineThatIsWrong) {
+TEST(CsvTableTest, NamesFirstInvalidLine) {
   EXPECT_EQ(Outcome("1\n2\nx\n", kThree), "INVALID_ARGUMENT: FILE:3, field 1 is 'x': expected a number");
   EXPECT_EQ(Outcome("1,2\n3\n4,5\n", kThree), "INVALID_ARGUMENT: FILE:2 has 1 fields, the lines before 2");
   EXPECT_EQ(Outcome("1,2\nx\n4,5\n", kThree), "INVALID_ARGUMENT: FILE:2 has 1 fields, the lines before 2");
@@ -143,7 +143,7 @@ TEST(CsvTableTest, NamesTheFirstLineThatIsWrong) {
   EXPECT_EQ(Outcome("\n1\n2\n3\n", kThree), "INVALID_ARGUMENT: FILE: an empty line before FILE:2");
 }
 
-TEST(CsvTableTest, CountsRowsBeforeItLooksAtThem) {
+TEST(CsvTableTest, CountsRowsBeforeParsing) {
   EXPECT_EQ(Outcome("1\n2\n", kThree), "INVALID_ARGUMENT: FILE has 2 rows: expected 3");
   EXPECT_EQ(Outcome("", kThree), "INVALID_ARGUMENT: FILE has 0 rows: expected 3");
   EXPECT_EQ(Outcome("1\n2\n3\n4\n", kThree), "INVALID_ARGUMENT: FILE has more rows: expected 3");
@@ -197,7 +197,7 @@ TEST(CsvIdsTest, SkipsBlanksAndAByteOrderMark) {
               HasSubstr("files have no header line"));
 }
 
-TEST(CsvEdgesTest, ReadsTheSameWhateverTheBlocksAndThreads) {
+TEST(CsvEdgesTest, DoesNotDependOnBlocksAndThreads) {
   const TemporaryFolder folder;
   const CsvEdgeLimits limits{.num_sources = 1000, .num_destinations = 7, .num_edges = 1000};
   const auto line = [](int i) { return std::to_string(i) + "," + std::to_string(i % 7); };

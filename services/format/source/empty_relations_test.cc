@@ -74,7 +74,7 @@ TEST(EmptyRelationsTest, OfDglChunked) {
             kBoth);
 }
 
-TEST(EmptyRelationsTest, OfDglChunkedAreNotMissingFiles) {
+TEST(EmptyRelationsTest, OfDglChunkedNeedNoFiles) {
   EXPECT_THAT(EmptyInChunks("", R"("a:full:a": {"w": {"format": {"name": "numpy"}, "data": []}})"),
               HasSubstr("'data' lists no files: expected 1 rows"));
   EXPECT_THAT(EmptyInChunks(R"("a:none:a": {"format": {"name": "csv"}, "data": ["full.csv"]},)", ""),
@@ -101,7 +101,7 @@ TEST(EmptyRelationsTest, OfNpy) {
   }
 }
 
-TEST(EmptyRelationsTest, OfNpyAreNotForgottenFiles) {
+TEST(EmptyRelationsTest, OfNpyNeedFiles) {
   EXPECT_THAT(EmptyInFolder(""), HasSubstr("expected either 'ids' or 'sources' and 'destinations' ('count: 0'"));
   EXPECT_THAT(EmptyInFolder(", count: 1"), HasSubstr("expected either 'ids'"));
   EXPECT_THAT(EmptyInFolder(", ids: f.npy, count: 0"), HasSubstr("has 1 edges: 'count' says 0"));

@@ -156,7 +156,7 @@ TEST(MapSourceGraphTest, Triples) {
   ExpectMapsWhatItReads({.format = SourceFormat::kTriples, .path = folder.Write("many/train.txt", many)});
 }
 
-TEST(MapSourceGraphTest, NamesTheSameFaults) {
+TEST(MapSourceGraphTest, ReportsSameErrors) {
   const auto expect_same = [](const SourceReadOptions& source, const std::string& words) {
     const TemporaryFolder scratch;
     const Status read = ReadSourceGraph(source).status(), mapped = MapSourceGraph(source, scratch.path()).status();
@@ -181,7 +181,7 @@ TEST(MapSourceGraphTest, NamesTheSameFaults) {
   expect_same({.format = SourceFormat::kOgb, .path = arrays.path()}, "has 3 edges: expected 2");
 }
 
-TEST(MapSourceGraphTest, SaysWhereNothingCanBeWritten) {
+TEST(MapSourceGraphTest, ReportsUnwritableFolder) {
   const TemporaryFolder folder;
   testing::WriteOgbTriangle(folder);
   const std::string in_the_way = folder.Write("file", "");

@@ -96,7 +96,7 @@ TEST(MissingValuesTest, NanIsNoLabelInEveryFormat) {
   }
 }
 
-TEST(MissingValuesTest, UsersNameMoreLabels) {
+TEST(MissingValuesTest, UsersAddLabelColumns) {
   for (const char* format : kFormats) {
     EXPECT_THAT(LabelsOf(ReadAs(format, "node_score", {kNone, .5f, 1}, {.labels = {"node_score"}}), "node_score"),
                 ElementsAre("none", "1", "2"))
@@ -120,14 +120,14 @@ TEST(MissingValuesTest, OtherColumnsAreComplete) {
 }
 
 // Errors name the line of a text file, or the row of an array.
-TEST(MissingValuesTest, NamesThePlace) {
+TEST(MissingValuesTest, NamesPosition) {
   EXPECT_THAT(ReadAs("OGB CSV", "node_score", {0, .5f, kNone}).status().message(),
               HasSubstr("node_score.csv:3, field 1 is 'nan'"));
   EXPECT_THAT(ReadAs("DGLChunked of CSV", "node_score", {0, kNone, 1}).status().message(), HasSubstr("v1.csv:1"));
   EXPECT_THAT(ReadAs("NPY", "node_score", {0, kNone, 1}).status().message(), HasSubstr("column 'node_score' row 1"));
 }
 
-TEST(MissingValuesTest, TextSpellsThemAsPandasReadsThem) {
+TEST(MissingValuesTest, TextUsesSpellingsOfPandas) {
   for (const char* spelling :
        {"nan", "NaN", "NAN", "-nan", "NA", "N/A", "n/a", "#N/A", "<NA>", "null", "NULL", "None"}) {
     for (const char* format : {"OGB CSV", "DGLChunked of CSV"}) {

@@ -69,7 +69,7 @@ void ExpectSameGraph(const graph::SourceGraph& a, const graph::SourceGraph& b) {
   }
 }
 
-TEST(NpyFolderTest, ReadsBackWhatItWrote) {
+TEST(NpyFolderTest, RoundTrips) {
   const testing::TemporaryFolder folder;
   graph::TypedOptions typed{.num_papers = 200, .num_authors = 100, .features = {.width = 3, .dtype = DType::kBF16}};
   const std::vector<graph::SourceGraph> graphs = {
@@ -118,7 +118,7 @@ TEST(NpyFolderTest, ArraysOfTheSameNameHaveFilesOfTheirOwn) {
   ExpectSameGraph(graph, *back);
 }
 
-TEST(NpyFolderTest, LeavesWhatIsThereAndNothingHalfWritten) {
+TEST(NpyFolderTest, KeepsExistingFolderAndLeavesNoPartialFiles) {
   const testing::TemporaryFolder folder;
   folder.Write("graph/precious.txt", "mine");
   EXPECT_EQ(WriteNpyFolder(graph::testing::PathGraph(3), folder.path() + "/graph").code(), StatusCode::kAlreadyExists);
@@ -172,7 +172,7 @@ void WriteDescribed(const testing::TemporaryFolder& folder, const std::string& y
   folder.Write("sub/test.npy", npy("<i8", "(1,)", testing::BytesOf<int64_t>({1})));
 }
 
-TEST(NpyFolderTest, ReadsEverythingThatADescriptionSays) {
+TEST(NpyFolderTest, ReadsEveryFieldOfDescription) {
   const testing::TemporaryFolder folder;
   WriteDescribed(folder);
 
@@ -205,7 +205,7 @@ std::string ErrorWithLine(const std::string& from, const std::string& to) {
   return graph.ok() ? "OK" : graph.status().ToString();
 }
 
-TEST(NpyFolderTest, NamesTheLineThatIsWrong) {
+TEST(NpyFolderTest, NamesInvalidLine) {
   EXPECT_THAT(ErrorWithLine("version: 1", "version: 2"), HasSubstr("graph.yaml: line 1: version 2 of graph.yaml"));
   EXPECT_THAT(ErrorWithLine("version: 1", "verzion: 1"),
               HasSubstr("line 1: graph.yaml has an unknown field 'verzion'"));
@@ -226,7 +226,7 @@ TEST(NpyFolderTest, NamesTheLineThatIsWrong) {
   EXPECT_THAT(ErrorWithLine("    type: paper\n    train", "    train"), HasSubstr("a split needs the field 'type'"));
 }
 
-TEST(NpyFolderTest, NamesTheFileThatDoesNotFit) {
+TEST(NpyFolderTest, NamesMismatchedFile) {
   EXPECT_THAT(ErrorWithLine("label.npy", "gone.npy"),
               AllOf(HasSubstr("NOT_FOUND"), HasSubstr("graph.yaml:7: opening ")));
   EXPECT_THAT(ErrorWithLine("label.npy", "cites.npy"),
@@ -253,7 +253,7 @@ TEST(NpyFolderTest, ABoolIsZeroOrOne) {
               AllOf(HasSubstr("INVALID_ARGUMENT"), HasSubstr("'node-label' row 2, value 0 is 255: expected 0 or 1")));
 }
 
-TEST(GraphDescriptionTest, YamlIsReadBackAsItWas) {
+TEST(GraphDescriptionTest, YamlRoundTrips) {
   const GraphDescription description = *ParseGraphDescription(kDescription);
   const GraphDescription again = *ParseGraphDescription(GraphDescriptionToYaml(description));
   EXPECT_EQ(GraphDescriptionToYaml(again), GraphDescriptionToYaml(description));
@@ -261,7 +261,7 @@ TEST(GraphDescriptionTest, YamlIsReadBackAsItWas) {
   EXPECT_EQ(again.edges[1].sources->file, "src.npy");
 }
 
-TEST(GraphDescriptionTest, RefusesWhatIsNoDescription) {
+TEST(GraphDescriptionTest, RefusesInvalidDescriptions) {
   for (const char* bad : {"", "4", "[]", "version: 1", "version: 1\nnodes: 4", "version: 1\nnodes: [4]",
                           "version: 1\nnodes: [{type: a, count: 1, columns: [x]}]", "\t", "a: &x [*x]",
                           "version: 1\nnodes: [{type: a, columns: {x: \xBD.npy}}]",
@@ -270,7 +270,7 @@ TEST(GraphDescriptionTest, RefusesWhatIsNoDescription) {
   }
 }
 
-TEST(GraphDescriptionTest, AnAliasCountsAsAllThatItStandsFor) {
+TEST(GraphDescriptionTest, AliasCountsWithItsExpandedSize) {
   const std::string nodes = "version: 1\nnodes: [{type: n, count: 4}]\nedges:\n";
   const Result<GraphDescription> shared = ParseGraphDescription(
       nodes +
@@ -294,7 +294,7 @@ TEST(GraphDescriptionTest, AnAliasCountsAsAllThatItStandsFor) {
               HasSubstr("line 2: an alias inside its own anchor"));
 }
 
-TEST(NpyFolderTest, SplitsOfEdgesComeBackAsTheyWere) {
+TEST(NpyFolderTest, EdgeSplitsRoundTrip) {
   graph::SourceGraph graph = graph::testing::PathGraph(6);
   graph.edge_splits["links"][0] = {.train = {{0, 1, 1}, {1, 2, 2}}, .validation = {{5}, {0}}, .test = {}};
   graph.edge_splits["numbered"][0] = {.train = {{0, 1}, {1, 2}, {0, 2}}, .validation = {}, .test = {{5}, {0}}};
@@ -318,7 +318,7 @@ TEST(NpyFolderTest, SplitsOfEdgesComeBackAsTheyWere) {
 }
 
 // For example, all edges may have been held out.
-TEST(NpyFolderTest, NumberedSplitsOfATypeWithoutEdgesComeBack) {
+TEST(NpyFolderTest, NumberedSplitsOfEmptyTypeRoundTrip) {
   graph::SourceGraph graph = graph::testing::PathGraph(6);
   graph.edges[0].sources = graph.edges[0].destinations = Tensor::FromVector(std::vector<int64_t>());
   graph.edges[0].columns.clear();

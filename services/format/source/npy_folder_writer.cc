@@ -65,13 +65,13 @@ class ArrayWriter {
  private:
   // Returns a unique file name. Names do not contain '~', so that a name with a number cannot be that of another array.
   std::string FreeName(const std::string& name) {
-    const std::string start = name.substr(0, kLongestStem);
+    const std::string start = name.substr(0, kMaxStemBytes);
     std::string free = start;
     for (int number = 2; !taken_.insert(free).second; ++number) free = start + "~" + std::to_string(number);
     return free;
   }
 
-  static constexpr size_t kLongestStem = 200;  // file names are limited to 255 bytes
+  static constexpr size_t kMaxStemBytes = 200;  // file names are limited to 255 bytes
   std::string directory_;
   WorkMeter* meter_;
   std::set<std::string> taken_;

@@ -45,7 +45,7 @@ TEST_F(NumpyChunksTest, ComeInOrder) {
 }
 
 // The caller has allocated memory for five rows.
-TEST_F(NumpyChunksTest, AFileThatChangesWhileItIsReadIsRefused) {
+TEST_F(NumpyChunksTest, RefusesFileThatChangesDuringRead) {
   for (const std::vector<int64_t>& other : {std::vector<int64_t>{4, 5, 6, 7}, std::vector<int64_t>{4}}) {
     SetUp();
     values_.clear();
@@ -57,7 +57,7 @@ TEST_F(NumpyChunksTest, AFileThatChangesWhileItIsReadIsRefused) {
 }
 
 // The caller selects the code that reads all chunks by the dtype of the first one.
-TEST_F(NumpyChunksTest, AFirstChunkThatIsNotWhatItWasIsRefused) {
+TEST_F(NumpyChunksTest, RefusesChangedFirstChunk) {
   const auto read_like = [&](const Tensor& like) {
     return ForEachNumpyChunk(
         array_, rows_, {.directory = folder_.path()}, [](size_t, const Tensor&) { return Internal("given"); }, like);

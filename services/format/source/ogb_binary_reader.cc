@@ -53,11 +53,11 @@ Tensor Squeezed(Tensor column) {
 // Returns true if floating-point labels are class numbers, with NaN for missing labels (as in papers100M).
 bool AreWholeLabels(const Tensor& labels) {
   if (labels.dtype() != DType::kF32 && labels.dtype() != DType::kF64) return false;
-  constexpr double kLargest = 1e9;
+  constexpr double kMaxInteger = 1e9;
   const int64_t count = labels.num_elements();
   for (int64_t i = 0; i < count; ++i) {
     const double value = labels.ValueAsDouble(i);
-    if (!std::isnan(value) && (value != std::floor(value) || std::fabs(value) > kLargest)) return false;
+    if (!std::isnan(value) && (value != std::floor(value) || std::fabs(value) > kMaxInteger)) return false;
   }
   return true;
 }

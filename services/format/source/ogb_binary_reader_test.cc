@@ -105,7 +105,7 @@ std::string ErrorWithMember(const std::string& member, const std::string& bytes)
   return graph.ok() ? "OK" : graph.status().ToString();
 }
 
-TEST(OgbBinaryReaderTest, NamesTheArrayThatDoesNotFit) {
+TEST(OgbBinaryReaderTest, NamesMismatchedArray) {
   EXPECT_THAT(ErrorWithMember("edge_index.npy", ""), HasSubstr("data.npz has no array 'edge_index'"));
   EXPECT_THAT(ErrorWithMember("edge_index.npy", Array<int64_t>("<i8", "(3, 2)", {0, 1, 1, 2, 2, 0})),
               HasSubstr("'edge_index' of"));

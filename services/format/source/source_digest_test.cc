@@ -18,7 +18,7 @@ std::string DigestOf(SourceFormat format, const std::string& path, const TripleO
   return digest.ok() ? *digest : digest.status().ToString();
 }
 
-TEST(SourceDigestTest, DependsOnNamesAndBytesAndNotOnThePlace) {
+TEST(SourceDigestTest, DependsOnNamesAndBytesButNotOnLocation) {
   const testing::TemporaryFolder here, there;
   testing::WriteOgbTriangle(here);
   testing::WriteOgbTriangle(there);
@@ -32,7 +32,7 @@ TEST(SourceDigestTest, DependsOnNamesAndBytesAndNotOnThePlace) {
   EXPECT_NE(digest, DigestOf(SourceFormat::kOgb, there.path()));
 }
 
-TEST(SourceDigestTest, BytesThatMoveBetweenFilesChangeIt) {
+TEST(SourceDigestTest, ChangesIfBytesMoveBetweenFiles) {
   const testing::TemporaryFolder a, b;
   a.Write("test.txt", "12");
   a.Write("train.txt", "3");
@@ -42,7 +42,7 @@ TEST(SourceDigestTest, BytesThatMoveBetweenFilesChangeIt) {
 }
 
 // Job documents and outputs of runs may be in the same folder as the graph.
-TEST(SourceDigestTest, WhatNobodyReadsIsNotInIt) {
+TEST(SourceDigestTest, IgnoresUnreadFiles) {
   const testing::TemporaryFolder npy, triples, chunked;
   npy.Write("graph.yaml",
             "version: 1\nnodes: [{type: n, count: 2, columns: {f: ./deep/f.npy}}]\n"
@@ -70,7 +70,7 @@ TEST(SourceDigestTest, WhatNobodyReadsIsNotInIt) {
   }
 }
 
-TEST(SourceDigestTest, OptionsThatDecideTheGraphAreInIt) {
+TEST(SourceDigestTest, DependsOnOptionsThatChangeGraph) {
   const testing::TemporaryFolder folder;
   const std::string path = folder.Write("all.txt", "a\tb\tc\n");
   const std::string digest = DigestOf(SourceFormat::kTriples, path);
@@ -93,7 +93,7 @@ std::string DigestOfBytes(SourceFormat format, const std::string& path) {
 }
 
 // Earlier versions ignored edge numbers in splits; the keys of their partitionings are made from the bytes only.
-TEST(SourceDigestTest, SaysWhetherSplitsNumberEdges) {
+TEST(SourceDigestTest, ReportsWhetherSplitsNumberEdges) {
   const testing::TemporaryFolder folder;
   const auto write_split = [&](const Tensor& train) {
     ASSERT_EQ(WriteNpy(folder.path() + "/train.npy", train), Status());
@@ -116,7 +116,7 @@ TEST(SourceDigestTest, SaysWhetherSplitsNumberEdges) {
   EXPECT_FALSE(says_more_than_bytes());
 }
 
-TEST(SourceDigestTest, SaysWhetherMasksOfEdgesNumberThem) {
+TEST(SourceDigestTest, ReportsWhetherEdgeMasksNumberEdges) {
   const testing::TemporaryFolder folder;
   const auto write = [&](const std::string& column) {
     folder.Write("metadata.json",
@@ -134,7 +134,7 @@ TEST(SourceDigestTest, SaysWhetherMasksOfEdgesNumberThem) {
             DigestOfBytes(SourceFormat::kDglChunked, folder.path()));
 }
 
-TEST(SourceDigestTest, SaysThatThereIsNothing) {
+TEST(SourceDigestTest, ReportsMissingSource) {
   const testing::TemporaryFolder folder;
   EXPECT_EQ(SourceDigest({.path = folder.path()}).status().code(), StatusCode::kNotFound);
   EXPECT_EQ(SourceDigest({.path = folder.path() + "/gone"}).status().code(), StatusCode::kNotFound);

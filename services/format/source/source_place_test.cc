@@ -79,7 +79,7 @@ class SourcePlaceTest : public ::testing::Test {
   SourceAccess access_;
 };
 
-TEST_F(SourcePlaceTest, StagesWhatBelongsToTheGraph) {
+TEST_F(SourcePlaceTest, StagesFilesOfGraph) {
   const auto path = Path();
   ASSERT_TRUE(path.ok()) << path.status().ToString();
   const auto graph = ReadSourceGraph({.format = SourceFormat::kOgb, .path = *path});
@@ -93,7 +93,7 @@ TEST_F(SourcePlaceTest, StagesWhatBelongsToTheGraph) {
   EXPECT_EQ(reads_, 8);  // no file is downloaded twice
 }
 
-TEST_F(SourcePlaceTest, SaysWhatWasExpectedWhereNothingIs) {
+TEST_F(SourcePlaceTest, NamesExpectedFilesIfSourceIsEmpty) {
   const auto message = [&](const std::string& uri, SourceFormat format) {
     const Status none = Find(uri, format).status();
     EXPECT_EQ(none.code(), StatusCode::kNotFound) << uri;
@@ -107,7 +107,7 @@ TEST_F(SourcePlaceTest, SaysWhatWasExpectedWhereNothingIs) {
 }
 
 // Tests a folder in a store, then local folders.
-TEST_F(SourcePlaceTest, NamesTheFormatThatAFolderHas) {
+TEST_F(SourcePlaceTest, NamesActualFormatOfFolder) {
   EXPECT_THAT(
       Find(kUri, SourceFormat::kNpy).status().message(),
       HasSubstr("as NPY expected a folder with graph.yaml; found raw/edge.csv.gz: read it with the format OGB"));
@@ -128,7 +128,7 @@ TEST_F(SourcePlaceTest, NamesTheFormatThatAFolderHas) {
 }
 
 // The fingerprint is the key of cached digests and staged copies.
-TEST_F(SourcePlaceTest, HasOneFingerprintForEverySpellingOfAScheme) {
+TEST_F(SourcePlaceTest, FingerprintIgnoresSpellingOfScheme) {
   access_.open_store = [this](const std::string& uri) -> Result<storage::StoreLocation> {
     const std::string bucket = "s3://bucket/";
     if (!uri.starts_with(bucket)) return InvalidArgument(uri);
@@ -145,7 +145,7 @@ TEST_F(SourcePlaceTest, HasOneFingerprintForEverySpellingOfAScheme) {
   }
 }
 
-TEST_F(SourcePlaceTest, GivesTheSameDigestWhereverTheBytesLie) {
+TEST_F(SourcePlaceTest, DigestDoesNotDependOnLocation) {
   const auto remote = Digest();
   ASSERT_TRUE(remote.ok()) << remote.status().ToString();
   EXPECT_EQ(*remote, *SourceDigest({.format = SourceFormat::kOgb, .path = local_.path()}));
@@ -196,7 +196,7 @@ TEST_F(SourcePlaceTest, StagesOneFile) {
   EXPECT_EQ(Contents(*path), "a\tb\tc\n");
 }
 
-TEST_F(SourcePlaceTest, GoesOnAfterABreak) {
+TEST_F(SourcePlaceTest, ResumesAfterInterruption) {
   ASSERT_TRUE(ArmFailpoints("download.before_rename=error:UNAVAILABLE@5").ok());
   EXPECT_EQ(Path().status().code(), StatusCode::kUnavailable);
   ASSERT_TRUE(ArmFailpoints("").ok());
@@ -205,7 +205,7 @@ TEST_F(SourcePlaceTest, GoesOnAfterABreak) {
   EXPECT_TRUE(ReadSourceGraph({.format = SourceFormat::kOgb, .path = *path}).ok());
 }
 
-TEST_F(SourcePlaceTest, SaysThatTheSourceChangedMeanwhile) {
+TEST_F(SourcePlaceTest, ReportsSourceChangedDuringRead) {
   tamper_ = [this](const std::string&, std::span<std::byte>) {
     Put("graphs/triangle/raw/edge.csv.gz", "changed");
     return Status();
@@ -219,7 +219,7 @@ TEST_F(SourcePlaceTest, SaysThatTheSourceChangedMeanwhile) {
 }
 
 // The object is replaced after the first listing and restored before the second one: only the download can detect it.
-TEST_F(SourcePlaceTest, KeepsNoCopyOfAnObjectThatWasAnotherForAMoment) {
+TEST_F(SourcePlaceTest, DropsCopyOfObjectThatChangedTemporarily) {
   const std::string key = "graphs/triangle/raw/edge.csv.gz";
   const std::string right = *store_.Get(key);
   SourcePlace place = *Find();
@@ -231,7 +231,7 @@ TEST_F(SourcePlaceTest, KeepsNoCopyOfAnObjectThatWasAnotherForAMoment) {
   EXPECT_EQ(Contents(*path + "/raw/edge.csv.gz"), right);
 }
 
-TEST_F(SourcePlaceTest, SaysWhatIsMissing) {
+TEST_F(SourcePlaceTest, NamesMissingFiles) {
   EXPECT_EQ(Find("mem://bucket/nowhere").status().code(), StatusCode::kNotFound);
   EXPECT_EQ(Find(cache_.path() + "/nowhere").status().code(), StatusCode::kNotFound);
   access_.cache.folder = "";
@@ -240,7 +240,7 @@ TEST_F(SourcePlaceTest, SaysWhatIsMissing) {
   EXPECT_THAT(no_folder.message(), HasSubstr("data directory"));
 }
 
-TEST_F(SourcePlaceTest, StopsWhenAskedTo) {
+TEST_F(SourcePlaceTest, EndsOnStop) {
   access_.stop_requested = [] { return true; };
   EXPECT_EQ(Path().status().code(), StatusCode::kCancelled);
 }
@@ -260,7 +260,7 @@ class Md5Test : public SourcePlaceTest {
   }
 };
 
-TEST_F(Md5Test, FetchesAgainWhatDoesNotFitTheETag) {
+TEST_F(Md5Test, RefetchesObjectsThatDifferFromETag) {
   Put("one/hello", "hello");
   tamper_ = [this](const std::string&, std::span<std::byte> bytes) {
     if (reads_ == 1) bytes[0] ^= std::byte{1};
@@ -274,14 +274,14 @@ TEST_F(Md5Test, FetchesAgainWhatDoesNotFitTheETag) {
   EXPECT_EQ(reads_, 2);
 }
 
-TEST_F(Md5Test, TakesAnETagThatIsNoMd5) {
+TEST_F(Md5Test, AcceptsETagsThatAreNotMd5) {
   Put("one/hello", "hello");
   EXPECT_EQ(Stage(std::string(32, 'a')).status().code(), StatusCode::kAborted);  // the listing has another ETag
   EXPECT_EQ(*Stage(std::string(32, 'a')), "hello");
   EXPECT_EQ(reads_, 2);
 }
 
-TEST_F(Md5Test, RefusesBytesThatChangeFromFetchToFetch) {
+TEST_F(Md5Test, RefusesUnstableBytes) {
   Put("one/hello", "hello");
   tamper_ = [this](const std::string&, std::span<std::byte> bytes) {
     bytes[0] = static_cast<std::byte>(reads_.load());

@@ -48,19 +48,19 @@ TEST(TripleWarningsTest, CountsNamesWithBlanks) {
                           "train.txt:1): remove the space if the same name also occurs without it"));
 }
 
-TEST(TripleWarningsTest, SaysNothingOfOrdinaryFiles) {
+TEST(TripleWarningsTest, DoesNotWarnOfOrdinaryFiles) {
   const TemporaryFolder folder;
   folder.Write("train.txt", "the head\tis part of\tthe body\nalice\tknows\thead\nhead\trelation\ttail\n");
   EXPECT_THAT(WarningsOf(folder), IsEmpty());
 }
 
-TEST(TripleWarningsTest, KnowsHeadersInTheOtherOrder) {
+TEST(TripleWarningsTest, RecognizesHeadersInOtherOrder) {
   const TemporaryFolder folder;
   folder.Write("train.txt", "relation\thead\ttail\nknows\talice\tbob\n");
   EXPECT_EQ(WarningsOf(folder, TripleColumns::kRelationHeadTail).size(), 1u);
 }
 
-TEST(TripleWarningsTest, KnowsHeadersFromTriples) {
+TEST(TripleWarningsTest, DistinguishesHeadersFromTriples) {
   using Fields = std::array<std::string_view, 3>;
   for (const Fields& header :
        {Fields{"Subject", "Predicate", "Object"}, Fields{"h", "r", "t"}, Fields{"#head", "rel", "tail"},

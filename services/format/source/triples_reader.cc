@@ -165,12 +165,12 @@ std::vector<uint32_t> SortNames(std::vector<std::string>& names) {
 // Returns distinct names of relations that are valid in a schema: "/people/person" becomes "_people_person". Many names
 // may collide, for example all names of one length in a non-Latin script; last_number makes numbering them linear.
 std::vector<std::string> RelationTypeNames(const std::vector<std::string>& relations) {
-  constexpr size_t kLongest = 116;  // leaves room for a number
+  constexpr size_t kMaxNameBytes = 116;  // leaves room for a number
   std::set<std::string> taken;
   std::map<std::string, uint32_t> last_number;
   std::vector<std::string> names;
   for (const std::string& relation : relations) {
-    std::string name = relation.substr(0, kLongest);
+    std::string name = relation.substr(0, kMaxNameBytes);
     for (size_t i = 0; i < name.size(); ++i) {
       const char c = name[i];
       const bool word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';

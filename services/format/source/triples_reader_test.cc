@@ -37,7 +37,7 @@ TEST(TriplesReaderTest, NumbersEntitiesBySortedName) {
   EXPECT_EQ(split.test, (graph::EdgePairs{{4}, {0}}));
 }
 
-TEST(TriplesReaderTest, NumbersEntitiesByFirstAppearanceAndTakesTheOtherColumnOrder) {
+TEST(TriplesReaderTest, NumbersEntitiesByFirstAppearanceInOtherColumnOrder) {
   const testing::TemporaryFolder folder;
   const std::string path = folder.WriteGzip("all.txt.gz", "in\trome\titaly\r\nnear\titaly\tfrance");
 
@@ -52,7 +52,7 @@ TEST(TriplesReaderTest, NumbersEntitiesByFirstAppearanceAndTakesTheOtherColumnOr
   EXPECT_EQ(meter.done_bytes(), std::filesystem::file_size(path));
 }
 
-TEST(TriplesReaderTest, MakesNamesOfRelationsAndKeepsTheOriginals) {
+TEST(TriplesReaderTest, DerivesRelationNamesAndKeepsOriginals) {
   const testing::TemporaryFolder folder;
   const std::string path = folder.Write("all.txt", "a\t/is/in\tb\na\t_is_in\tb\na\t" + std::string(300, 'r') + "\tb\n");
 
@@ -117,7 +117,7 @@ TEST(TriplesReaderTest, NamesAreKeptBesideTheImportedFolder) {
   EXPECT_TRUE(ReadSourceGraph({.format = SourceFormat::kNpy, .path = folder.path() + "/npy"}).ok());
 }
 
-TEST(TriplesReaderTest, TakesAByteOrderMarkForNoPartOfAName) {
+TEST(TriplesReaderTest, ByteOrderMarkIsNoPartOfName) {
   const testing::TemporaryFolder folder;
   folder.Write("train.txt", "\xEF\xBB\xBFrome\tin\titaly\r\nrome\tin\teurope\r");
   folder.Write("test.txt", "\xEF\xBB\xBFitaly\tin\teurope\n");
@@ -128,7 +128,7 @@ TEST(TriplesReaderTest, TakesAByteOrderMarkForNoPartOfAName) {
   EXPECT_THAT(read->entity_names, ElementsAre("europe", "italy", "rome"));
 }
 
-TEST(TriplesReaderTest, NamesTheLineThatIsNoTriple) {
+TEST(TriplesReaderTest, NamesLineThatIsNotTriple) {
   const testing::TemporaryFolder folder;
   const auto message = [&](const std::string& text) {
     return ReadTriples(folder.Write("t.txt", text), {}).status().message();

@@ -71,7 +71,7 @@ TEST_F(VerifyScalesTest, FindsOthersThanThoseOfTheSource) {
               Contains(HasSubstr("node type 'paper': the scales of column 'feat' differ from the source's")));
 }
 
-TEST_F(VerifyTest, AcceptsWhatThePartitionerMade) {
+TEST_F(VerifyTest, AcceptsOutputOfPartitioner) {
   for (const Against against : {Against::kFilesOnly, Against::kSource}) {
     const VerifyReport report = Verify(against);
     EXPECT_THAT(report.violations, ElementsAre());
@@ -117,14 +117,14 @@ TEST_F(VerifyTest, ReportsEveryFileThatCannotBeLoaded) {
   EXPECT_THAT(report->violations, ElementsAre(HasSubstr("partition 0: "), HasSubstr("partition 1: ")));
 }
 
-TEST_F(VerifyTest, BoundsTheViolationsItKeeps) {
+TEST_F(VerifyTest, LimitsReportedViolations) {
   VerifyReport report;
   for (int i = 0; i < 1000; ++i) report.Add(std::to_string(i));
   EXPECT_EQ(report.num_violations, 1000u);
   EXPECT_EQ(report.violations.size(), VerifyReport::kMaxViolations);
 }
 
-TEST_F(VerifyTest, FindsANodeOwnedTwiceAndOneOwnedByNobody) {
+TEST_F(VerifyTest, FindsNodesWithTwoOwnersAndWithoutOwner) {
   set_.partitions[1].nodes[1].original_ids = U32Of({1, 4});  // paper 4 is owned by partition 0, too
   const VerifyReport report = Verify(Against::kFilesOnly);
   EXPECT_THAT(report.violations, Contains(HasSubstr("node 4 of 'paper' is owned twice, as global ids 2 and 4")));
@@ -137,7 +137,7 @@ TEST_F(VerifyTest, FindsAWrongDirectory) {
               ElementsAre(HasSubstr("directory of partition 0 gives node 1 of 'paper' global id 1, it has 3")));
 }
 
-TEST_F(VerifyTest, FindsSplitsThatDoNotCount) {
+TEST_F(VerifyTest, FindsInconsistentSplitCounts) {
   // Training papers are 0, 1 and 3; partition 1 owns 1 and 3.
   set_.partitions[1].splits["public"][1][0].ordinals = Tensor::FromVector<uint64_t>({0, 2});
   EXPECT_THAT(Verify(Against::kFilesOnly).violations, Contains(HasSubstr("train: ordinal 1 is in no partition")));
@@ -180,7 +180,7 @@ TEST_F(VerifyTest, ComparesSourceColumnsWithTheNodes) {
 }
 
 // The manifest, not the name, determines which columns are copies.
-TEST_F(VerifyTest, AUsersColumnMayBeCalledLikeACopy) {
+TEST_F(VerifyTest, ColumnMayHaveNameOfCopy) {
   graph_.edges[1].columns["source.label"] = graph_.edges[1].columns.at("weight");
   set_ = TinyPartitions(graph_);
   manifest_ = TinyManifest(graph_, set_);
@@ -192,7 +192,7 @@ TEST_F(VerifyTest, FindsASourceColumnThatIsMissing) {
   EXPECT_THAT(Verify(Against::kFilesOnly).violations, Contains(HasSubstr("there is no column 'source.label'")));
 }
 
-TEST_F(VerifyTest, FindsWrongFigures) {
+TEST_F(VerifyTest, FindsWrongStatistics) {
   manifest_.quality.cut_edges += 1;
   manifest_.quality.replication += 0.001;
   manifest_.quality.balance["train-nodes"] = 1;
@@ -202,7 +202,7 @@ TEST_F(VerifyTest, FindsWrongFigures) {
                           HasSubstr("quality.balance has 'luck'"), HasSubstr("quality.balance.train-nodes")));
 }
 
-TEST_F(VerifyTest, FindsAnEdgeThatIsNotTheSources) {
+TEST_F(VerifyTest, FindsEdgeMissingInSource) {
   graph_.edges[1].sources = Tensor::FromVector<int64_t>({0, 0, 2, 2, 2, 3, 1});  // the source of edge 5 was paper 4
   EXPECT_THAT(Verify(Against::kSource).violations,
               ElementsAre(HasSubstr("holds edge 5 from node 4, expected edge 5 from node 3")));
@@ -241,11 +241,11 @@ class VerifyEdgeSplitsTest : public VerifyTest {
   }
 };
 
-TEST_F(VerifyEdgeSplitsTest, AcceptsWhatThePartitionerMade) {
+TEST_F(VerifyEdgeSplitsTest, AcceptsOutputOfPartitioner) {
   EXPECT_THAT(Verify(Against::kSource).violations, ElementsAre());
 }
 
-TEST_F(VerifyEdgeSplitsTest, FindsMissingDoubledAndOtherEdges) {
+TEST_F(VerifyEdgeSplitsTest, FindsMissingDuplicateAndWrongEdges) {
   manifest_.edge_splits[0].train = 4;
   EXPECT_THAT(Verify(Against::kFilesOnly).violations,
               Contains(HasSubstr("split 'links' of 'paper:cites:paper', train: partitions hold 3 edges, the manifest "
@@ -255,7 +255,7 @@ TEST_F(VerifyEdgeSplitsTest, FindsMissingDoubledAndOtherEdges) {
   EXPECT_THAT(Verify(Against::kSource).violations, Contains(HasSubstr("validation: its edges are not the source's")));
 }
 
-TEST_F(VerifyEdgeSplitsTest, FindsWhatPointsToAnotherOfSeveralEdges) {
+TEST_F(VerifyEdgeSplitsTest, FindsReferencesToOtherParallelEdges) {
   // Edges 2, 3 and 4 are 2 -> 1; edge 0 has no parallel edges.
   graph_.edge_splits["links"][1].train.edge_ids = {0, 4, 3};
   EXPECT_THAT(Verify(Against::kSource).violations,
@@ -273,7 +273,7 @@ TEST_F(VerifyEdgeSplitsTest, FindsWhatPointsToAnotherOfSeveralEdges) {
 }
 
 // Citations are 4 -> 0, 2 -> 1 (three times), and others.
-TEST_F(VerifyEdgeSplitsTest, FindsWhatIsHeldOutAndStillAnEdgeOrTrainedOn) {
+TEST_F(VerifyEdgeSplitsTest, FindsHeldOutEdgesInGraphOrTraining) {
   const auto violations = [&](graph::EdgePairs train, graph::EdgePairs validation, std::optional<uint16_t> reverse) {
     graph_.edge_splits["links"][1] = {.train = std::move(train), .validation = std::move(validation), .test = {}};
     set_ = TinyPartitions(graph_);
@@ -293,7 +293,7 @@ TEST_F(VerifyEdgeSplitsTest, FindsWhatIsHeldOutAndStillAnEdgeOrTrainedOn) {
               ElementsAre(HasSubstr("3 -> 4"), HasSubstr("4 -> 3 of 'paper:cites:paper' is held out and is trained")));
 }
 
-TEST_F(VerifyEdgeSplitsTest, AFileWhoseEdgesLeadOutsideIsDamaged) {
+TEST_F(VerifyEdgeSplitsTest, RefusesFileWithEdgesOutOfRange) {
   set_.partitions[0].edge_splits.at("links").at(1)[1].sources = U32Of({5});
   const VerifyReport report = Verify(Against::kFilesOnly);
   EXPECT_THAT(report.violations, Contains(HasSubstr("edge_split/links/paper:cites:paper/validation/sources")));

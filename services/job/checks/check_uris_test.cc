@@ -19,7 +19,7 @@ TEST(UriProblemTest, AcceptsPathsFilesAndBuckets) {
   }
 }
 
-TEST(UriProblemTest, SaysWhatIsMalformed) {
+TEST(UriProblemTest, NamesMalformedPart) {
   EXPECT_EQ(UriProblem("", kMaxKeyBytes), "is empty");
   EXPECT_THAT(UriProblem("file://host/graph", kMaxKeyBytes), HasSubstr("no host"));
   EXPECT_THAT(UriProblem("file://", kMaxKeyBytes), HasSubstr("names no folder"));
@@ -32,7 +32,7 @@ TEST(UriProblemTest, SaysWhatIsMalformed) {
   EXPECT_THAT(UriProblem("s3://graphs/a\\b", kMaxKeyBytes), HasSubstr("no backslash"));
 }
 
-TEST(UriProblemTest, LeavesRoomInAKeyForWhatIsKeptUnderAPrefix) {
+TEST(UriProblemTest, LimitsPrefixLength) {
   const auto problem = [](size_t size, size_t max_prefix) {
     return UriProblem("s3://graphs/" + std::string(size, 'x'), max_prefix);
   };
@@ -42,7 +42,7 @@ TEST(UriProblemTest, LeavesRoomInAKeyForWhatIsKeptUnderAPrefix) {
   EXPECT_THAT(problem(1025, kMaxKeyBytes), HasSubstr("at most 1024 bytes"));
 }
 
-TEST(UriProblemTest, NamesTheBucketThatIsNone) {
+TEST(UriProblemTest, NamesInvalidBucket) {
   for (const char* uri : {"s3://", "s3:///cora", "s3://ab/c", "s3://_graphs/cora", "s3://-graphs/c", "s3://a..b/c",
                           "s3://user@graphs/c", "s3://graphs:9000/c"}) {
     EXPECT_THAT(UriProblem(uri, kMaxKeyBytes), HasSubstr("with a bucket of 3 to 255")) << uri;
@@ -59,7 +59,7 @@ TEST(EndpointProblemTest, AcceptsHostsWithAndWithoutPorts) {
   }
 }
 
-TEST(EndpointProblemTest, RefusesWhatIsNoAddress) {
+TEST(EndpointProblemTest, RefusesInvalidAddresses) {
   for (const char* endpoint :
        {"", "s3.example.com", "ftp://host", "https://", "https:///", "http://host:0", "http://host:65536",
         "http://host:", "http://host:9a", "http://host/a//b", "http://host/../a", "http://host/a%2f",

@@ -3,14 +3,14 @@
 namespace espalier::job {
 namespace {
 
-constexpr int64_t kFewestColumnsOfAHead = 4;
+constexpr int64_t kMinColumnsPerHead = 4;
 
 // DGL's num_hidden is the width of one head, but hiddenSize is the width of all heads together. A document that uses
 // the number of a DGL script for hiddenSize has heads of one or two columns.
 void WarnOfNarrowHeads(const Model& model, std::vector<std::string>* warnings) {
   if (!IsAttention(model.type) || model.heads < 2) return;
   const int64_t columns = model.hidden_size / model.heads;
-  if (columns >= kFewestColumnsOfAHead) return;
+  if (columns >= kMinColumnsPerHead) return;
   warnings->push_back(
       "spec.training.model.hiddenSize: " + std::to_string(model.hidden_size) + " leaves " + std::to_string(columns) +
       (columns == 1 ? " column" : " columns") + " for each of " + std::to_string(model.heads) +

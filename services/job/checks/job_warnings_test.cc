@@ -17,7 +17,7 @@ std::vector<std::string> WarningsOf(ModelType type, int64_t hidden_size, int64_t
   return JobWarnings(job);
 }
 
-TEST(JobWarningsTest, NamesHeadsThatAreTooNarrow) {
+TEST(JobWarningsTest, WarnsOfNarrowHeads) {
   EXPECT_THAT(
       WarningsOf(ModelType::kGat, 8, 8),
       ElementsAre("spec.training.model.hiddenSize: 8 leaves 1 column for each of 8 heads, expected at least 4; it "
@@ -28,7 +28,7 @@ TEST(JobWarningsTest, NamesHeadsThatAreTooNarrow) {
   EXPECT_THAT(WarningsOf(ModelType::kGraphSage, 2, 1), IsEmpty());
 }
 
-TEST(JobWarningsTest, NamesAGpuThatTrainersDoNotUse) {
+TEST(JobWarningsTest, WarnsOfUnusedGpu) {
   DistTraining job;
   job.trainer_gpus = 1;
   EXPECT_THAT(JobWarnings(job),

@@ -57,7 +57,7 @@ std::string MarkdownTable() {
   return table;
 }
 
-TEST(FieldDocsTest, TheDocumentedTableIsTheParsersTable) {
+TEST(FieldDocsTest, DocumentedTableMatchesParser) {
   std::ifstream file(kDocument);
   ASSERT_TRUE(file) << kDocument;
   std::ostringstream stream;

@@ -45,7 +45,7 @@ TEST(WithoutDefaultsTest, ParsesToTheSameValue) {
   ExpectToParseToTheSame(WithoutDefaults(effective), effective);
 }
 
-TEST(WithoutDefaultsTest, LeavesOutWhatHasItsDefaultWhoeverSaidIt) {
+TEST(WithoutDefaultsTest, OmitsFieldsWithDefaultValues) {
   const nlohmann::json spec = nlohmann::json::parse(WithoutDefaults(EffectiveOf(kJob)))["spec"];
   EXPECT_FALSE(spec["training"].contains("batchSize"));  // written in the document, with the default value
   EXPECT_FALSE(spec["training"].contains("seed"));
@@ -56,7 +56,7 @@ TEST(WithoutDefaultsTest, LeavesOutWhatHasItsDefaultWhoeverSaidIt) {
   EXPECT_EQ(spec["training"]["evaluation"]["metric"], "Accuracy") << "its default depends on the task";
 }
 
-TEST(WithoutDefaultsTest, KeepsWhatHasNoDefault) {
+TEST(WithoutDefaultsTest, KeepsFieldsWithoutDefaults) {
   const std::string effective = EffectiveOf(kJob);
   EXPECT_THAT(WithoutDefaults(effective), HasSubstr("s3://results/small"));
   ExpectToParseToTheSame(WithoutDefaults(effective), effective);

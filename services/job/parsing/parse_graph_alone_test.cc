@@ -23,7 +23,7 @@ spec:
   trainers: {replicas: 2}
 )";
 
-TEST(ParseJobTest, OnlyThoseWhoNeedTheGraphAloneTakeADocumentWithoutTraining) {
+TEST(ParseJobTest, TrainingIsOptionalOnlyForGraphCommands) {
   EXPECT_THAT(ParseJob("job.yaml", kGraphAlone, {}).status().message(), HasSubstr("spec.training: is missing"));
   const auto parsed = ParseJob("job.yaml", kGraphAlone, {}, RunsOn::kLaptop, SpecTraining::kOptional);
   ASSERT_TRUE(parsed.ok()) << parsed.status().ToString();
@@ -53,7 +53,7 @@ std::string ProgramErrors(const std::vector<std::pair<std::string, std::string>>
   return parsed.ok() ? "" : parsed.status().message();
 }
 
-TEST(ParseProgramTest, ItsWordsAreKeptAsTheyAreAndStandForTraining) {
+TEST(ParseProgramTest, CommandIsUnchangedAndReplacesTraining) {
   const auto parsed = ParseJob("job.yaml", kProgram, {}, RunsOn::kLaptop, SpecTraining::kUnlessProgram);
   ASSERT_TRUE(parsed.ok()) << parsed.status().ToString();
   EXPECT_FALSE(parsed->training.has_training);
@@ -67,7 +67,7 @@ TEST(ParseProgramTest, ItsWordsAreKeptAsTheyAreAndStandForTraining) {
   EXPECT_EQ(again->effective_json, parsed->effective_json);
 }
 
-TEST(ParseProgramTest, WhoTrainsNeedsTrainingAllTheSame) {
+TEST(ParseProgramTest, TrainersRequireTraining) {
   EXPECT_THAT(ParseJob("job.yaml", kProgram, {}).status().message(), HasSubstr("spec.training: is missing"));
   const auto without = ParseJob("job.yaml", kGraphAlone, {}, RunsOn::kLaptop, SpecTraining::kUnlessProgram);
   EXPECT_THAT(
@@ -81,7 +81,7 @@ TEST(ParseProgramTest, WhoTrainsNeedsTrainingAllTheSame) {
   EXPECT_THAT(ParseJob("job.yaml", kGraphAlone, {}).status().message(), Not(HasSubstr("PROGRAM")));
 }
 
-TEST(ParseProgramTest, RefusesWhatIsNoCommandLine) {
+TEST(ParseProgramTest, RefusesInvalidCommandLines) {
   EXPECT_THAT(
       ProgramErrors({{"trainers.program", "{args: [x]}"}}),
       HasSubstr("spec.trainers.program.command: is missing: expected the program and its arguments, or a script"));
@@ -96,7 +96,7 @@ TEST(ParseProgramTest, RefusesWhatIsNoCommandLine) {
 }
 
 // Each word and the list are within their limits; only the total size is not.
-TEST(ParseProgramTest, RefusesWordsThatTogetherAreTooLongForAConfigMap) {
+TEST(ParseProgramTest, RefusesCommandTooLargeForConfigMap) {
   const auto errors = [](size_t count, const std::string& word) {
     std::string args;
     for (size_t i = 0; i < count; ++i) args += (i == 0 ? "[" : ", ") + word;
@@ -115,7 +115,7 @@ TEST(ParseProgramTest, RefusesWordsThatTogetherAreTooLongForAConfigMap) {
   EXPECT_THAT(errors(90, bells + '"'), HasSubstr(expected));
 }
 
-TEST(ParseProgramTest, RefusesWhatOnlyEspaliersTrainersDo) {
+TEST(ParseProgramTest, RefusesFieldsOfBuiltInTrainer) {
   EXPECT_THAT(ProgramErrors({{"checkpoint.resumeFrom", "s3://results/other"}}),
               HasSubstr("spec.checkpoint.resumeFrom: not supported for programs, which load what they have saved"));
   EXPECT_THAT(ProgramErrors({{"output.nodesUri", "s3://results/nodes"}}),

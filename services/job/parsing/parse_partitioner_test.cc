@@ -11,7 +11,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-TEST(ParsePartitionerTest, SeveralPartitionersTakeWhatEachCanDoWithItsPart) {
+TEST(ParsePartitionerTest, SeveralPartitionersSupportLocalOperationsOnly) {
   const Overrides good = {{"partitioner.replicas", "3"},
                           {"graph.source.format", "NPY"},
                           {"graph.partitions.algorithm", "Streaming"},

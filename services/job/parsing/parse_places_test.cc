@@ -9,7 +9,7 @@ namespace {
 
 using testing::HasSubstr;
 
-TEST(ParsePlacesTest, GivesPlacesOneSpelling) {
+TEST(ParsePlacesTest, NormalizesUris) {
   const Result<ParsedJob> job =
       ParseJob("job.yaml", ExampleWith("uri: /srv/graphs/cora", "uri: \"s3a://graphs/Cora\""),
                {{"output.uri", "S3://results/x"}, {"graph.partitions.uri", "S3A://results/p"}});
@@ -20,7 +20,7 @@ TEST(ParsePlacesTest, GivesPlacesOneSpelling) {
   EXPECT_THAT(job->effective_json, testing::Not(HasSubstr("s3a:")));
 }
 
-TEST(ParsePlacesTest, RefusesPlacesThatAreNone) {
+TEST(ParsePlacesTest, RefusesInvalidUris) {
   EXPECT_THAT(ErrorOf(ExampleWith("uri: /srv/graphs/cora", "uri: \"s3://-graphs/cora\"")),
               HasSubstr("job.yaml:7:19: spec.graph.source.uri: expected s3://bucket/prefix with a bucket of 3 to 255"));
   EXPECT_THAT(ErrorOf(ExampleWith("uri: /srv/results/cora", "uri: gs://results")),

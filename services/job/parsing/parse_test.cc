@@ -44,7 +44,7 @@ TEST(ParseJobTest, ReadsEveryFieldOfTheExample) {
   EXPECT_EQ(job.active_deadline, std::chrono::seconds(3600));
 }
 
-TEST(ParseJobTest, ListsWhatOnlyAClusterUses) {
+TEST(ParseJobTest, ListsFieldsUsedOnlyOnClusters) {
   const Result<ParsedJob> parsed = ParseJob("job.yaml", kExampleJob, {});
 
   ASSERT_TRUE(parsed.ok());
@@ -136,7 +136,7 @@ TEST(ParseJobTest, AnUnknownFieldWhoseNameExistsElsewhereIsSuggestedThere) {
             "--set training.replicas: spec.training.'replicas': unknown field");
 }
 
-TEST(ParseJobTest, RefusesWhatYamlVersionsReadDifferently) {
+TEST(ParseJobTest, RefusesAmbiguousYaml) {
   for (const char* word : {"no", "off", "y", "True", "1_000", "0x10", "1:30", "3.5", "2024-01-01", ".inf", "017"}) {
     EXPECT_THAT(ErrorOf(ExampleWith("split: public", std::string("split: ") + word)), HasSubstr("in quotes")) << word;
   }
@@ -163,7 +163,7 @@ TEST(ParseJobTest, AServerIsOneProcessOrMore) {
   EXPECT_NE(ErrorOf(ExampleWith("containersPerPod: 1", "containersPerPod: 17")), "");
 }
 
-TEST(ParseJobTest, MoreServersThanClientsCanBeToldOfAreRefused) {
+TEST(ParseJobTest, RefusesTooManyServers) {
   const auto error = [](const char* partitions) {
     return ErrorOf(ExampleWith("replicasPerPartition: 1", "replicasPerPartition: 16"),
                    {{"servers.containersPerPod", "16"}, {"graph.partitions.count", partitions}});
@@ -173,7 +173,7 @@ TEST(ParseJobTest, MoreServersThanClientsCanBeToldOfAreRefused) {
                                       "more than 65536 processes: 65792"));
 }
 
-TEST(ParseJobTest, ReadsWhereAndHowARunIsKept) {
+TEST(ParseJobTest, ReadsOutputAndCheckpointFields) {
   const Result<ParsedJob> parsed = ParseJob("job.yaml", kExampleJob,
                                             {{"storage.s3.endpoint", "https://s3.example.com"},
                                              {"storage.s3.region", "eu-west-1"},
@@ -209,7 +209,7 @@ TEST(ParseJobTest, ReadsWhereAndHowARunIsKept) {
   EXPECT_THAT(parsed->ignored, IsSupersetOf({"spec.storage.s3.credentials.secretName", "spec.tls.secretName"}));
 }
 
-TEST(ParseJobTest, SavesEveryTenMinutesWhereNothingIsSaid) {
+TEST(ParseJobTest, SavesEveryTenMinutesByDefault) {
   const auto checkpoint_of = [](const Overrides& overrides) {
     const Result<ParsedJob> parsed = ParseJob("job.yaml", kExampleJob, overrides);
     EXPECT_TRUE(parsed.ok()) << parsed.status().ToString();
@@ -253,7 +253,7 @@ TEST(ParseJobTest, OnAClusterNothingIsIgnoredAndAllDefaultsAreFilledIn) {
   EXPECT_FALSE(on_laptop["servers"].contains("cacheMedium"));
 }
 
-TEST(ParseJobTest, ConnectionsAreProtectedOnAClusterUnlessTheDocumentSaysOtherwise) {
+TEST(ParseJobTest, TlsIsDefaultOnClusters) {
   const auto tls_of = [](RunsOn runs_on, const Overrides& overrides) {
     const Result<ParsedJob> parsed = ParseJob("", kExampleJob, overrides, runs_on);
     EXPECT_TRUE(parsed.ok()) << parsed.status().ToString();
@@ -268,7 +268,7 @@ TEST(ParseJobTest, ConnectionsAreProtectedOnAClusterUnlessTheDocumentSaysOtherwi
   EXPECT_EQ(tls_of(RunsOn::kLaptop, {{"tls.mode", "Managed"}}), TlsMode::kManaged);
 }
 
-TEST(ParseJobTest, ADocumentWithoutAFileHasViolationsWithoutPlaces) {
+TEST(ParseJobTest, DocumentWithoutFileHasViolationsWithoutPositions) {
   const Result<ParsedJob> parsed =
       ParseJob("", ExampleWith("epochs: 50", "epochs: many\n    wrong: 1"), {}, RunsOn::kCluster);
 
@@ -277,7 +277,7 @@ TEST(ParseJobTest, ADocumentWithoutAFileHasViolationsWithoutPlaces) {
             "spec.training.'wrong': unknown field");
 }
 
-TEST(ParseJobTest, EntriesOfAListWithKeysStandThereOnce) {
+TEST(ParseJobTest, RefusesDuplicateListKeys) {
   EXPECT_THAT(ErrorOf(kExampleJob, {{"trainers.env", "[{name: A, value: x}, {name: A, value: z}]"}}),
               HasSubstr("spec.trainers.env[1]: a second entry for 'A'"));
   EXPECT_THAT(ErrorOf(ExampleWith("{fanout: 10}", "{edgeTypes: [{type: r, fanout: 1}, {type: r, fanout: 2}]}")),
@@ -344,7 +344,7 @@ TEST(ParseJobTest, ReadsTheCacheOfFeatures) {
               HasSubstr("spec.trainers.featureCache.steps: expected an integer from 1 to 1000, found '0'"));
 }
 
-TEST(ParseJobTest, ChecksTheShapeOfWhatOnlyAClusterUses) {
+TEST(ParseJobTest, ChecksFieldsUsedOnlyOnClusters) {
   EXPECT_THAT(ErrorOf(ExampleWith("memory: 1Gi", "memory: lots")),
               HasSubstr("spec.trainers.resources.limits.'memory': expected a quantity (250m, 2, 512Mi), found 'lots'"));
   for (const char* good : {"2", "\"0.5\"", "500m", "1E", "1.5Gi"}) {
@@ -361,7 +361,7 @@ TEST(ParseJobTest, ChecksTheShapeOfWhatOnlyAClusterUses) {
               HasSubstr("some YAML parsers read a plain on as a boolean"));
 }
 
-TEST(ParseJobTest, ChecksWhatRelatesFields) {
+TEST(ParseJobTest, ChecksRulesBetweenFields) {
   EXPECT_THAT(ErrorOf(ExampleWith("algorithm: METIS", "algorithm: External")), HasSubstr("External needs"));
   EXPECT_THAT(ErrorOf(ExampleWith("metric: Accuracy", "metric: MeanSquaredError")),
               HasSubstr("spec.training.evaluation.metric: expected Accuracy | MacroF1 | MicroF1 | ROCAUC for "
@@ -400,7 +400,7 @@ TEST(ParseJobTest, ChecksWhatRelatesFields) {
               HasSubstr("spec.training.inputs[1]: nodeType may be omitted only if there is one entry"));
 }
 
-TEST(ParseJobTest, NamesWhatIsMissing) {
+TEST(ParseJobTest, NamesMissingFields) {
   EXPECT_THAT(ErrorOf(ExampleWith("      split: public\n", "")),
               HasSubstr("job.yaml:12:7: spec.training.task.split: is missing: expected a name"));
   EXPECT_THAT(ErrorOf("spec: {}"), HasSubstr("apiVersion: is missing: expected espalier.io/v1alpha1"));
@@ -440,7 +440,7 @@ TEST(ParseJobOverridesTest, ErrorsNameTheOption) {
               HasSubstr("--set training.epochs: expected a field's name"));
 }
 
-TEST(ParseJobUntrustedTest, RefusesBadYamlWithItsPlace) {
+TEST(ParseJobUntrustedTest, RefusesBadYamlWithPosition) {
   EXPECT_THAT(ErrorOf("apiVersion: [unclosed"), HasSubstr("job.yaml:"));
   EXPECT_THAT(ErrorOf(""), HasSubstr("expected a DistTraining document, found nothing"));
   EXPECT_THAT(ErrorOf("just text"), HasSubstr("expected a DistTraining document"));

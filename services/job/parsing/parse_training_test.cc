@@ -68,7 +68,7 @@ TEST(ParseTrainingTest, ReadsAnInitializerOfAPlugin) {
   EXPECT_EQ(ErrorOfInitializer("{type: Plugin, plugin: rows/sinusoids}"), "") << "without arguments";
 }
 
-TEST(ParseTrainingTest, NamesWhatIsWrongWithAnInitializerOfAPlugin) {
+TEST(ParseTrainingTest, NamesErrorsOfPluginInitializers) {
   const std::string at = "spec.training.inputs[0].embedding.initializer";
   EXPECT_THAT(ErrorOfInitializer("{type: Plugin}"), HasSubstr(at + ".type: Plugin needs initializer.plugin"));
   EXPECT_THAT(ErrorOfInitializer("{plugin: rows/sinusoids}"), HasSubstr(at + ".plugin: only for the type Plugin"));
@@ -84,7 +84,7 @@ TEST(ParseTrainingTest, NamesWhatIsWrongWithAnInitializerOfAPlugin) {
   }
 }
 
-TEST(ParseTrainingTest, RefusesWhatLearnableRowsCannot) {
+TEST(ParseTrainingTest, RefusesUnsupportedOptionsOfLearnableRows) {
   const std::string with_rows = ExampleWith("features: [node-feat]", "embedding: {size: 8}");
   EXPECT_EQ(ErrorOf(with_rows), "");
   EXPECT_THAT(ErrorOf(with_rows, {{"spec.training.model.uri", "/srv/model.safetensors"}}),
@@ -109,7 +109,7 @@ TEST(ParseTrainingTest, LearnableRowsOfAModuleAreTrainedWithIt) {
               HasSubstr("spec.training.epochs: 0 epochs of a module with learnable rows need"));
 }
 
-TEST(ParseTrainingTest, RefusesWhatOtherDistributionsOfRowsDoNotHeed) {
+TEST(ParseTrainingTest, RefusesOptionsOfOtherDistributions) {
   const std::string at = "spec.training.inputs[0].embedding.initializer";
   for (const char* type : {"Normal", "XavierUniform", "Zeros", "Plugin, plugin: rows/a"}) {
     const std::string begin = std::string("{type: ") + type;
@@ -127,7 +127,7 @@ TEST(ParseTrainingTest, RefusesWhatOtherDistributionsOfRowsDoNotHeed) {
   EXPECT_EQ(ErrorOfInitializer("{type: Zeros, low: -1, high: 1, mean: 0, deviation: 1}"), "");
 }
 
-TEST(ParseTrainingTest, RefusesWhatOtherSchedulesDoNotHeed) {
+TEST(ParseTrainingTest, RefusesOptionsOfOtherSchedules) {
   const std::string job = "spec.training.learningRateSchedule";
   for (const char* type : {"Constant", "Linear", "Cosine"}) {
     EXPECT_THAT(ErrorOf(kExampleJob, {{job + ".type", type}, {job + ".stepEpochs", "5"}}),
@@ -182,7 +182,7 @@ TEST(ParseTrainingTest, CountsTheSourceColumnThatLaborAdds) {
   EXPECT_TRUE(ParseJob("job.yaml", kExampleJob, {{"graph.partitions.sourceColumns", sixteen + "]"}}).ok());
 }
 
-TEST(ParseTrainingTest, NamesWaysToDrawThatDoNotGoTogether) {
+TEST(ParseTrainingTest, NamesIncompatibleSamplingOptions) {
   const auto error = [](const Overrides& overrides) { return ErrorOf(kExampleJob, overrides); };
   EXPECT_THAT(error({{"training.sampling.method", "Labor"}, {"training.sampling.replace", "true"}}),
               HasSubstr("spec.training.sampling.replace: Labor and Last sample without replacement"));

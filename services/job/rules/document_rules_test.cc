@@ -69,7 +69,7 @@ TEST(DocumentRulesTest, TheParserNamesItemsOfListsWhereTheSchemaNamesTheList) {
   EXPECT_EQ(error, "job.yaml:17:7: spec.training.inputs[1]: duplicate entry for a node type: 'a'");
 }
 
-TEST(DocumentRulesTest, RulesOfAClusterHoldThereAlone) {
+TEST(DocumentRulesTest, ClusterRulesApplyOnlyOnClusters) {
   const Overrides none = {{"output.uri", ""}, {"servers.plugins", "[{name: a, path: a.so}]"}};
   EXPECT_TRUE(ParseJob("job.yaml", kExampleJob, none, RunsOn::kLaptop).ok());
   EXPECT_THAT(
@@ -79,7 +79,7 @@ TEST(DocumentRulesTest, RulesOfAClusterHoldThereAlone) {
                       "absolute path of a file of the servers' image")));
 }
 
-TEST(DocumentRulesTest, OnlyAProgramHasSeveralGpus) {
+TEST(DocumentRulesTest, OnlyProgramsHaveSeveralGpus) {
   EXPECT_EQ(ParseJob("", kExampleJob, {}, RunsOn::kCluster)->training.trainer_gpus, 0u);
   const Result<ParsedJob> one = ParseJob("", kExampleJob, {{"trainers.gpus", "1"}}, RunsOn::kCluster);
   ASSERT_TRUE(one.ok()) << one.status().ToString();

@@ -63,7 +63,7 @@ TEST(ScriptTest, AnArchiveNamesItsEntrypoint) {
               HasSubstr("spec.trainers.program.script.entrypoint: only for an archive"));
 }
 
-TEST(ScriptTest, AConfigMapsKeyIsTheFile) {
+TEST(ScriptTest, KeyOfConfigMapIsFile) {
   constexpr const char* kWithConfigMap = R"(apiVersion: espalier.io/v1alpha1
 kind: DistTraining
 metadata: {name: cora}
@@ -81,7 +81,7 @@ spec:
               HasSubstr("spec.trainers.program.script.configMapKeyRef.key: "));
 }
 
-TEST(ScriptTest, NamesOneFile) {
+TEST(ScriptTest, NamesExactlyOneFile) {
   const auto error_of = [](const std::string& uri) { return ScriptErrors({{"trainers.program.script.uri", uri}}); };
   EXPECT_THAT(error_of("s3://code"), HasSubstr("spec.trainers.program.script.uri: names a folder"));
   EXPECT_THAT(error_of("s3://code/jobs/"), HasSubstr("names a folder"));
@@ -92,7 +92,7 @@ TEST(ScriptTest, NamesOneFile) {
   EXPECT_EQ(ScriptErrors({{"trainers.program.script.uri", "run.sh"}, {"trainers.program.command", "[bash]"}}), "");
 }
 
-TEST(ScriptTest, ADigestIsOne) {
+TEST(ScriptTest, RefusesInvalidDigests) {
   const std::string digest(64, 'a');
   EXPECT_EQ(ScriptErrors({{"trainers.program.script.sha256", digest}}), "");
   for (const std::string& wrong : {digest.substr(1), "A" + digest.substr(1), "sha256:" + digest.substr(7)}) {

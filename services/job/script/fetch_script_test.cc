@@ -33,7 +33,7 @@ class FetchScriptTest : public testing::Test {
   const std::string target_ = folder_.path() + "/to/script";
 };
 
-TEST_F(FetchScriptTest, PutsAFileUnderItsName) {
+TEST_F(FetchScriptTest, WritesFileUnderItsName) {
   const std::string path = Write("train.py", kHello);
   for (const std::string& uri : {path, "file:" + path, "file://" + path}) {
     const Result<ScriptFile> file = ReadScript(uri, storage::OpenerWith({}));
@@ -59,7 +59,7 @@ TEST_F(FetchScriptTest, ReadsAConfigMapsKey) {
   EXPECT_EQ(file->bytes, kHello);
 }
 
-TEST_F(FetchScriptTest, AnotherDigestIsRefusedWithBoth) {
+TEST_F(FetchScriptTest, OtherDigestIsRefusedNamingBoth) {
   const Result<ScriptFile> file = ReadScript(Write("train.py", kHello), storage::OpenerWith({}));
   ASSERT_TRUE(file.ok());
   EXPECT_TRUE(CheckScriptDigest(*file, "s3://code/train.py", "").ok());
@@ -73,7 +73,7 @@ TEST_F(FetchScriptTest, AnotherDigestIsRefusedWithBoth) {
   }
 }
 
-TEST_F(FetchScriptTest, SaysWhatIsNoScript) {
+TEST_F(FetchScriptTest, RefusesInvalidScripts) {
   const auto read = [](const std::string& uri) { return ReadScript(uri, storage::OpenerWith({})).status(); };
   EXPECT_EQ(read(folder_.path() + "/absent.py").code(), StatusCode::kNotFound);
   EXPECT_THAT(read(Write("empty.py", "")).message(), HasSubstr("empty.py is empty"));

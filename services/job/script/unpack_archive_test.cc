@@ -98,7 +98,7 @@ class UnpackArchiveTest : public testing::Test {
   const std::string inside_ = folder_.path() + "/inside";
 };
 
-TEST_F(UnpackArchiveTest, PutsFilesWhereTheyAreForEveryUserToRead) {
+TEST_F(UnpackArchiveTest, WritesWorldReadableFiles) {
   for (const Packed packed : kAll) {
     const std::string bytes = Pack(packed, {{"./", "", AE_IFDIR, 0700},
                                             {"./train.py", "import model", AE_IFREG, 0600},
@@ -115,7 +115,7 @@ TEST_F(UnpackArchiveTest, PutsFilesWhereTheyAreForEveryUserToRead) {
   }
 }
 
-TEST_F(UnpackArchiveTest, RefusesPathsThatLeadOutside) {
+TEST_F(UnpackArchiveTest, RefusesPathsOutsideFolder) {
   for (const char* const path : {"../evil.py", "/evil.py", "a/../../evil.py", "a/./b.py", ".././evil.py"}) {
     ExpectRefused({path, "evil"}, "leads outside");
   }
@@ -131,7 +131,7 @@ TEST_F(UnpackArchiveTest, RefusesLinksAndDevices) {
   }
 }
 
-TEST_F(UnpackArchiveTest, RefusesANameThatIsThereTwice) {
+TEST_F(UnpackArchiveTest, RefusesDuplicateNames) {
   ExpectRefused({"first.py", "2"}, "occurs twice");
   const Status below = Unpack(Pack(Packed::kTar, {{"first.py", "1"}, {"first.py/below.py", "2"}}));
   EXPECT_THAT(below.message(), HasSubstr("entry 'first.py' is a file and a folder"));
@@ -157,7 +157,7 @@ TEST_F(UnpackArchiveTest, StopsAtItsLimits) {
   EXPECT_THAT(Unpack(deep, {.max_bytes = 100, .max_entries = 2}).message(), HasSubstr("more than 2 entries"));
 }
 
-TEST_F(UnpackArchiveTest, RefusesWhatIsDamaged) {
+TEST_F(UnpackArchiveTest, RefusesDamagedArchives) {
   for (const Packed packed : kAll) {
     std::string content;
     for (uint32_t i = 0; content.size() < 100'000; i = i * 1664525 + 1013904223) content += std::to_string(i);

@@ -65,7 +65,7 @@ TEST_F(StartFilesTest, AModuleIsATorchScriptArchive) {
   EXPECT_THAT(WordsFor(ModelFile()), HasSubstr("is a safetensors file: parameters without a program"));
 }
 
-TEST_F(StartFilesTest, AModelOfEspaliersIsAWholeFileOfARun) {
+TEST_F(StartFilesTest, ModelMustBeCompleteFileOfRun) {
   EXPECT_EQ(WordsFor(ModelFile()), "");
   EXPECT_THAT(WordsFor(ModelFile("pt")), HasSubstr("is not an Espalier model file"));
   EXPECT_THAT(WordsFor(ModelFile().substr(0, ModelFile().size() - 1)),
@@ -74,7 +74,7 @@ TEST_F(StartFilesTest, AModelOfEspaliersIsAWholeFileOfARun) {
   EXPECT_THAT(WordsFor(kScript), HasSubstr("spec.training.model.type: TorchScript reads it"));
 }
 
-TEST_F(StartFilesTest, WhatIsMissingIsBadInputAndAPlaceWithoutAStoreABadDocument) {
+TEST_F(StartFilesTest, MissingFileIsBadInputAndUnknownStoreBadDocument) {
   job_.checkpoint.resume_from = "s3://bucket/checkpoints";
   auto error = Find();
   ASSERT_TRUE(error.has_value());

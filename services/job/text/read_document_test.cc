@@ -27,7 +27,7 @@ TEST_F(ReadDocumentTest, ReadsAFile) {
   EXPECT_EQ(*text, "kind: DistTraining\n");
 }
 
-TEST_F(ReadDocumentTest, SaysWhatIsNoDocument) {
+TEST_F(ReadDocumentTest, RefusesInvalidDocuments) {
   const Status missing = ReadDocument(path_).status();
   EXPECT_EQ(missing.code(), StatusCode::kNotFound);
   EXPECT_EQ(missing.message(), "reading the job document: opening " + path_ + ": No such file or directory");

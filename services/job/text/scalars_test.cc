@@ -5,7 +5,7 @@
 namespace espalier::job {
 namespace {
 
-TEST(ScalarsTest, NumbersAreWhatJsonCallsNumbers) {
+TEST(ScalarsTest, ParsesNumbersOfJson) {
   for (const char* text : {"0", "-1", "10", "9223372036854775807"}) EXPECT_TRUE(IsJsonInteger(text)) << text;
   for (const char* text : {"", "-", "+1", "01", "1.0", "1e3", "0x1", "1_0"}) EXPECT_FALSE(IsJsonInteger(text)) << text;
   for (const char* text : {"0", "-0.5", "1e-05", "2.5E+3"}) EXPECT_TRUE(IsJsonNumber(text)) << text;
@@ -26,7 +26,7 @@ TEST(ScalarsTest, ReadsSizesOfMemoryAsKubernetesDoes) {
   }
 }
 
-TEST(ScalarsTest, FindsTextThatIsNotTextToAll) {
+TEST(ScalarsTest, FindsAmbiguousText) {
   for (const char* text : {"y", "N", "Yes", "off", "TRUE"}) EXPECT_STREQ(OtherTypeOfScalar(text), "a boolean") << text;
   for (const char* text : {"1", "-2.5", "1_000", "0o17", "0xFF", "1:30", "+1", ".5", ".NaN", "-.inf", "1e3", "0b11"}) {
     EXPECT_STREQ(OtherTypeOfScalar(text), "a number") << text;
@@ -35,7 +35,7 @@ TEST(ScalarsTest, FindsTextThatIsNotTextToAll) {
   EXPECT_STREQ(OtherTypeOfScalar("<<"), "a directive");
 }
 
-TEST(ScalarsTest, LeavesOrdinaryTextAlone) {
+TEST(ScalarsTest, AcceptsOrdinaryText) {
   for (const char* text : {"public", "node-feat", "5fold", "a:b:c", "/srv/graph", "v1.2.3", "yesterday", "1-2", "e5",
                            "-", ".", "100m", "0xyz", "24-1-1"}) {
     EXPECT_EQ(OtherTypeOfScalar(text), nullptr) << text;

@@ -9,7 +9,7 @@
 namespace espalier::job {
 namespace {
 
-constexpr size_t kLongestWord = 64;  // longer words are not typing errors; also bounds the cost of EditDistance
+constexpr size_t kMaxWordLength = 64;  // longer words are not typing errors; also bounds the cost of EditDistance
 
 // Returns the optimal string alignment distance: the smallest number of insertions, deletions, replacements and swaps
 // of adjacent characters. Keeps three rows of the matrix.
@@ -35,7 +35,7 @@ size_t EditDistance(const std::string& a, const std::string& b) {
 }  // namespace
 
 std::string NearestName(std::string_view word, const std::vector<std::string>& candidates) {
-  if (word.empty() || word.size() > kLongestWord) return "";
+  if (word.empty() || word.size() > kMaxWordLength) return "";
   const std::string lower = Lower(word);
   // Accepts a candidate if at most a third of the letters is wrong.
   size_t nearest_distance = std::max<size_t>(1, word.size() / 3) + 1;

@@ -5,7 +5,7 @@
 namespace espalier::job {
 namespace {
 
-TEST(SuggestionTest, FindsTypingErrorsAndNothingElse) {
+TEST(SuggestionTest, FindsOnlyTypingErrors) {
   const std::vector<std::string> names = {"count", "algorithm", "objective", "uri"};
 
   EXPECT_EQ(NearestName("cuont", names), "count");

@@ -31,10 +31,10 @@ Status Violations::ToStatus() const {
 }
 
 std::string Shown(const std::string& text) {
-  constexpr size_t kLongest = 60;
+  constexpr size_t kMaxSize = 60;
   std::string shown;
-  for (const char c : text.substr(0, kLongest)) shown += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
-  return "'" + shown + "'" + (text.size() > kLongest ? "..." : "");
+  for (const char c : text.substr(0, kMaxSize)) shown += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
+  return "'" + shown + "'" + (text.size() > kMaxSize ? "..." : "");
 }
 
 }  // namespace espalier::job

@@ -175,13 +175,13 @@ TEST(DocumentFitTest, TimesAreNumbersAndWithSeedTimesIntegers) {
                   "one integer for each node"));
 }
 
-TEST(DocumentFitTest, AProgramUsesOfTrainingWhatItLikes) {
+TEST(DocumentFitTest, ProgramsMayUsePartsOfTraining) {
   graph::SourceGraph wide = LibraryWithWeights();
   wide.nodes[1].columns["topic"] = Column(DType::kF32, {0, 3});
   EXPECT_THAT(Misfits(wide, {}, TrainedBy::kProgram), IsEmpty());
 }
 
-TEST(DocumentFitTest, CheckDocumentSaysWhereTheFieldStands) {
+TEST(DocumentFitTest, CheckDocumentReportsPositionOfField) {
   graph::SourceGraph wide = LibraryWithWeights();
   wide.nodes[1].columns["topic"] = Column(DType::kF32, {0, 3});
   const job::ParsedJob job = LibraryJob({});

@@ -46,7 +46,7 @@ std::vector<std::string> Unknown(const Settings& settings, TrainedBy trained_by 
   return texts;
 }
 
-TEST(DocumentNamesTest, WhatTheGraphHasIsFound) {
+TEST(DocumentNamesTest, AcceptsNamesOfGraph) {
   EXPECT_THAT(Unknown({}), IsEmpty());
   EXPECT_THAT(Unknown({{"training.inputs[0].features", "[feat, original_id]"},
                        {"graph.timeColumn", "year"},
@@ -58,7 +58,7 @@ TEST(DocumentNamesTest, WhatTheGraphHasIsFound) {
               IsEmpty());
 }
 
-TEST(DocumentNamesTest, NamesColumnsAndSplitsThatAreNotThereAndThoseThatAre) {
+TEST(DocumentNamesTest, NamesUnknownAndAvailableColumnsAndSplits) {
   EXPECT_THAT(
       Unknown({{"training.task.label", "topci"}, {"training.task.split", "random"}}),
       ElementsAre("spec.training.task.label: node type 'paper' has no column 'topci' (did you mean 'topic'?); it "
@@ -103,7 +103,7 @@ TEST(DocumentNamesTest, CopiesOfSourcesColumnsAreNoTimes) {
               ElementsAre("spec.graph.timeColumn: no edge type has a column 'source.age'; there are: year"));
 }
 
-TEST(DocumentNamesTest, NamesTypesThatAreNotThereOrAreNotNamed) {
+TEST(DocumentNamesTest, NamesUnknownOrMissingTypes) {
   EXPECT_THAT(Unknown({{"training.task.nodeType", "papers"}}),
               ElementsAre("spec.training.task.nodeType: there is no node type 'papers'; there are: author, paper"));
   EXPECT_THAT(Unknown({{"training.task.nodeType", ""}}),
@@ -162,13 +162,13 @@ TEST(DocumentNamesTest, EdgeTypesOfATaskFitEachOther) {
   EXPECT_THAT(Unknown(edges), ElementsAre(leads_elsewhere));
 }
 
-TEST(DocumentNamesTest, WhoOnlyAppliesAModelNeedsNeitherLabelNorSplit) {
+TEST(DocumentNamesTest, InferenceNeedsNeitherLabelNorSplit) {
   const Settings wrong = {{"training.task.label", "none"}, {"training.task.split", "none"}};
   EXPECT_THAT(Unknown(With(wrong, {{"training.epochs", "0"}, {"training.model.uri", "/srv/best.safetensors"}})),
               IsEmpty());
 }
 
-TEST(DocumentNamesTest, AProgramTakesOfTrainingWhatItLikes) {
+TEST(DocumentNamesTest, ProgramsMayUsePartsOfTraining) {
   const Settings wrong = {{"training.task.label", "none"}, {"training.task.nodeType", "none"}};
   EXPECT_THAT(Unknown(wrong, TrainedBy::kProgram), IsEmpty());
   EXPECT_THAT(Unknown(With(wrong, {{"trainers.program.command", "[train]"}})), IsEmpty());
@@ -177,7 +177,7 @@ TEST(DocumentNamesTest, AProgramTakesOfTrainingWhatItLikes) {
               ElementsAre("spec.graph.timeColumn: no edge type has a column 'when'; there are: year"));
 }
 
-TEST(DocumentNamesTest, SaysWhereInTheDocumentEachNameStands) {
+TEST(DocumentNamesTest, ReportsPositionOfEachName) {
   const job::ParsedJob job = LibraryJob({{"training.task.split", "random"}, {"training.inputs[0].features", "[size]"}});
   const GraphNames names = *CollectNames(Library(), job.training.graph);
   const Status wrong = CheckDocument(job, TrainedBy::kEspalier, names);

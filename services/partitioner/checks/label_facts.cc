@@ -34,11 +34,11 @@ LabelRule RuleFor(LabelKind kind) {
     case LabelKind::kClass: break;
   }
   return {[](double value) {
-            const bool is_class = value == std::floor(value) && value >= -1 && value < double{job::kMostClasses};
+            const bool is_class = value == std::floor(value) && value >= -1 && value < double{job::kMaxLabelClasses};
             return std::isnan(value) || is_class;
           },
           [](double value) { return value >= 0; },
-          "a class from 0 to " + std::to_string(job::kMostClasses - 1) + ", or -1 or NaN (no label)", "-1 or NaN"};
+          "a class from 0 to " + std::to_string(job::kMaxLabelClasses - 1) + ", or -1 or NaN (no label)", "-1 or NaN"};
 }
 
 // Returns the first element of a row that is neither a label nor "no label", or nullopt.

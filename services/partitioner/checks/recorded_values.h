@@ -7,7 +7,7 @@
 namespace espalier::partitioner {
 
 // Returns InvalidArgument for the first column with values that the job cannot use: a label that is not a class in [0,
-// job::kMostClasses), -1 or NaN (multi-label: not 0, 1, -1 or NaN; regression: infinite as F32); no label in the
+// job::kMaxLabelClasses), -1 or NaN (multi-label: not 0, 1, -1 or NaN; regression: infinite as F32); no label in the
 // training part; an F64 feature that is infinite as F32, unless features are normalized; a weight that is negative or
 // not finite; weights that are all 0; a seed time of 2^63 or later; a feature or weight that is missing. The message
 // names the field, the column and the row of the source:

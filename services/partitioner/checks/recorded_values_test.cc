@@ -63,7 +63,7 @@ TEST(RecordedValuesTest, WeightsAreRefused) {
               StartsWith("spec.training.sampling.weight: all weights in column 'strength' are 0"));
 }
 
-TEST(RecordedValuesTest, WhatIsComputedWithLacksNoValues) {
+TEST(RecordedValuesTest, RefusesMissingValuesInComputations) {
   GraphNames names = *CollectNames(SmallLibrary(), WeightedJob().training.graph);
   names.node_columns[1].at("topic").lacks_values = true;
   EXPECT_EQ(CheckRecorded(names), Status()) << "labels may";

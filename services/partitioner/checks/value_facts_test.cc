@@ -81,7 +81,7 @@ TEST(ValueFactsTest, NamesTheFirstWeightThatIsNegativeOrNotFinite) {
   EXPECT_THAT(Check(graph, kWeighted).message(), HasSubstr("row 1 of column 'strength'"));
 }
 
-TEST(ValueFactsTest, SaysHowSmallOrLargeAValueIs) {
+TEST(ValueFactsTest, ReportsRangeOfValues) {
   graph::SourceGraph graph = Ring();
   graph.edges[0].columns["strength"] = Tensor::FromVector(std::vector<float>{0, 1, -1e-9F, 3, 1, 1});
   EXPECT_THAT(Check(graph, kWeighted).message(), HasSubstr("row 2 of column 'strength' of edge type "

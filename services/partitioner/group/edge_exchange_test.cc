@@ -32,7 +32,7 @@ class EdgeExchangeTest : public ::testing::Test {
   const partition::Assignment assignment_ = {{0, 0, 1, 1}};
 };
 
-TEST_F(EdgeExchangeTest, SharesAddUpToTheGraph) {
+TEST_F(EdgeExchangeTest, SharesFormWholeGraph) {
   const auto counts = Sum({Send(0, 3), Send(1, 3), Send(2, 3)});
   ASSERT_TRUE(counts.ok()) << counts.status().ToString();
   EXPECT_THAT(counts->front().of_partition, ElementsAre(2, 4));
@@ -40,7 +40,7 @@ TEST_F(EdgeExchangeTest, SharesAddUpToTheGraph) {
 }
 
 // Two of four shares are not the whole graph: edges are missing or repeated.
-TEST_F(EdgeExchangeTest, RefusesSharesThatAreNotTheGraph) {
+TEST_F(EdgeExchangeTest, RefusesSharesThatDoNotFormGraph) {
   const SentEdges quarter = Send(0, 4), half = Send(0, 2);
   const Status missing = Sum({quarter, Send(1, 4)}).status();
   EXPECT_EQ(missing.code(), StatusCode::kDataLoss);
@@ -76,7 +76,7 @@ TEST_F(EdgeExchangeTest, RefusesEdgesBetweenNodesThatDoNotExist) {
 }
 
 // The expected size may exceed the memory, so it must not be allocated for the message.
-TEST_F(EdgeExchangeTest, DescribesATensorThatItDoesNotMake) {
+TEST_F(EdgeExchangeTest, RefusesOtherShapeWithoutAllocation) {
   TensorBundle bundle;
   bundle["numbers"] = Tensor::FromVector(std::vector<uint32_t>{1, 2, 3});
   const Status wrong = TakeTensor(bundle, {.key = "b", .size_bytes = 0, .block_hashes = {}}, "numbers", DType::kU32,

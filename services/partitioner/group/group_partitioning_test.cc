@@ -146,7 +146,7 @@ TEST_F(GroupLifeTest, KeepsTimeOrderAndSourceColumns) {
   }
 }
 
-TEST_F(GroupLifeTest, TakesWhatIsThere) {
+TEST_F(GroupLifeTest, ReusesExistingPartitioning) {
   ASSERT_TRUE(RunGroup(store_, 2)[0].ok());
   for (const Result<PartitionOutcome>& outcome : RunGroup(store_, 2)) {
     ASSERT_TRUE(outcome.ok()) << outcome.status().ToString();
@@ -155,7 +155,7 @@ TEST_F(GroupLifeTest, TakesWhatIsThere) {
 }
 
 // Process 0 was killed after it committed the manifest and before it had deleted all leftovers.
-TEST_F(GroupLifeTest, WhoFindsAPartitioningDeletesWhatItsGroupLeft) {
+TEST_F(GroupLifeTest, ReuseDeletesLeftoversOfGroup) {
   const auto made = RunGroup(store_, 2);
   ASSERT_TRUE(made[0].ok()) << made[0].status().ToString();
   const std::string prefix = "group/" + made[0]->partition_key + "/";
@@ -175,7 +175,7 @@ TEST_F(GroupLifeTest, WhoFindsAPartitioningDeletesWhatItsGroupLeft) {
 }
 
 // Processes 0 and 1 of 3 wait for process 2 while a single process commits the partitioning and deletes their markers.
-TEST_F(GroupLifeTest, AGroupThatOthersOvertookTakesTheirPartitioning) {
+TEST_F(GroupLifeTest, OvertakenGroupUsesOtherPartitioning) {
   std::vector<Result<PartitionOutcome>> outcomes(2, Internal("has not run"));
   {
     std::vector<std::jthread> processes;
@@ -202,7 +202,7 @@ TEST_F(GroupLifeTest, AGroupThatOthersOvertookTakesTheirPartitioning) {
 
 // After a number of writes, all writes of process 1 fail, even that of its error, as if it had been killed. A restarted
 // process resumes.
-TEST_F(GroupLifeTest, AProcessThatIsKilledMayStartAgain) {
+TEST_F(GroupLifeTest, KilledProcessMayRestart) {
   const auto alone = Run(store_, "alone", std::nullopt);
   ASSERT_TRUE(alone.ok()) << alone.status().ToString();
   for (const int64_t writes : {1, 5, 9, 14, 20, 30, 45, 70, 100}) {
@@ -221,7 +221,7 @@ TEST_F(GroupLifeTest, AProcessThatIsKilledMayStartAgain) {
   }
 }
 
-TEST_F(GroupLifeTest, AllEndWhereOneProcessIsMissing) {
+TEST_F(GroupLifeTest, AllEndIfProcessIsMissing) {
   std::vector<Result<PartitionOutcome>> outcomes(2, Internal("has not run"));
   {
     std::vector<std::jthread> processes;
@@ -256,7 +256,7 @@ TEST_F(GroupLifeTest, BadInputEndsAllWithOneReason) {
   EXPECT_THAT(again.status().message(), HasSubstr("the group 'try-1' has ended"));
 }
 
-TEST_F(GroupLifeTest, EveryProcessSaysItselfThatANameIsUnknown) {
+TEST_F(GroupLifeTest, EveryProcessReportsUnknownName) {
   const Status unknown = InvalidArgument("job.yaml:1:1: spec.graph.timeColumn: no edge type has it");
   check_names_ = [&](const GraphNames&) { return unknown; };
   for (const Result<PartitionOutcome>& outcome : RunGroup(store_, 3)) EXPECT_EQ(outcome.status(), unknown);
@@ -290,7 +290,7 @@ TEST_F(GroupLifeTest, RefusesArraysOfOtherLengthsAsOneProcessDoes) {
   }
 }
 
-TEST_F(GroupLifeTest, RefusesWhatNeedsTheWholeGraph) {
+TEST_F(GroupLifeTest, RefusesOptionsThatNeedWholeGraph) {
   const auto error = [&] { return Run(store_, "group", Group(0, 2)).status().ToString(); };
   for (const auto algorithm : {job::PartitionAlgorithm::kMetis, job::PartitionAlgorithm::kMultilevel}) {
     graph_.partitions.algorithm = algorithm;
@@ -305,7 +305,7 @@ TEST_F(GroupLifeTest, RefusesWhatNeedsTheWholeGraph) {
 }
 
 // Data that is corrupted between the store and a process is detected, and no partitioning is made of it.
-TEST_F(GroupLifeTest, DamagedBundlesAreFound) {
+TEST_F(GroupLifeTest, DetectsDamagedBundles) {
   const BundlePlace place{.store = store_, .prefix = "p", .folder = "exchange"};
   TensorBundle tensors;
   tensors["numbers"] = Tensor::FromVector(std::vector<uint32_t>{1, 2, 3});

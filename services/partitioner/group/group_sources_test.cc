@@ -89,7 +89,7 @@ TEST_F(GroupSourcesTest, OgbTextWhoseLabelsLackValues) {
 }
 
 // Only rank 0 reads values. The others return its error and do not wait for their deadline.
-TEST_F(GroupSourcesTest, AllEndWhereTheCallerRefusesAColumnThatLacksValues) {
+TEST_F(GroupSourcesTest, AllEndIfCallerRefusesMissingValues) {
   WriteOgb();
   WriteLines("raw/node-label.csv", 120, [](size_t i) { return i == 3 ? "nan" : std::to_string(i % 5); });
   check_values_ = [](const GraphNames& names) {
@@ -103,7 +103,7 @@ TEST_F(GroupSourcesTest, AllEndWhereTheCallerRefusesAColumnThatLacksValues) {
 }
 
 // Every process reports the same wrong value, and the manifest has the warning about the split that was ignored.
-TEST_F(GroupSourcesTest, OgbTextThatLacksOtherValuesOrASplit) {
+TEST_F(GroupSourcesTest, OgbTextWithOtherMissingValuesOrWithoutSplit) {
   WriteOgb();
   WriteLines("split/links/train.pt", 1, [](size_t) { return "PK"; });
   const auto outcomes = RunGroup(store_, 2);
@@ -121,7 +121,7 @@ TEST_F(GroupSourcesTest, OgbTextThatLacksOtherValuesOrASplit) {
   }
 }
 
-TEST_F(GroupSourcesTest, OgbTextThatIsChangedOnTheWay) {
+TEST_F(GroupSourcesTest, OgbTextThatChangesDuringRead) {
   WriteOgb();
   graph_.preprocess = {.add_reverse_edges = true,
                        .drop_self_loops = true,
@@ -172,7 +172,7 @@ TEST_F(GroupSourcesTest, TriplesOfOneFileBalanced) {
   ExpectAGroupWritesWhatOneProcessWrites();
 }
 
-TEST_F(GroupSourcesTest, ABadLineEndsAllWithItsPlace) {
+TEST_F(GroupSourcesTest, BadLineEndsAllWithItsPosition) {
   WriteOgb();
   WriteLines("raw/edge.csv", 700, [](size_t i) { return i == 400 ? std::string("1,120") : std::string("1,2"); });
   const Status alone = Run(store_, "alone", std::nullopt).status();

@@ -24,7 +24,7 @@ constexpr RetryPolicy kPolling = {
     .max_attempts = 8, .initial_delay = std::chrono::milliseconds(5), .max_delay = std::chrono::milliseconds(1000)};
 constexpr int kSignsPerTimeout = 6;
 // The poll from which on a wait also checks for the outcome. Most waits are shorter and save these requests.
-constexpr int kFirstLookForOutcome = 4;
+constexpr int kFirstOutcomeCheck = 4;
 
 std::string RankName(uint32_t rank) {
   std::string digits = std::to_string(rank);
@@ -199,7 +199,7 @@ Status ProcessGroup::AwaitThat(uint32_t rank, const std::string& what, const std
   std::random_device random;
   for (int attempt = 1;; attempt = std::min(attempt + 1, kPolling.max_attempts)) {
     bool superfluous = false;
-    if (attempt >= kFirstLookForOutcome) {
+    if (attempt >= kFirstOutcomeCheck) {
       ASSIGN_OR_RETURN(superfluous, IsSuperfluous());
     }
     // Evaluated after the outcome, because the outcome may be what the caller waits for.

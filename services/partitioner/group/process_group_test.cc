@@ -33,7 +33,7 @@ class ProcessGroupTest : public ::testing::Test {
   storage::MemoryStore store_;
 };
 
-TEST_F(ProcessGroupTest, MarkersReachTheOthersAndAreWrittenOnce) {
+TEST_F(ProcessGroupTest, MarkersReachPeersAndAreWrittenOnce) {
   const auto zero = Join(Options(0)), one = Join(Options(1));
   EXPECT_FALSE(*zero->HasPublished("sent"));
   ASSERT_EQ(zero->Publish("sent", "12 edges"), Status());
@@ -49,7 +49,7 @@ TEST_F(ProcessGroupTest, WaitsForAMarkerThatComesLater) {
   EXPECT_EQ(*one->Await(0, "sent"), "now");
 }
 
-TEST_F(ProcessGroupTest, EndsWithTheReasonOfWhoeverFailed) {
+TEST_F(ProcessGroupTest, EndsWithReasonOfFailedProcess) {
   const auto zero = Join(Options(0)), one = Join(Options(1));
   zero->Fail(InvalidArgument("edge 17 goes nowhere"));
   const Status heard = one->Await(0, "sent").status();
@@ -59,7 +59,7 @@ TEST_F(ProcessGroupTest, EndsWithTheReasonOfWhoeverFailed) {
   EXPECT_EQ(store_.List("parts/try-1/group/failed/")->size(), 1u);
 }
 
-TEST_F(ProcessGroupTest, AGroupThatHasFailedIsOver) {
+TEST_F(ProcessGroupTest, FailedGroupEnds) {
   Join(Options(0))->Fail(DataLoss("a bundle is damaged"));
   const auto again = ProcessGroup::Join(store_, kPlace, Options(1), nullptr);
   EXPECT_EQ(again.status().code(), StatusCode::kDataLoss);
@@ -74,7 +74,7 @@ TEST_F(ProcessGroupTest, AProcessThatNeverStartsIsNamed) {
 }
 
 // The process has a heartbeat that is not renewed, as if it had been killed.
-TEST_F(ProcessGroupTest, AProcessThatFallsSilentIsNamed) {
+TEST_F(ProcessGroupTest, NamesSilentProcess) {
   const std::string sign = "7";
   ASSERT_EQ(store_.PutIfAbsent("parts/try-1/group/alive/rank-0000", std::as_bytes(std::span(sign))), Status());
   const auto one = Join(Options(1));
@@ -85,7 +85,7 @@ TEST_F(ProcessGroupTest, AProcessThatFallsSilentIsNamed) {
   EXPECT_EQ(store_.List("parts/try-1/group/failed/")->size(), 1u);
 }
 
-TEST_F(ProcessGroupTest, AProcessThatLivesMayTakeItsTime) {
+TEST_F(ProcessGroupTest, RunningProcessMayBeSlow) {
   const auto zero = Join(Options(0));
   GroupOptions patient = Options(1);
   patient.start_timeout = milliseconds(3000);
@@ -105,7 +105,7 @@ TEST_F(ProcessGroupTest, AGroupKeepsItsSize) {
 }
 
 // Process 0 renews its heartbeat, but its marker has been deleted by the attempt that won.
-TEST_F(ProcessGroupTest, StopsWaitingWhereOthersHaveDoneTheWork) {
+TEST_F(ProcessGroupTest, StopsWaitingIfOutcomeExists) {
   GroupOptions patient = Options(1);
   patient.peer_timeout = patient.start_timeout = milliseconds(30'000);
   const auto zero = Join(Options(0)), one = Join(patient);
@@ -126,7 +126,7 @@ TEST_F(ProcessGroupTest, StopsWaitingWhereOthersHaveDoneTheWork) {
 }
 
 // After an eviction of its pod or a temporary failure of the store, a process may be restarted with its rank.
-TEST_F(ProcessGroupTest, WhatMayPassDoesNotEndTheGroup) {
+TEST_F(ProcessGroupTest, TransientErrorsDoNotEndGroup) {
   for (const Status& passing :
        {Cancelled("asked to stop"), Unavailable("no network"), DeadlineExceeded("no response in time")}) {
     Join(Options(0))->Fail(passing);
@@ -136,16 +136,16 @@ TEST_F(ProcessGroupTest, WhatMayPassDoesNotEndTheGroup) {
   EXPECT_EQ(*Join(Options(1))->Await(0, "sent"), "after all");
 }
 
-TEST_F(ProcessGroupTest, StopsWaitingWhenAsked) {
+TEST_F(ProcessGroupTest, EndsOnStop) {
   EXPECT_EQ(Join(Options(1), [] { return true; })->Await(0, "sent").status().code(), StatusCode::kCancelled);
 }
 
-TEST_F(ProcessGroupTest, TakesItsSignOfLifeAway) {
+TEST_F(ProcessGroupTest, DeletesItsHeartbeat) {
   Join(Options(0));
   EXPECT_THAT(*store_.List("parts/try-1/group/alive/"), IsEmpty());
 }
 
-TEST_F(ProcessGroupTest, RefusesWhatIsNoGroup) {
+TEST_F(ProcessGroupTest, RefusesInvalidGroups) {
   GroupOptions options = Options(2);
   EXPECT_THAT(CheckGroup(options).message(), HasSubstr("rank 2: expected 0 to 1"));
   options = Options(0);

@@ -99,7 +99,7 @@ TEST_F(GroupFeaturesTest, OfTwoBytesAreNeededForCopiesOfThem) {
 }
 
 // Partitions without normalization differ, so the tests above would fail if no process normalized.
-TEST_F(GroupFeaturesTest, AreOthersThanTheSources) {
+TEST_F(GroupFeaturesTest, DifferFromSource) {
   Normalize(WithFeatures(), job::PartitionAlgorithm::kRandom);
   const auto normalized = Run(store_, "alone", std::nullopt);
   ASSERT_TRUE(normalized.ok()) << normalized.status().ToString();

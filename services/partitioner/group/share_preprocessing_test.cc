@@ -123,7 +123,7 @@ class GroupPreprocessingLifeTest : public GroupTest {
   }
 };
 
-TEST_F(GroupPreprocessingLifeTest, AProcessThatIsKilledWhileItDropsDuplicatesMayStartAgain) {
+TEST_F(GroupPreprocessingLifeTest, ProcessKilledWhileDroppingDuplicatesMayRestart) {
   graph_.preprocess.add_reverse_edges = true;
   graph_.preprocess.drop_duplicate_edges = true;
   const auto alone = Run(store_, "alone", std::nullopt);
@@ -162,7 +162,7 @@ TEST_F(GroupPreprocessingLifeTest, ASplitThatIsNotThereEndsAllUnlessNothingIsTra
   }
 }
 
-TEST_F(GroupPreprocessingLifeTest, EdgesThatWereChangedBeforeAreLeftAlone) {
+TEST_F(GroupPreprocessingLifeTest, KeepsEdgesPreprocessedBefore) {
   graph::SourceGraph changed = Typed();
   std::vector<uint64_t> ids(changed.edges[2].num_edges());
   for (size_t i = 0; i < ids.size(); ++i) ids[i] = 2 * i;

@@ -11,7 +11,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-TEST(PartitioningStatusTest, SaysNothingOfPhasesBeforeTheFirst) {
+TEST(PartitioningStatusTest, HasNoPhaseBeforeFirst) {
   telemetry::MetricRegistry metrics;
   const auto status = nlohmann::json::parse(PartitioningStatus("cora", 1, 4, metrics).Json());
   EXPECT_EQ(status["job"], "cora");
@@ -21,7 +21,7 @@ TEST(PartitioningStatusTest, SaysNothingOfPhasesBeforeTheFirst) {
   EXPECT_THAT(metrics.Serialize(), Not(HasSubstr("espalier_partitioner_phase_")));
 }
 
-TEST(PartitioningStatusTest, SaysWhatItIsAtAndHowFar) {
+TEST(PartitioningStatusTest, ReportsPhaseAndProgress) {
   telemetry::MetricRegistry metrics;
   PartitioningStatus partitioning("cora", 0, 1, metrics);
   partitioning.OnPhase("reading", 0);
@@ -47,7 +47,7 @@ TEST(PartitioningStatusTest, SaysWhatItIsAtAndHowFar) {
   EXPECT_THAT(text, HasSubstr("espalier_partitioner_written_bytes_total 300\n"));
 }
 
-TEST(PartitioningStatusTest, APhaseThatCountsItsBytesSaysByThemHowFarItIs) {
+TEST(PartitioningStatusTest, ReportsProgressByBytes) {
   telemetry::MetricRegistry metrics;
   PartitioningStatus partitioning("cora", 0, 1, metrics);
   WorkMeter* const meter = partitioning.FindMeter("reading");
@@ -66,7 +66,7 @@ TEST(PartitioningStatusTest, APhaseThatCountsItsBytesSaysByThemHowFarItIs) {
   EXPECT_EQ(percent(), 0) << "begun anew";
 }
 
-TEST(PartitioningStatusTest, ThePhasesTimeGoesOnUntilItsEnd) {
+TEST(PartitioningStatusTest, PhaseTimeRunsUntilItsEnd) {
   telemetry::MetricRegistry metrics;
   PartitioningStatus partitioning("cora", 0, 1, metrics);
   const auto cutting_seconds = [&] {

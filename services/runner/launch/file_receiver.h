@@ -15,13 +15,13 @@ namespace espalier::launch {
 // Not thread-safe. If destroyed before Commit, it leaves FILE.espalier-part, from which the next transfer continues.
 class FileReceiver {
  public:
-  static constexpr std::chrono::seconds kPatience{10};
+  static constexpr std::chrono::seconds kLockTimeout{10};
 
   // Starts a transfer from a message `receive` with the fields `file`, an absolute path; `bytes`; `mode`, the
   // permissions; and `blocks`, the XXH3-64 hash of each 4 MiB block. Reads and verifies the blocks that exist.
   // InvalidArgument if the message is invalid. DeadlineExceeded if another transfer to the same file lasts for longer
   // than `patience`.
-  static Result<FileReceiver> Begin(const Message& message, std::chrono::nanoseconds patience = kPatience);
+  static Result<FileReceiver> Begin(const Message& message, std::chrono::nanoseconds patience = kLockTimeout);
 
   const std::set<uint64_t>& wanted() const { return wanted_; }  // numbers of the missing blocks
   bool was_there() const { return was_there_; }

@@ -31,7 +31,7 @@ class FileReceiverTest : public testing::Test {
   const std::string path_ = folder_.path() + "/deep/program";
 };
 
-TEST_F(FileReceiverTest, AFileAppearsOnceItIsComplete) {
+TEST_F(FileReceiverTest, FileAppearsWhenComplete) {
   Result<FileReceiver> receiver = FileReceiver::Begin(Announced("abc"));
   ASSERT_TRUE(receiver.ok()) << receiver.status().ToString();
   EXPECT_THAT(receiver->wanted(), ElementsAre(0u));
@@ -43,7 +43,7 @@ TEST_F(FileReceiverTest, AFileAppearsOnceItIsComplete) {
 }
 
 // Two launches copy different contents to the same path: the file has the content of one of them, never a mixture.
-TEST_F(FileReceiverTest, NobodyWritesIntoWhatSomebodyElseHasPublished) {
+TEST_F(FileReceiverTest, ConcurrentCopiesDoNotMix) {
   Result<FileReceiver> first = FileReceiver::Begin(Announced("abc"));
   ASSERT_TRUE(first.ok()) << first.status().ToString();
   const Status refused = FileReceiver::Begin(Announced("xyz"), std::chrono::seconds(0)).status();

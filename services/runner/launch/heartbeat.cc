@@ -9,7 +9,7 @@ namespace espalier::launch {
 namespace {
 
 // The most that one interval between two calls counts.
-constexpr std::chrono::seconds kLongestTurn{2};
+constexpr std::chrono::seconds kMaxCountedInterval{2};
 
 }  // namespace
 
@@ -30,7 +30,7 @@ std::chrono::nanoseconds SilenceTimer::After(uint64_t bytes_received) {
   const SteadyTime now = clock_->Now();
   const bool has_received = std::exchange(received_bytes_, bytes_received) != bytes_received;
   silence_ = has_received ? std::chrono::nanoseconds(0)
-                          : silence_ + std::min<std::chrono::nanoseconds>(now - checked_at_, kLongestTurn);
+                          : silence_ + std::min<std::chrono::nanoseconds>(now - checked_at_, kMaxCountedInterval);
   checked_at_ = now;
   return silence_;
 }

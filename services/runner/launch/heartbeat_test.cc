@@ -9,7 +9,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-TEST(SilenceTest, GrowsUntilABytesComes) {
+TEST(SilenceTest, GrowsUntilBytesArrive) {
   FakeClock clock;
   SilenceTimer silence(clock);
   clock.Advance(milliseconds(300));
@@ -22,7 +22,7 @@ TEST(SilenceTest, GrowsUntilABytesComes) {
   EXPECT_EQ(silence.After(1), milliseconds(300));
 }
 
-TEST(SilenceTest, WhoeverWasNotThereHasMissedNothing) {
+TEST(SilenceTest, SuspendedProcessCountsAtMostOneInterval) {
   FakeClock clock;
   SilenceTimer silence(clock);
   clock.Advance(std::chrono::hours(8));

@@ -42,7 +42,7 @@ constexpr milliseconds kTick{100};
 constexpr milliseconds kReadyTick{10};
 constexpr milliseconds kStatusPause{500};
 // Time limit for sending a message. A launcher that does not read the message within this time is considered lost.
-constexpr std::chrono::seconds kTellTimeout{60};
+constexpr std::chrono::seconds kMessageTimeout{60};
 // Time limit for locking the folder. If the launcher of an earlier launch has just died, the agent of that launch holds
 // the lock until its processes have ended.
 constexpr std::chrono::seconds kFolderTimeout{60};
@@ -118,7 +118,7 @@ class HostAgent {
     return Status();
   }
 
-  static Deadline Soon() { return Deadline::After(kTellTimeout); }
+  static Deadline Soon() { return Deadline::After(kMessageTimeout); }
   Status Send(json head, std::string body = {}) { return pipe_.Send({std::move(head), std::move(body)}, Soon()); }
 
   Status SendHello() {

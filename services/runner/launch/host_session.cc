@@ -26,7 +26,7 @@ constexpr size_t kMaxUnread = 4;
 // Bytes of a message that are sent between two beats. Even a slow connection transfers them within kSendTimeout.
 constexpr size_t kPieceBytes = size_t{64} << 10;
 constexpr std::chrono::seconds kSendTimeout{60};
-constexpr std::chrono::seconds kLongestWait{1};
+constexpr std::chrono::seconds kMaxPollWait{1};
 // Time limit for ssh to exit after its output has ended. Its exit code says why.
 constexpr std::chrono::seconds kEndTimeout{5};
 
@@ -150,7 +150,7 @@ Result<Message> HostSession::Await(const std::string& is, const telemetry::StopS
     if (deadline.HasPassed()) return EndConnection(DeadlineExceeded("no response in time"));
     RETURN_IF_ERROR(heartbeat.Beat());
     pollfd polled[] = {{output_.get(), POLLIN, 0}, {error_.get(), POLLIN, 0}, {stop.descriptor(), POLLIN, 0}};
-    const auto longest = std::min<std::chrono::nanoseconds>(deadline.Remaining(), kLongestWait);
+    const auto longest = std::min<std::chrono::nanoseconds>(deadline.Remaining(), kMaxPollWait);
     poll(polled, std::size(polled), static_cast<int>(std::chrono::ceil<milliseconds>(longest).count()));
   }
 }

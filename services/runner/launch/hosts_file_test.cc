@@ -15,7 +15,7 @@ std::string ErrorOf(const std::string& text) {
   return hosts.ok() ? "" : hosts.status().message();
 }
 
-TEST(HostsFileTest, TakesAddressesNamesAndPorts) {
+TEST(HostsFileTest, ReadsAddressesNamesAndPorts) {
   const auto hosts = ParseHosts("hosts.txt",
                                 "# two racks\n"
                                 "10.0.0.1 31000\n"
@@ -41,7 +41,7 @@ TEST(HostsFileTest, SkipsAByteOrderMark) {
               HasSubstr("hosts.txt is text in UTF-16: expected UTF-8"));
 }
 
-TEST(HostsFileTest, SaysWhatIsWrongInWhichLine) {
+TEST(HostsFileTest, ErrorsNameLine) {
   EXPECT_THAT(ErrorOf("10.0.0.1 99999\n10.0.0.2 30050 8\nok\nok\n"),
               AllOf(HasSubstr("hosts.txt:1: port '99999': expected 0 to 65535"),
                     HasSubstr("hosts.txt:2: '8': expected"), HasSubstr("hosts.txt:4: ok occurs twice")));
@@ -50,19 +50,19 @@ TEST(HostsFileTest, SaysWhatIsWrongInWhichLine) {
 }
 
 // ssh would interpret a leading '-' as an option, and a shell would interpret ';' as a separator of commands.
-TEST(HostsFileTest, RefusesWhatIsNoName) {
+TEST(HostsFileTest, RefusesInvalidNames) {
   EXPECT_THAT(ErrorOf("-oProxyCommand=x\n"), HasSubstr("neither an address nor a host name"));
   EXPECT_THAT(ErrorOf("a;reboot\n"), HasSubstr("neither an address nor a host name"));
   EXPECT_THAT(ErrorOf("user@host\n"), HasSubstr("neither an address nor a host name"));
 }
 
-TEST(HostsFileTest, NamesAreResolvedHere) {
+TEST(HostsFileTest, ResolvesNamesLocally) {
   EXPECT_EQ(*NumericAddress("127.0.0.1"), "127.0.0.1");
   EXPECT_EQ(*NumericAddress("fd00::4"), "fd00::4");
   EXPECT_EQ(NumericAddress("no-such-host.invalid").status().code(), StatusCode::kNotFound);
 }
 
-TEST(HostsFileTest, AFileThatIsMissingIsNamed) {
+TEST(HostsFileTest, NamesMissingFile) {
   EXPECT_THAT(ReadHostsFile("/nonexistent/hosts.txt").status().message(), HasSubstr("/nonexistent/hosts.txt"));
 }
 

@@ -63,7 +63,7 @@ class LaunchScriptTest : public testing::Test {
       std::filesystem::path(testing::TempDir()) / ("espalier-launch-script-" + std::to_string(getpid()));
 };
 
-TEST_F(LaunchScriptTest, ItIsCopiedToTheHostsWorkspaces) {
+TEST_F(LaunchScriptTest, CopiesScriptToWorkspaces) {
   Write("train.sh", "(pwd; echo \"$0 $1\") > told.$ESPALIER_RANK\n");
   const run::RunOutcome outcome = LaunchWith("{uri: " + (root_ / "train.sh").string() + "}");
   ASSERT_EQ(outcome.code, ExitCode::kDone) << outcome.error;

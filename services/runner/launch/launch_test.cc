@@ -123,7 +123,7 @@ TEST_F(LaunchTest, RunsEveryRoleOnTheHostAndThePartitionerHere) {
   EXPECT_FALSE(fs::exists(root_ / "out/hosts/0/run/tls"));
 }
 
-TEST_F(LaunchTest, SeveralPartitionersAreOnHostsWhereNothingIsAPathOfThisMachine) {
+TEST_F(LaunchTest, SeveralPartitionersNeedNoLocalPaths) {
   Let("partitioner-2 once:signal 9");
   const std::string assignment = "graph.partitions.assignmentUri=";
   struct Places {
@@ -162,7 +162,7 @@ TEST_F(LaunchTest, SeveralPartitionersAreOnHostsWhereNothingIsAPathOfThisMachine
   }
 }
 
-TEST_F(LaunchTest, AHostNeedsAPartitionerWhereOneRunsThere) {
+TEST_F(LaunchTest, EveryPartitionerHostNeedsProgram) {
   fs::remove(root_ / "bin/espalier-partitioner");
   LaunchOptions options = Options();
   options.run.settings.insert(
@@ -173,7 +173,7 @@ TEST_F(LaunchTest, AHostNeedsAPartitionerWhereOneRunsThere) {
   EXPECT_THAT(Quietly(options).error, HasSubstr("127.0.0.1 has no espalier-partitioner"));
 }
 
-TEST_F(LaunchTest, AServerThatDiesOnTheHostIsReplacedAtItsAddress) {
+TEST_F(LaunchTest, ServerThatFailsOnHostRestartsAtSameAddress) {
   Let("server-1 once:signal 9");
   Let("trainer-0 await-server-1 2");
   const run::RunOutcome outcome = Quietly();
@@ -181,7 +181,7 @@ TEST_F(LaunchTest, AServerThatDiesOnTheHostIsReplacedAtItsAddress) {
   EXPECT_THAT(ArgumentsOf("server-1"), HasSubstr("--listen\n127.0.0.1:11\n"));
 }
 
-TEST_F(LaunchTest, TrainersThatDieOnTheHostGoOnAsANewIncarnation) {
+TEST_F(LaunchTest, TrainersThatFailOnHostResumeAsNewIncarnation) {
   Let("trainer-0 once:exit 74");
   Let("trainer-1 once:signal 9");
   const run::RunOutcome outcome = Quietly();
@@ -189,14 +189,14 @@ TEST_F(LaunchTest, TrainersThatDieOnTheHostGoOnAsANewIncarnation) {
   EXPECT_THAT(ArgumentsOf("trainer-1"), HasSubstr("--incarnation\n2\n"));
 }
 
-TEST_F(LaunchTest, TheLastWordsAndTheLogComeFromTheHost) {
+TEST_F(LaunchTest, ErrorsAndLogsComeFromHost) {
   Let("sampler-0 exit 65");
   Let("trainer-0 hang 0");
   EXPECT_THAT(Quietly().error, AllOf(HasSubstr("sampler-0 ended with exit code 65"), HasSubstr("this is the end")));
   EXPECT_THAT(ReadText(root_ / "out/logs/sampler-0.log"), HasSubstr("this is the end"));
 }
 
-TEST_F(LaunchTest, TheHostsEnvironmentIsTheCallersChoice) {
+TEST_F(LaunchTest, PassesChosenEnvironmentToHosts) {
   LaunchOptions options = Options();
   options.fleet.environment = {{"AWS_REGION", "eu-north-1"}};
   ASSERT_EQ(Quietly(options).code, ExitCode::kDone);
@@ -258,7 +258,7 @@ TEST_F(LaunchTest, AProgramRunsInTheHostsWorkspace) {
   EXPECT_THAT(outcome.result_json, HasSubstr("\"two words\""));
 }
 
-TEST_F(LaunchTest, AProgramThatAHostDoesNotHaveIsNamed) {
+TEST_F(LaunchTest, NamesProgramMissingOnHost) {
   LaunchOptions options = Options();
   options.run.roles.program = {"mine/train"};
   const run::RunOutcome outcome = Quietly(options);
@@ -275,7 +275,7 @@ TEST_F(LaunchTest, AHostWhoseProcessDiesEndsTheLaunch) {
   ExpectProcessesEnd(std::chrono::minutes(1));  // the kernel kills them asynchronously
 }
 
-TEST_F(LaunchTest, AHostThatIsAskedToStopEndsItsProcessesInOrder) {
+TEST_F(LaunchTest, StoppedHostEndsItsProcessesInOrder) {
   Let("trainer-1 signal-run 15");
   Let("trainer-0 hang 0");
   const run::RunOutcome outcome = Quietly();
@@ -299,7 +299,7 @@ TEST_F(LaunchTest, AHostWhoseProcessIsStoppedEndsTheLaunch) {
   EXPECT_THAT(outcome.error, HasSubstr("127.0.0.1: no message for 3 s"));
 }
 
-TEST_F(LaunchTest, APortThatIsTakenIsToldAndNobodyIsWaitedFor) {
+TEST_F(LaunchTest, TakenPortIsReportedAtOnce) {
   auto taken = telemetry::ListenOn("127.0.0.1:0");
   ASSERT_TRUE(taken.ok());
   WriteText(root_ / "hosts", "127.0.0.1 " + std::to_string(rpc::ParseHostPort(taken->address)->port) + "\n");
@@ -322,7 +322,7 @@ void AwaitClosing(int watch) {
   ASSERT_EQ(poll(&polled, 1, 60'000), 1);
 }
 
-TEST_F(LaunchTest, AnEarlierLaunchThatStillEndsOnTheHostIsWaitedFor) {
+TEST_F(LaunchTest, WaitsForEarlierLaunchThatIsStillEnding) {
   auto earlier = run::RunFolder::Open(root_ / "out/hosts/0");
   ASSERT_TRUE(earlier.ok());
   const int watch = inotify_init1(IN_CLOEXEC);
@@ -338,7 +338,7 @@ TEST_F(LaunchTest, AnEarlierLaunchThatStillEndsOnTheHostIsWaitedFor) {
 }
 
 // The launcher waits for one host, and another host would end if it received no message meanwhile.
-TEST_F(LaunchTest, HostsHearThatSomebodyIsThereWhileAnotherIsWaitedFor) {
+TEST_F(LaunchTest, HostsReceiveHeartbeatsDuringWait) {
   const telemetry::StopSignal& stop = telemetry::StopSignal::Install();
   const Deadline patience = Deadline::After(std::chrono::seconds(60));
   auto slow = HostSession::Open({"127.0.0.1", 0}, Connection().session);
@@ -370,7 +370,7 @@ TEST_F(LaunchTest, AHeartbeatEndsWithTheTimeOfTheRun) {
   EXPECT_FALSE(patience.HasPassed());
 }
 
-TEST_F(LaunchTest, WhatAHostSaysIsNoMatterForTheTerminal) {
+TEST_F(LaunchTest, EscapesTextOfHosts) {
   const std::string head = R"({"is":"failed","code":14,"message":"red \u001b[31m"})";
   std::string lengths(8, '\0');
   lengths[0] = static_cast<char>(head.size());
@@ -379,7 +379,7 @@ TEST_F(LaunchTest, WhatAHostSaysIsNoMatterForTheTerminal) {
   EXPECT_THAT(Quietly().error, HasSubstr("on 127.0.0.1: red  [31m"));
 }
 
-TEST_F(LaunchTest, AHostThatSaysWhatNobodyAskedForIsLeft) {
+TEST_F(LaunchTest, UnexpectedMessagesEndConnection) {
   const std::string head = R"({"is":"log","child":"trainer-0"})";
   std::string lengths(8, '\0');
   lengths[0] = static_cast<char>(head.size());
@@ -390,7 +390,7 @@ TEST_F(LaunchTest, AHostThatSaysWhatNobodyAskedForIsLeft) {
   EXPECT_THAT(Quietly().error, HasSubstr("too many unexpected messages"));
 }
 
-TEST_F(LaunchTest, WhatIsWrongWithAHostIsSaidBeforeAnythingRuns) {
+TEST_F(LaunchTest, ReportsHostErrorsBeforeStart) {
   const auto refusal = [this](const std::string& script) {
     LetSshBe(script);
     return Quietly();
@@ -406,7 +406,7 @@ TEST_F(LaunchTest, WhatIsWrongWithAHostIsSaidBeforeAnythingRuns) {
   EXPECT_FALSE(fs::exists(root_ / "out"));
 }
 
-TEST_F(LaunchTest, SshsReasonIsHeardWhereAChildsEndIsIgnored) {
+TEST_F(LaunchTest, ReportsSshErrorIfSigchldIsIgnored) {
   LetSshBe("echo 'me@h: Permission denied (publickey).' >&2; exit 255\n");
   signal(SIGCHLD, SIG_IGN);  // may be inherited from a parent process
   const run::RunOutcome outcome = Quietly();
@@ -415,19 +415,19 @@ TEST_F(LaunchTest, SshsReasonIsHeardWhereAChildsEndIsIgnored) {
   EXPECT_THAT(outcome.error, HasSubstr("Permission denied"));
 }
 
-TEST_F(LaunchTest, AHostThatTalksNonsenseIsLeft) {
+TEST_F(LaunchTest, GarbageEndsConnection) {
   LetSshBe("printf 'espalier host 1\\n\\377\\377\\377\\377\\377\\377\\377\\377'; exec sleep 100\n");
   EXPECT_THAT(Quietly().error, HasSubstr("a message that exceeds the size limit"));
 }
 
-TEST_F(LaunchTest, AnotherVersionIsRefused) {
+TEST_F(LaunchTest, RefusesOtherVersion) {
   WriteText(root_ / "bin/version", "0.9");
   const run::RunOutcome outcome = Quietly();
   EXPECT_EQ(outcome.code, ExitCode::kBadDocument);
   EXPECT_THAT(outcome.error, HasSubstr("127.0.0.1 has version 0.9"));
 }
 
-TEST_F(LaunchTest, AHostWithoutATrainerIsNamed) {
+TEST_F(LaunchTest, NamesHostWithoutTrainer) {
   ASSERT_EQ(Quietly().code, ExitCode::kDone);
   const std::string result = ReadText(root_ / "out/result.json");
   for (const std::string program : {"espalier-trainer-process", "espalier-trainer"}) {
@@ -439,12 +439,12 @@ TEST_F(LaunchTest, AHostWithoutATrainerIsNamed) {
   }
 }
 
-TEST_F(LaunchTest, SeveralHostsCannotMeetAtLoopbackAddresses) {
+TEST_F(LaunchTest, SeveralHostsRefuseLoopbackAddresses) {
   WriteText(root_ / "hosts", "127.0.0.1\n127.0.0.2\n");
   EXPECT_THAT(Quietly().error, HasSubstr("which the other hosts cannot reach"));
 }
 
-TEST_F(LaunchTest, NobodyIsCalledForADocumentThatIsWrong) {
+TEST_F(LaunchTest, InvalidDocumentConnectsToNoHost) {
   LaunchOptions options = Options();
   options.run.settings = {"training.epochs=many"};
   LetSshBe("touch " + (root_ / "called").string() + "\n");
@@ -452,7 +452,7 @@ TEST_F(LaunchTest, NobodyIsCalledForADocumentThatIsWrong) {
   EXPECT_FALSE(fs::exists(root_ / "called"));
 }
 
-TEST_F(LaunchTest, CopiesAFolderAndLeavesWhatIsThere) {
+TEST_F(LaunchTest, CopiesFolderAndKeepsExistingFiles) {
   fs::create_directories(root_ / "code/deep");
   WriteText(root_ / "code/deep/a.txt", "alpha");
   WriteText(root_ / "code/empty", "");
@@ -469,7 +469,7 @@ TEST_F(LaunchTest, CopiesAFolderAndLeavesWhatIsThere) {
   EXPECT_EQ(fs::last_write_time(root_ / "work/code/large"), written);
 }
 
-TEST_F(LaunchTest, AnInterruptedCopyGoesOnWithWhatIsGood) {
+TEST_F(LaunchTest, ResumesInterruptedCopyWithValidBlocks) {
   fs::create_directories(root_ / "code");
   fs::create_directories(root_ / "work/code");
   const std::string text(9 << 20, 'y');
@@ -482,7 +482,7 @@ TEST_F(LaunchTest, AnInterruptedCopyGoesOnWithWhatIsGood) {
   EXPECT_FALSE(fs::exists(root_ / "work/code/large.espalier-part"));
 }
 
-TEST_F(LaunchTest, WhatCannotBeCopiedIsNamed) {
+TEST_F(LaunchTest, NamesFilesThatCannotBeCopied) {
   EXPECT_EQ(CopyQuietly(root_ / "none").code, ExitCode::kBadInput);
   fs::create_directories(root_ / "code");
   fs::create_directory_symlink("/", root_ / "code/root");

@@ -33,7 +33,7 @@ void WriteRaw(int descriptor, const std::string& bytes) {
   ASSERT_EQ(write(descriptor, bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
 }
 
-TEST(MessageTest, ComesOutAsItWentInWhateverThePieces) {
+TEST(MessageTest, RoundTripsInAnyPieces) {
   const Message sent{{{"do", "start"}, {"life", 7}, {"hasReadyFile", true}}, std::string("\0\n\xff", 3)};
   const std::string bytes = Encode(sent) + Encode({{{"do", "ping"}}});
   MessageDecoder decoder;
@@ -58,13 +58,13 @@ TEST(MessageTest, FieldsOfAnotherTypeAreDefaults) {
   EXPECT_EQ(message.Text("none"), "");
 }
 
-TEST(MessageTest, ALengthThatIsNoneIsRefusedBeforeAnyMemoryIsTaken) {
+TEST(MessageTest, RefusesInvalidLengthBeforeAllocation) {
   MessageDecoder decoder;
   decoder.Feed(std::string("\xff\xff\xff\xff\0\0\0\0", 8));
   EXPECT_EQ(decoder.Next().status().code(), StatusCode::kInvalidArgument);
 }
 
-TEST(MessageTest, AHeadThatIsNoObjectIsRefused) {
+TEST(MessageTest, RefusesHeadThatIsNotObject) {
   for (const std::string head : {"[]", "{", "\xff"}) {
     MessageDecoder decoder;
     decoder.Feed(std::string{static_cast<char>(head.size()), 0, 0, 0, 0, 0, 0, 0} + head);
@@ -72,7 +72,7 @@ TEST(MessageTest, AHeadThatIsNoObjectIsRefused) {
   }
 }
 
-TEST(MessagePipeTest, SkipsWhatTheShellPrints) {
+TEST(MessagePipeTest, SkipsOutputOfShell) {
   OneWay in, out;
   MessagePipe pipe(in.ends[0], out.ends[1], MessagePipe::Greeting::kExpected);
   WriteRaw(in.ends[1], "Welcome!\nespalier ho");
@@ -83,7 +83,7 @@ TEST(MessagePipeTest, SkipsWhatTheShellPrints) {
   EXPECT_EQ(messages->front().Text("is"), "hello");
 }
 
-TEST(MessagePipeTest, DoesNotListenForeverToAShell) {
+TEST(MessagePipeTest, LimitsOutputOfShell) {
   OneWay in, out;
   MessagePipe pipe(in.ends[0], out.ends[1], MessagePipe::Greeting::kExpected);
   const std::jthread shell([&] {
@@ -96,7 +96,7 @@ TEST(MessagePipeTest, DoesNotListenForeverToAShell) {
   EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
 }
 
-TEST(MessagePipeTest, SaysSoOnceTheOtherEndIsGone) {
+TEST(MessagePipeTest, ReportsClosedPeer) {
   OneWay in, out;
   MessagePipe pipe(in.ends[0], out.ends[1], MessagePipe::Greeting::kNone);
   WriteRaw(in.ends[1], Encode({{{"is", "log"}}}));
@@ -105,7 +105,7 @@ TEST(MessagePipeTest, SaysSoOnceTheOtherEndIsGone) {
   EXPECT_EQ(pipe.Receive().status().code(), StatusCode::kUnavailable);
 }
 
-TEST(MessagePipeTest, ALargeMessageGoesThroughASmallPipe) {
+TEST(MessagePipeTest, SendsLargeMessageThroughSmallPipe) {
   OneWay way, back;
   MessagePipe sender(back.ends[0], way.ends[1], MessagePipe::Greeting::kNone);
   MessagePipe receiver(way.ends[0], back.ends[1], MessagePipe::Greeting::kNone);
@@ -121,7 +121,7 @@ TEST(MessagePipeTest, ALargeMessageGoesThroughASmallPipe) {
   EXPECT_EQ(received[0].body, body);
 }
 
-TEST(MessagePipeTest, WhoeverTakesNothingIsGivenUp) {
+TEST(MessagePipeTest, SendFailsIfPeerDoesNotRead) {
   OneWay in, out;
   MessagePipe pipe(in.ends[0], out.ends[1], MessagePipe::Greeting::kNone);
   const Message large{{{"do", "block"}}, std::string(1 << 20, 'b')};

@@ -40,20 +40,20 @@ TEST(PortHolderTest, NamesTheProcess) {
   EXPECT_THAT(*holder, HasSubstr("process " + std::to_string(getpid()) + " ("));
 }
 
-TEST(PortHolderTest, ASocketOnAllAddressesIsInEverybodysWay) {
+TEST(PortHolderTest, SocketOnAllAddressesHoldsPort) {
   const Listening socket("[::]");
   ASSERT_TRUE(socket.ok());
   EXPECT_TRUE(PortHolder("127.0.0.1", socket.port()).has_value());
   EXPECT_TRUE(PortHolder("10.9.8.7", socket.port()).has_value());
 }
 
-TEST(PortHolderTest, ASocketOnAnotherAddressIsNot) {
+TEST(PortHolderTest, SocketOnOtherAddressDoesNotHoldPort) {
   const Listening socket("127.0.0.1");
   ASSERT_TRUE(socket.ok());
   EXPECT_EQ(PortHolder("127.0.0.2", socket.port()), std::nullopt);
 }
 
-TEST(PortHolderTest, NobodyHoldsAPortThatWasLetGo) {
+TEST(PortHolderTest, ClosedPortHasNoHolder) {
   uint16_t port = 0;
   {
     const Listening socket("127.0.0.3");

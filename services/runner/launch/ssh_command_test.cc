@@ -12,7 +12,7 @@ using testing::Contains;
 using testing::HasSubstr;
 using testing::Not;
 
-TEST(SshCommandTest, TheHostsShellSeesExactlyTheWords) {
+TEST(SshCommandTest, QuotesArgumentsForShell) {
   const auto arguments = SshArguments({}, "10.0.0.1", {"/opt/my espalier/bin/espalier", "host", "it's"});
   ASSERT_GE(arguments.size(), 3u);
   EXPECT_EQ(arguments[arguments.size() - 3], "--");
@@ -20,7 +20,7 @@ TEST(SshCommandTest, TheHostsShellSeesExactlyTheWords) {
   EXPECT_EQ(arguments.back(), R"(exec '/opt/my espalier/bin/espalier' host 'it'\''s')");
 }
 
-TEST(SshCommandTest, NobodyIsAskedAndHostKeysAreTheUsersBusiness) {
+TEST(SshCommandTest, BatchModeKeepsUserHostKeyChecks) {
   const auto arguments = SshArguments({}, "h", {"x"});
   EXPECT_THAT(arguments, Contains("BatchMode=yes"));
   EXPECT_THAT(arguments, Contains("ConnectTimeout=10"));
@@ -28,7 +28,7 @@ TEST(SshCommandTest, NobodyIsAskedAndHostKeysAreTheUsersBusiness) {
 }
 
 // ssh uses the first value of a setting.
-TEST(SshCommandTest, TheUsersSettingsComeFirst) {
+TEST(SshCommandTest, UserOptionsComeFirst) {
   const auto arguments = SshArguments({.settings = {"ConnectTimeout=1"}}, "h", {"x"});
   const auto own = std::find(arguments.begin(), arguments.end(), "ConnectTimeout=10");
   const auto users = std::find(arguments.begin(), arguments.end(), "ConnectTimeout=1");
@@ -40,7 +40,7 @@ TEST(SshCommandTest, UserPortAndKey) {
   for (const char* word : {"-l", "ann", "-p", "2222", "-i", "/k"}) EXPECT_THAT(arguments, Contains(word));
 }
 
-TEST(SshFailureTest, TellsRefusalsFromAbsence) {
+TEST(SshFailureTest, DistinguishesRefusedFromUnreachable) {
   const auto failure = [](int code, const std::string& said) { return SshFailure("h", "/e", {code, 0}, said); };
   EXPECT_EQ(failure(255, "ann@h: Permission denied (publickey).\r\n").code(), StatusCode::kPermissionDenied);
   EXPECT_EQ(failure(255, "Host key verification failed.\n").code(), StatusCode::kPermissionDenied);

@@ -44,7 +44,7 @@ TEST_F(JobPrefixTest, FindsTheNewestIncarnationOfAll) {
   EXPECT_TRUE(earlier->outputs_committed);
 }
 
-TEST_F(JobPrefixTest, KnowsWhoseOutputsLieThere) {
+TEST_F(JobPrefixTest, ReturnsJobNameOfOutputs) {
   EXPECT_EQ(FindEarlierRun(prefix_)->job_name, "");
   Commit(1);
   EXPECT_EQ(FindEarlierRun(prefix_)->job_name, "");
@@ -54,7 +54,7 @@ TEST_F(JobPrefixTest, KnowsWhoseOutputsLieThere) {
   EXPECT_EQ(FindEarlierRun(prefix_)->job_name, "cora");
 }
 
-TEST_F(JobPrefixTest, ForgetsWhatRunsWroteAndNothingElse) {
+TEST_F(JobPrefixTest, DeletesOnlyFilesOfRuns) {
   for (const char* key : {"results/000001/model/best.safetensors", "results/table.csv", "results/2024/x", "notes"}) {
     Put(std::string("jobs/a/") + key);
   }
@@ -66,7 +66,7 @@ TEST_F(JobPrefixTest, ForgetsWhatRunsWroteAndNothingElse) {
   EXPECT_THAT(Keys(), ElementsAre("jobs/a/notes", "jobs/a/results/2024/x", "jobs/a/results/table.csv"));
 }
 
-TEST_F(JobPrefixTest, LeavesAResultAloneWhereNoRunWas) {
+TEST_F(JobPrefixTest, KeepsResultWithoutRun) {
   Put("jobs/a/result.json");
   const Result<EarlierRun> earlier = FindEarlierRun(prefix_);
   ASSERT_TRUE(earlier.ok());
@@ -75,7 +75,7 @@ TEST_F(JobPrefixTest, LeavesAResultAloneWhereNoRunWas) {
   EXPECT_THAT(Keys(), ElementsAre("jobs/a/result.json"));
 }
 
-TEST_F(JobPrefixTest, RefusesAPlaceWithSomebodyElsesManifest) {
+TEST_F(JobPrefixTest, RefusesForeignManifest) {
   Put("jobs/a/manifest.json", "{\"name\": \"my web app\"}");
   const Status status = FindEarlierRun(prefix_).status();
   EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);

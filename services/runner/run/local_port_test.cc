@@ -11,7 +11,7 @@
 namespace espalier::run {
 namespace {
 
-TEST(IsTakenTest, SaysWhatBindWouldSay) {
+TEST(IsTakenTest, AgreesWithBind) {
   auto socket = telemetry::ListenOn("127.0.0.1:0");
   ASSERT_TRUE(socket.ok());
   const uint16_t port = rpc::ParseHostPort(socket->address)->port;
@@ -22,7 +22,7 @@ TEST(IsTakenTest, SaysWhatBindWouldSay) {
 }
 
 // /proc does not show whether an IPv6 socket on all addresses also accepts IPv4.
-TEST(IsTakenTest, ASocketOfTheOtherFamilyAloneIsInNobodysWay) {
+TEST(IsTakenTest, IgnoresSocketsOfOtherFamily) {
   const int only_v6 = socket(AF_INET6, SOCK_STREAM, 0);
   const int yes = 1;
   setsockopt(only_v6, IPPROTO_IPV6, IPV6_V6ONLY, &yes, sizeof(yes));

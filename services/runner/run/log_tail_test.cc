@@ -17,7 +17,7 @@ using testing::EndsWith;
 using testing::IsEmpty;
 using testing::StartsWith;
 
-TEST(LogTailTest, GivesTheLastLinesReadably) {
+TEST(LogTailTest, ReturnsReadableLastLines) {
   const std::string path = testing::TempDir() + "log-tail-" + std::to_string(getpid());
   std::ofstream file(path);
   for (int i = 0; i < 20'000; ++i) file << "filler " << i << "\n";

@@ -20,7 +20,7 @@ TEST(PartitionerGroupTest, OneIsNoGroup) {
   EXPECT_TRUE(group.all_done());
 }
 
-TEST(PartitionerGroupTest, WhoIsStartedAgainWhileOthersRunIsOfTheSameGroup) {
+TEST(PartitionerGroupTest, RestartedProcessJoinsSameGroup) {
   PartitionerGroup group(3);
   for (uint32_t rank = 0; rank < 3; ++rank) group.NoteStart(rank);
   const PartitionerPeers first = group.PeersFor(1);
@@ -32,7 +32,7 @@ TEST(PartitionerGroupTest, WhoIsStartedAgainWhileOthersRunIsOfTheSameGroup) {
   EXPECT_EQ(group.PeersFor(2).group, first.group);
 }
 
-TEST(PartitionerGroupTest, AfterAFailureOfAllThereIsAnother) {
+TEST(PartitionerGroupTest, FailureOfAllStartsNewGroup) {
   PartitionerGroup group(2);
   group.NoteStart(0);
   group.NoteStart(1);
@@ -53,7 +53,7 @@ TEST(PartitionerGroupTest, AfterAFailureOfAllThereIsAnother) {
   EXPECT_TRUE(group.all_done());
 }
 
-TEST(PartitionerGroupTest, NamesAreOfOneRunAndWhatAStoreTakes) {
+TEST(PartitionerGroupTest, NamesAreUniqueAndValidKeys) {
   PartitionerGroup one(2), other(2);
   EXPECT_NE(one.PeersFor(0).group, other.PeersFor(0).group);
   const std::string name = one.PeersFor(0).group;
@@ -62,7 +62,7 @@ TEST(PartitionerGroupTest, NamesAreOfOneRunAndWhatAStoreTakes) {
 }
 
 // The process that starts a run may itself be a partitioner of a group.
-TEST(PartitionerCommandTest, AProcessIsOfTheGroupThatItIsToldAndOfNoOther) {
+TEST(PartitionerCommandTest, HasFlagsOfGroup) {
   const Site site{.paths = RunPaths("/srv/job/run"), .program_folder = "/usr/bin"};
   for (const PartitionerPeers& peers : {PartitionerPeers{}, PartitionerPeers{.rank = 1, .size = 3, .group = "g"}}) {
     const process::ChildSpec spec = PartitionerCommand(site, {}, "/srv/partitions", peers);
@@ -76,7 +76,7 @@ TEST(PartitionerCommandTest, AProcessIsOfTheGroupThatItIsToldAndOfNoOther) {
   }
 }
 
-TEST(PartitionerCommandTest, EachHasAnAdminPortAndSaysWhere) {
+TEST(PartitionerCommandTest, HasAdminPortAndReadyFile) {
   const Site site{.paths = RunPaths("/srv/job/run"), .program_folder = "/usr/bin"};
   const auto after = [](const process::ChildSpec& spec, const std::string& flag) {
     const auto found = std::find(spec.arguments.begin(), spec.arguments.end(), flag);

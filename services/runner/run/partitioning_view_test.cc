@@ -5,7 +5,7 @@
 namespace espalier::run {
 namespace {
 
-TEST(PartitioningViewTest, SaysThePhaseAndHowFarItIs) {
+TEST(PartitioningViewTest, ShowsPhaseAndProgress) {
   const auto writing = ParsePartitioningStatus(
       R"({"job": "cora", "rank": 0, "phase": "writing", "phaseSeconds": 12.3, "phasePercent": 25,
           "seconds": {"reading": 1.5, "writing": 12.3}, "readBytes": 1200000, "writtenBytes": 0, "later": [1]})");
@@ -20,7 +20,7 @@ TEST(PartitioningViewTest, SaysThePhaseAndHowFarItIs) {
   EXPECT_FALSE(cutting->remaining_seconds.has_value());
 }
 
-TEST(PartitioningViewTest, ShowsNothingOfWhatIsNoStatus) {
+TEST(PartitioningViewTest, IgnoresMalformedStatus) {
   for (const char* text : {"", "{", "[]", "{}", R"({"epoch": 3})", R"({"phase": 7})"}) {
     EXPECT_FALSE(ParsePartitioningStatus(text).has_value()) << text;
   }

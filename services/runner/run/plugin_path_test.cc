@@ -17,14 +17,14 @@ using testing::Contains;
 using testing::HasSubstr;
 using testing::Not;
 
-TEST(PluginPathTest, RelativeOnesStartAtTheFolder) {
+TEST(PluginPathTest, RelativePathsStartAtFolder) {
   EXPECT_EQ(PluginPath("/opt/a.so", "/srv/job"), "/opt/a.so");
   EXPECT_EQ(PluginPath("build/a.so", "/srv/job"), "/srv/job/build/a.so");
   EXPECT_EQ(PluginPath("./build/../a.so", "/srv/job"), "/srv/job/a.so");
   EXPECT_EQ(PluginPath("a.so", ""), (std::filesystem::current_path() / "a.so").string());
 }
 
-TEST(PluginPathTest, WhatIsNotThereIsNamed) {
+TEST(PluginPathTest, NamesMissingPlugin) {
   const std::filesystem::path folder =
       std::filesystem::path(testing::TempDir()) / ("espalier-plugin-path-" + std::to_string(getpid()));
   std::filesystem::create_directories(folder / "folder.so");
@@ -38,7 +38,7 @@ TEST(PluginPathTest, WhatIsNotThereIsNamed) {
   std::filesystem::remove_all(folder);
 }
 
-TEST(ServerCommandTest, NamesEachPluginWhereItIsAtTheServersSite) {
+TEST(ServerCommandTest, HasPluginPathsOfHost) {
   Site site{.paths = RunPaths("/srv/job/run"), .program_folder = "/usr/bin"};
   site.working_folder = "/srv/job";  // the workspace of a host
   job::DistTraining job;

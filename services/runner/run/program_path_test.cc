@@ -29,14 +29,14 @@ class FindProgramTest : public testing::Test {
   fs::path root_;
 };
 
-TEST_F(FindProgramTest, ASlashMeansAFileAndAWordOneOfPath) {
+TEST_F(FindProgramTest, SearchesPathUnlessNameHasSlash) {
   EXPECT_EQ(*FindProgram(Path("bin/train"), "", ""), Path("bin/train"));
   EXPECT_EQ(*FindProgram("bin/train", root_.string(), ""), Path("bin/train"));
   EXPECT_EQ(*FindProgram("./train", Path("bin"), ""), Path("bin/train"));
   EXPECT_EQ(*FindProgram("train", "", "/nowhere::" + Path("bin")), Path("bin/train"));
 }
 
-TEST_F(FindProgramTest, WhatCannotBeRunIsNamed) {
+TEST_F(FindProgramTest, NamesProgramThatIsNotExecutable) {
   EXPECT_EQ(FindProgram("bin/none", root_.string(), "").status().code(), StatusCode::kNotFound);
   EXPECT_THAT(FindProgram("bin", root_.string() + "/.", "").status().message(), HasSubstr("in no folder of PATH"));
   EXPECT_EQ(FindProgram("./bin", root_.string(), "").status().code(), StatusCode::kInvalidArgument);

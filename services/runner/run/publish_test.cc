@@ -59,7 +59,7 @@ TEST_F(PublishTest, MovesTheFilesToTheFolderItself) {
   ExpectPublished();
 }
 
-TEST_F(PublishTest, FinishesWhatACallBeforeItBegan) {
+TEST_F(PublishTest, CompletesInterruptedPublish) {
   CommitTwoFiles(*output_.store, output_.prefix);
   fs::create_directories(folder_.path() + "/model");
   fs::rename(folder_.path() + "/results/000003/model/best.safetensors", folder_.path() + "/model/best.safetensors");
@@ -69,7 +69,7 @@ TEST_F(PublishTest, FinishesWhatACallBeforeItBegan) {
   ExpectPublished();
 }
 
-TEST_F(PublishTest, LeavesOutputsInABucketAndTakesTheirResult) {
+TEST_F(PublishTest, KeepsOutputsInBucketAndCopiesResult) {
   const storage::StoreLocation bucket{std::make_shared<storage::MemoryStore>(), "jobs/cora"};
   CommitTwoFiles(*bucket.store, bucket.prefix);
   ASSERT_TRUE(PublishOutputs(folder_, bucket).ok());
@@ -78,7 +78,7 @@ TEST_F(PublishTest, LeavesOutputsInABucketAndTakesTheirResult) {
   EXPECT_TRUE(bucket.store->Head("jobs/cora/results/000003/metrics.jsonl").ok());
 }
 
-TEST_F(PublishTest, SaysThatNothingWasCommitted) {
+TEST_F(PublishTest, ReportsMissingOutputs) {
   const Status status = PublishOutputs(folder_, output_);
   EXPECT_EQ(status.code(), StatusCode::kInternal);
   EXPECT_THAT(status.message(), HasSubstr("without committing outputs"));

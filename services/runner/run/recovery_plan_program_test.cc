@@ -32,7 +32,7 @@ TEST_F(ProgramPlanTest, AllRanksStartAtOnceAndAllMustEndWell) {
   EXPECT_THAT(Next(), ElementsAre("succeed"));
 }
 
-TEST_F(ProgramPlanTest, ADeadRankTakesBackThoseThatWereDone) {
+TEST_F(ProgramPlanTest, FailedRankRestartsCompletedRanks) {
   StartProgram();
   End(kTrainer0, kDone);
   End(kTrainer1, kKilled);
@@ -40,7 +40,7 @@ TEST_F(ProgramPlanTest, ADeadRankTakesBackThoseThatWereDone) {
   EXPECT_THAT(NextWhenDue(), ElementsAre("incarnation 8 (total 2, counted 1)", "start trainer-0", "start trainer-1"));
 }
 
-TEST_F(ProgramPlanTest, TheOthersAreEndedWhenOneDies) {
+TEST_F(ProgramPlanTest, FailureStopsOtherRanks) {
   StartProgram();
   End(kTrainer1, Code(1));
   EXPECT_THAT(Next(), IsEmpty());
@@ -68,7 +68,7 @@ TEST_F(ProgramPlanTest, EndsWith75SoonAfterTheStartAreCountedFromTheSecondOn) {
   EXPECT_THAT(NextWhenDue(), ElementsAre("give up trainer-0"));
 }
 
-TEST_F(ProgramPlanTest, StopsFromOutsideFarApartAreNotCounted) {
+TEST_F(ProgramPlanTest, ExternalStopsFarApartAreNotCounted) {
   StartProgram();
   for (int stop = 0; stop < 10; ++stop) {
     now_ += Options().healthy;
@@ -79,7 +79,7 @@ TEST_F(ProgramPlanTest, StopsFromOutsideFarApartAreNotCounted) {
   }
 }
 
-TEST_F(ProgramPlanTest, BadInputOfARankThatWasAskedToEndIsAConsequence) {
+TEST_F(ProgramPlanTest, BadInputAfterStopIsConsequence) {
   StartProgram();
   End(kTrainer1, kKilled);
   Next();

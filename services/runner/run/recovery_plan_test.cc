@@ -14,7 +14,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::Not;
 
-TEST_F(RecoveryPlanTest, StartsEachRoleWhenTheOneBeforeIsThere) {
+TEST_F(RecoveryPlanTest, StartsRolesInOrder) {
   EXPECT_THAT(Next(), ElementsAre("start partitioner"));
   EXPECT_THAT(Next(), IsEmpty());
   End(kPartitioner, kDone);
@@ -36,14 +36,14 @@ TEST_F(RecoveryPlanTest, StartsEachRoleWhenTheOneBeforeIsThere) {
   EXPECT_THAT(Next(), IsEmpty());
 }
 
-TEST_F(RecoveryPlanTest, NothingIsToBeDoneWhileAllRun) {
+TEST_F(RecoveryPlanTest, NoActionsWhileAllRun) {
   StartAll();
   EXPECT_THAT(NextAfter(minutes(600)), IsEmpty());
   EXPECT_EQ(plan_->WakeAt(), std::nullopt);
   EXPECT_THAT(plan_->Awaited(), IsEmpty());
 }
 
-TEST_F(RecoveryPlanTest, ADeadServerIsStartedAgainAndTheTrainersGoOn) {
+TEST_F(RecoveryPlanTest, FailedServerRestartsAndTrainersContinue) {
   StartAll();
   End(kServer1, kKilled);
   EXPECT_THAT(Next(), ElementsAre("recover server-1 1/3"));
@@ -54,7 +54,7 @@ TEST_F(RecoveryPlanTest, ADeadServerIsStartedAgainAndTheTrainersGoOn) {
   EXPECT_EQ(plan_->attempts().total, 1);
 }
 
-TEST_F(RecoveryPlanTest, AServerThatDiesAgainAndAgainWaitsLongerEachTimeThenEndsTheRun) {
+TEST_F(RecoveryPlanTest, FailingServerBacksOffThenEndsRun) {
   StartAll();
   std::vector<milliseconds> delays;
   for (int death = 1; death <= 3; ++death) {
@@ -71,7 +71,7 @@ TEST_F(RecoveryPlanTest, AServerThatDiesAgainAndAgainWaitsLongerEachTimeThenEnds
   EXPECT_THAT(NextWhenDue(), ElementsAre("give up server-0"));
 }
 
-TEST_F(RecoveryPlanTest, AReplicaIsTriedAgainForEverWhileAnotherServes) {
+TEST_F(RecoveryPlanTest, ReplicaRestartsForeverWhileAnotherServes) {
   PlanOptions options = Options();
   options.partitions = 1;  // server-1 is a replica of server-0
   plan_.emplace(options);
@@ -97,7 +97,7 @@ TEST_F(RecoveryPlanTest, AReplicaIsTriedAgainForEverWhileAnotherServes) {
   EXPECT_THAT(NextAfter(options.consequences), ElementsAre("give up server-1"));
 }
 
-TEST_F(RecoveryPlanTest, TheFirstServerOfAPartitionIsNeededWhoeverElseServes) {
+TEST_F(RecoveryPlanTest, FirstServerOfPartitionIsRequired) {
   PlanOptions options = Options();
   options.partitions = 1;
   options.backoff_limit = 0;
@@ -109,7 +109,7 @@ TEST_F(RecoveryPlanTest, TheFirstServerOfAPartitionIsNeededWhoeverElseServes) {
 }
 
 // The run waits until every server has been ready once. Without a limit on restarts it would wait forever.
-TEST_F(RecoveryPlanTest, AReplicaThatHasNeverServedIsNeededToBegin) {
+TEST_F(RecoveryPlanTest, EveryReplicaIsRequiredAtStart) {
   PlanOptions options = Options();
   options.partitions = 1;
   options.backoff_limit = 0;
@@ -123,7 +123,7 @@ TEST_F(RecoveryPlanTest, AReplicaThatHasNeverServedIsNeededToBegin) {
   EXPECT_THAT(NextWhenDue(), ElementsAre("give up server-1"));
 }
 
-TEST_F(RecoveryPlanTest, AServerThatServedForLongHasItsDeathsForgiven) {
+TEST_F(RecoveryPlanTest, LongServiceResetsFailures) {
   StartAll();
   for (int death = 0; death < 20; ++death) {
     now_ += minutes(11);
@@ -147,7 +147,7 @@ TEST_F(RecoveryPlanTest, ServersAndSamplersHaveLimitsOfTheirOwn) {
   EXPECT_THAT(Next(), IsEmpty());
 }
 
-TEST_F(RecoveryPlanTest, ADeadTrainerTakesItsGroupToANewIncarnation) {
+TEST_F(RecoveryPlanTest, FailedTrainerStartsNewIncarnation) {
   StartAll();
   End(kTrainer1, kKilled);
   EXPECT_THAT(Next(), IsEmpty());  // trainer-0 has time to notice and to end by itself
@@ -163,7 +163,7 @@ TEST_F(RecoveryPlanTest, ADeadTrainerTakesItsGroupToANewIncarnation) {
   EXPECT_THAT(Next(), ElementsAre("succeed"));
 }
 
-TEST_F(RecoveryPlanTest, TrainersThatDoNotFindOutAreAskedThenKilled) {
+TEST_F(RecoveryPlanTest, RemainingTrainersAreStoppedThenKilled) {
   StartAll();
   End(kTrainer0, kKilled);
   EXPECT_THAT(Next(), IsEmpty());
@@ -173,7 +173,7 @@ TEST_F(RecoveryPlanTest, TrainersThatDoNotFindOutAreAskedThenKilled) {
   EXPECT_THAT(Next(), ElementsAre("recover trainer-0 1/3"));
 }
 
-TEST_F(RecoveryPlanTest, RankZeroDyingBeforeTheOthersStartIsAFailureOfTheGroup) {
+TEST_F(RecoveryPlanTest, EarlyFailureOfRankZeroFailsGroup) {
   StartServices();
   Next();
   End(kTrainer0, Code(70));
@@ -181,7 +181,7 @@ TEST_F(RecoveryPlanTest, RankZeroDyingBeforeTheOthersStartIsAFailureOfTheGroup) 
   EXPECT_THAT(NextWhenDue(), ElementsAre("incarnation 8 (total 2, counted 1)", "start trainer-0"));
 }
 
-TEST_F(RecoveryPlanTest, TrainersFailSoOftenAndNotOnceMore) {
+TEST_F(RecoveryPlanTest, TrainersFailExactlyUpToLimit) {
   StartServices();
   for (int failure = 1; failure <= 4; ++failure) {
     StartGroup();
@@ -196,7 +196,7 @@ TEST_F(RecoveryPlanTest, TrainersFailSoOftenAndNotOnceMore) {
   EXPECT_THAT(NextWhenDue(), ElementsAre("give up trainer-0"));
 }
 
-TEST_F(RecoveryPlanTest, AStopFromOutsideIsRetriedAndNotCounted) {
+TEST_F(RecoveryPlanTest, ExternalStopIsRetriedAndNotCounted) {
   StartServices();
   for (int stop = 0; stop < 10; ++stop) {
     StartGroup();
@@ -217,7 +217,7 @@ TEST_F(RecoveryPlanTest, AnErrorBecauseAPeerWasStoppedIsNotCounted) {
   EXPECT_THAT(Next(), ElementsAre("recover trainer-1 0/3"));
 }
 
-TEST_F(RecoveryPlanTest, BadInputFromAnybodyEndsTheRunAtOnce) {
+TEST_F(RecoveryPlanTest, BadInputEndsRun) {
   for (const int code : {64, 65}) {
     for (const ChildId child : {kServer1, kSampler0, kTrainer1}) {
       Limit(3);
@@ -242,7 +242,7 @@ TEST_F(RecoveryPlanTest, AKilledPartitionerIsStartedAgain) {
   EXPECT_THAT(Next(), ElementsAre("start server-0", "start server-1"));
 }
 
-TEST_F(RecoveryPlanTest, ServersStartOnceAllPartitionersAreDoneAndOneAloneIsStartedAgain) {
+TEST_F(RecoveryPlanTest, ServersStartAfterAllPartitionersComplete) {
   PlanOptions options = Options();
   options.partitioners = 3;
   plan_.emplace(options);
@@ -257,7 +257,7 @@ TEST_F(RecoveryPlanTest, ServersStartOnceAllPartitionersAreDoneAndOneAloneIsStar
   EXPECT_THAT(Next(), ElementsAre("start server-0", "start server-1"));
 }
 
-TEST_F(RecoveryPlanTest, WithoutRetriesTheCauseIsNamedAndNotItsConsequences) {
+TEST_F(RecoveryPlanTest, WithoutRetriesReportsCause) {
   Limit(0);
   StartAll();
   End(kTrainer0, Code(74));
@@ -269,7 +269,7 @@ TEST_F(RecoveryPlanTest, WithoutRetriesTheCauseIsNamedAndNotItsConsequences) {
   EXPECT_THAT(NextWhenDue(), ElementsAre("give up sampler-0"));
 }
 
-TEST_F(RecoveryPlanTest, AServerThatEndsWellWithoutBeingAskedHasFailed) {
+TEST_F(RecoveryPlanTest, UnexpectedExitOfServerIsFailure) {
   Limit(0);
   StartAll();
   End(kServer0, kDone);
@@ -277,7 +277,7 @@ TEST_F(RecoveryPlanTest, AServerThatEndsWellWithoutBeingAskedHasFailed) {
   EXPECT_THAT(NextWhenDue(), ElementsAre("give up server-0"));
 }
 
-TEST_F(RecoveryPlanTest, OnceRankZeroHasCommittedADeathTakesNothingBack) {
+TEST_F(RecoveryPlanTest, FailureAfterCommitRestartsNothing) {
   StartAll();
   End(kTrainer0, kDone);
   EXPECT_THAT(Next(), IsEmpty());
@@ -285,7 +285,7 @@ TEST_F(RecoveryPlanTest, OnceRankZeroHasCommittedADeathTakesNothingBack) {
   EXPECT_THAT(Next(), ElementsAre("succeed"));
 }
 
-TEST_F(RecoveryPlanTest, OnceRankZeroHasCommittedStragglersAreNotWaitedForLong) {
+TEST_F(RecoveryPlanTest, StragglersAfterCommitAreStopped) {
   StartAll();
   End(kTrainer0, kDone);
   Next();
@@ -295,14 +295,14 @@ TEST_F(RecoveryPlanTest, OnceRankZeroHasCommittedStragglersAreNotWaitedForLong) 
   EXPECT_THAT(Next(), ElementsAre("succeed"));
 }
 
-TEST_F(RecoveryPlanTest, ABugOfAnotherRankIsAFailureEvenThen) {
+TEST_F(RecoveryPlanTest, BugOfOtherRankFailsAfterCommit) {
   StartAll();
   End(kTrainer0, kDone);
   End(kTrainer1, Code(70));
   EXPECT_THAT(Next(), ElementsAre("recover trainer-1 1/3"));
 }
 
-TEST_F(RecoveryPlanTest, ServersMayDieWhileTrainersAreRestarted) {
+TEST_F(RecoveryPlanTest, ServersMayFailWhileTrainersRestart) {
   StartAll();
   End(kTrainer0, kKilled);
   End(kTrainer1, kKilled);
@@ -314,7 +314,7 @@ TEST_F(RecoveryPlanTest, ServersMayDieWhileTrainersAreRestarted) {
   EXPECT_THAT(plan_->Awaited(), ElementsAre(kTrainer0, kServer0));
 }
 
-TEST_F(RecoveryPlanTest, AfterA74TrainersAreStartedOnceTheStoresAreWithinReach) {
+TEST_F(RecoveryPlanTest, UnavailableTrainersRestartWhenStoresAreReachable) {
   StartAll();
   FailOnTheStore();
   StoresAre(kReachable);
@@ -324,7 +324,7 @@ TEST_F(RecoveryPlanTest, AfterA74TrainersAreStartedOnceTheStoresAreWithinReach) 
   EXPECT_THAT(Next(), ElementsAre("start trainer-1")) << "without another look";
 }
 
-TEST_F(RecoveryPlanTest, StoresThatComeBackInTimeCostNoMoreThanTheOneFailure) {
+TEST_F(RecoveryPlanTest, RecoveredStoresCountOneFailure) {
   StartAll();
   FailOnTheStore();
   for (int look = 0; look < 3; ++look) {
@@ -343,7 +343,7 @@ TEST_F(RecoveryPlanTest, StoresThatComeBackInTimeCostNoMoreThanTheOneFailure) {
   EXPECT_THAT(NextAfter(milliseconds(5000)), ElementsAre("probe stores"));
 }
 
-TEST_F(RecoveryPlanTest, StoresThatStayAwayEndTheRunAndNobodyIsStartedMeanwhile) {
+TEST_F(RecoveryPlanTest, UnreachableStoresEndRun) {
   StartAll();
   FailOnTheStore();
   const SteadyTime first_look = now_;
@@ -358,7 +358,7 @@ TEST_F(RecoveryPlanTest, StoresThatStayAwayEndTheRunAndNobodyIsStartedMeanwhile)
   EXPECT_THAT(NextAfter(minutes(1)), IsEmpty());
 }
 
-TEST_F(RecoveryPlanTest, ServicesThatMissedAStoreWaitForItTooAndOneLookServesAll) {
+TEST_F(RecoveryPlanTest, ServicesShareStoreProbe) {
   StartAll();
   End(kServer0, Code(74));
   End(kServer1, Code(74));
@@ -371,7 +371,7 @@ TEST_F(RecoveryPlanTest, ServicesThatMissedAStoreWaitForItTooAndOneLookServesAll
   EXPECT_THAT(Next(), ElementsAre("start server-0", "start server-1"));
 }
 
-TEST_F(RecoveryPlanTest, WithoutRetriesTheStoresAreNotLookedAt) {
+TEST_F(RecoveryPlanTest, WithoutRetriesStoresAreNotProbed) {
   Limit(0);
   StartAll();
   End(kTrainer0, Code(74));
@@ -380,7 +380,7 @@ TEST_F(RecoveryPlanTest, WithoutRetriesTheStoresAreNotLookedAt) {
   EXPECT_THAT(NextWhenDue(), ElementsAre("give up trainer-0"));
 }
 
-TEST_F(RecoveryPlanTest, BadInputCountsForMoreThanAStoreThatIsAway) {
+TEST_F(RecoveryPlanTest, BadInputRanksAboveUnreachableStore) {
   StartAll();
   FailOnTheStore();
   StoresAre(kUnreachable);
@@ -388,7 +388,7 @@ TEST_F(RecoveryPlanTest, BadInputCountsForMoreThanAStoreThatIsAway) {
   EXPECT_THAT(Next(), ElementsAre("give up server-1"));
 }
 
-TEST_F(RecoveryPlanTest, NobodyIsStartedOnceTheRunIsHopeless) {
+TEST_F(RecoveryPlanTest, NothingStartsAfterPermanentFailure) {
   Limit(0);
   StartAll();
   End(kServer0, kKilled);

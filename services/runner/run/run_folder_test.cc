@@ -57,7 +57,7 @@ class RunFolderTest : public testing::Test {
   fs::path root_;
 };
 
-TEST_F(RunFolderTest, BeforeAProgramOnlyWhatRunsMakeOfThemselvesGoes) {
+TEST_F(RunFolderTest, ProgramRunDeletesOnlyInternalFiles) {
   const RunFolder folder = Used();
   ASSERT_TRUE(folder.RemoveRunFiles().ok());
   ASSERT_TRUE(folder.RemoveResultOfProgram(/*keep_logs=*/true).ok());
@@ -67,7 +67,7 @@ TEST_F(RunFolderTest, BeforeAProgramOnlyWhatRunsMakeOfThemselvesGoes) {
   EXPECT_TRUE(fs::is_directory(root_ / "logs"));
 }
 
-TEST_F(RunFolderTest, BeforeTrainersEarlierOutputsGoAndCheckpointsStay) {
+TEST_F(RunFolderTest, TrainerRunDeletesOutputsAndKeepsCheckpoints) {
   const RunFolder folder = Used();
   ASSERT_TRUE(folder.RemoveRunFiles().ok());
   EXPECT_THAT(Files(),
@@ -77,7 +77,7 @@ TEST_F(RunFolderTest, BeforeTrainersEarlierOutputsGoAndCheckpointsStay) {
   for (const char* name : {"logs", "run", "audit"}) EXPECT_TRUE(fs::is_directory(root_ / name)) << name;
 }
 
-TEST_F(RunFolderTest, AFolderThatWasEmptiedIsNoRunsAnyMore) {
+TEST_F(RunFolderTest, EmptiedFolderBelongsToNoRun) {
   { const RunFolder folder = Used(); }
   for (const auto& entry : fs::directory_iterator(root_)) {
     if (!entry.path().filename().string().starts_with('.')) fs::remove_all(entry.path());

@@ -64,7 +64,7 @@ class RunMessagesTest : public FakeRolesTest {
   }
 };
 
-TEST_F(RunMessagesTest, APartitioningThatIsReusedIsSaidToBeAndWhere) {
+TEST_F(RunMessagesTest, ReportsReusedPartitioning) {
   const std::string place = (root_ / "out/partitions/k").string();
   const Said made = Run();
   ASSERT_EQ(made.outcome.code, ExitCode::kDone) << made.outcome.error;
@@ -77,7 +77,7 @@ TEST_F(RunMessagesTest, APartitioningThatIsReusedIsSaidToBeAndWhere) {
                                   Not(HasSubstr("partitioned into"))));
 }
 
-TEST_F(RunMessagesTest, WarningsOfThePartitionerAreSaidOnce) {
+TEST_F(RunMessagesTest, WarningsOfPartitionerAreShownOnce) {
   Let("partitioner warn 0");
   const Said said = Run();
   ASSERT_EQ(said.outcome.code, ExitCode::kDone) << said.outcome.error;
@@ -87,7 +87,7 @@ TEST_F(RunMessagesTest, WarningsOfThePartitionerAreSaidOnce) {
   EXPECT_EQ(said.lines.find(warning, at + 1), std::string::npos) << said.lines;
 }
 
-TEST_F(RunMessagesTest, ADocumentThatSurprisesIsWarnedOfOnce) {
+TEST_F(RunMessagesTest, WarningsOfDocumentAreShownOnce) {
   const Said said = Run({"training.model={type: GAT, hiddenSize: 8, heads: 8}"});
   ASSERT_EQ(said.outcome.code, ExitCode::kDone) << said.outcome.error;
   const std::string warning = "warning: spec.training.model.hiddenSize: 8 leaves 1 column for each of 8 heads";
@@ -96,7 +96,7 @@ TEST_F(RunMessagesTest, ADocumentThatSurprisesIsWarnedOfOnce) {
   EXPECT_EQ(said.lines.find(warning, at + 1), std::string::npos) << said.lines;
 }
 
-TEST_F(RunMessagesTest, WarningsOfPartitionerAndTrainersAreShownAndStandInTheResult) {
+TEST_F(RunMessagesTest, WarningsAreShownAndInResult) {
   Let("partitioner warn 0");
   Let("trainer-0 warn 0");
   const Said said = Run();
@@ -107,7 +107,7 @@ TEST_F(RunMessagesTest, WarningsOfPartitionerAndTrainersAreShownAndStandInTheRes
   EXPECT_EQ(result["warnings"], nlohmann::json({"half of it has no label", "half of it is gone"}));
 }
 
-TEST_F(RunMessagesTest, ANameThatTheGraphLacksIsAnErrorOfTheUsersDocument) {
+TEST_F(RunMessagesTest, UnknownNameIsErrorOfDocument) {
   Let("partitioner unknown-name 0");
   const Said said = Run();
   EXPECT_EQ(said.outcome.code, ExitCode::kBadDocument);
@@ -115,7 +115,7 @@ TEST_F(RunMessagesTest, ANameThatTheGraphLacksIsAnErrorOfTheUsersDocument) {
   EXPECT_FALSE(fs::exists(root_ / "out/run/server-0.args"));
 }
 
-TEST_F(RunMessagesTest, ARunThatGoesOnFromAnothersCheckpointSaysFromWhich) {
+TEST_F(RunMessagesTest, ReportsCheckpointOfOtherJob) {
   CommitCheckpointOf("other");
   const std::string other = (root_ / "other").string();
   const Said said = Run({"checkpoint.resumeFrom=" + other});
@@ -135,7 +135,7 @@ TEST_F(RunMessagesTest, WithoutATrainerADocumentThatTrainsIsRefusedAtOnce) {
   EXPECT_THAT(said.lines, Not(HasSubstr("partitioning")));
 }
 
-TEST_F(RunMessagesTest, WhatAJobStartsFromIsThereBeforeTheGraphIsCut) {
+TEST_F(RunMessagesTest, StartFilesAreCheckedBeforePartitioning) {
   const std::string nowhere = (root_ / "nowhere").string();
   for (const auto& [field, what] : {std::pair("training.model.uri", "opening " + nowhere),
                                     std::pair("checkpoint.resumeFrom", "no checkpoints in file://" + nowhere),
@@ -157,7 +157,7 @@ TEST_F(RunMessagesTest, WhatAJobStartsFromIsThereBeforeTheGraphIsCut) {
   EXPECT_EQ(said.outcome.code, ExitCode::kDone) << said.outcome.error;
 }
 
-TEST_F(RunMessagesTest, AModelFileOfAnotherKindIsNamedBeforeTheGraphIsCut) {
+TEST_F(RunMessagesTest, ModelFileOfOtherKindIsReportedBeforePartitioning) {
   std::ofstream(root_ / "model.pt") << "\x93NUMPY and more";
   const Said said = Run({"training.model.uri=" + (root_ / "model.pt").string()});
   EXPECT_EQ(said.outcome.code, ExitCode::kBadInput);

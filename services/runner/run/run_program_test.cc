@@ -37,7 +37,7 @@ class RunProgramTest : public FakeRolesTest {
   std::string TextOf(const std::string& below) const { return ReadText(root_ / below); }
 };
 
-TEST_F(RunProgramTest, EveryRankIsToldItsPlaceAndNothingElseIsExpected) {
+TEST_F(RunProgramTest, RanksGetDocumentedEnvironment) {
   setenv("ESPALIER_PARTITIONS", "/somewhere/else", 1);
   setenv("ESPALIER_TLS_KEY", "/somewhere/tls.key", 1);
   RunOptions options =
@@ -73,7 +73,7 @@ TEST_F(RunProgramTest, EveryRankIsToldItsPlaceAndNothingElseIsExpected) {
   EXPECT_EQ(result["program"][1], "two words");
 }
 
-TEST_F(RunProgramTest, WhatItLeavesAsItsResultIsCompletedAndShown) {
+TEST_F(RunProgramTest, ResultIsCompletedAndShown) {
   const RunOutcome outcome = RunQuietly(
       OptionsFor("[ $ESPALIER_RANK = 0 ] && echo '{\"testAccuracy\": 0.5}' > $ESPALIER_OUTPUT/result.json; true"));
   ASSERT_EQ(outcome.code, ExitCode::kDone) << outcome.error;
@@ -86,7 +86,7 @@ TEST_F(RunProgramTest, WhatItLeavesAsItsResultIsCompletedAndShown) {
   EXPECT_EQ(nlohmann::json::parse(TextOf("out/result.json"))["incarnation"], 2);
 }
 
-TEST_F(RunProgramTest, TheFirstFailureEndsAllWithItsLog) {
+TEST_F(RunProgramTest, FirstFailureEndsAllAndShowsLog) {
   const RunOutcome outcome =
       RunQuietly(OptionsFor("if [ $ESPALIER_RANK = 1 ]; then echo 'the rate is too high' >&2; exit 3; fi\n"
                             "exec sleep 600"));
@@ -96,7 +96,7 @@ TEST_F(RunProgramTest, TheFirstFailureEndsAllWithItsLog) {
   EXPECT_FALSE(fs::exists(root_ / "out/result.json"));
 }
 
-TEST_F(RunProgramTest, ItsExitCodesMeanWhatTheyMeanOfTrainers) {
+TEST_F(RunProgramTest, ExitCodesHaveMeaningOfTrainers) {
   RunOptions options = OptionsFor("exit 65");
   options.settings = {"runPolicy.backoffLimit=5"};
   EXPECT_EQ(RunQuietly(options).code, ExitCode::kBadInput);
@@ -104,7 +104,7 @@ TEST_F(RunProgramTest, ItsExitCodesMeanWhatTheyMeanOfTrainers) {
   EXPECT_EQ(RunQuietly(OptionsFor("exit 77")).code, ExitCode::kBadCredentials);
 }
 
-TEST_F(RunProgramTest, AllRanksStartAgainAfterOneDiedAndLearnThatTheyGoOn) {
+TEST_F(RunProgramTest, AllRanksRestartWithResume) {
   RunOptions options = OptionsFor(
       "echo $ESPALIER_RESUME > $ESPALIER_OUTPUT/resume.$SELF\n"
       "[ $SELF = 0.1 ] && kill -9 $$\n"
@@ -119,7 +119,7 @@ TEST_F(RunProgramTest, AllRanksStartAgainAfterOneDiedAndLearnThatTheyGoOn) {
   EXPECT_EQ(nlohmann::json::parse(TextOf("out/result.json"))["restarts"]["trainers"], 1);
 }
 
-TEST_F(RunProgramTest, AStopSaysHowToGoOnAndResumeTellsTheProgram) {
+TEST_F(RunProgramTest, StopReportsResumeCommandAndResumeSetsVariable) {
   const RunOutcome stopped = RunQuietly(OptionsFor("[ $ESPALIER_RANK = 1 ] && kill -TERM $PPID; exec sleep 600"));
   EXPECT_EQ(stopped.code, ExitCode::kAskedToStop);
   EXPECT_THAT(stopped.error, AllOf(HasSubstr("stopped while running the program"), HasSubstr(" --resume -- /"),
@@ -132,7 +132,7 @@ TEST_F(RunProgramTest, AStopSaysHowToGoOnAndResumeTellsTheProgram) {
   EXPECT_EQ(TextOf("out/resume.0.2"), "auto\n");
 }
 
-TEST_F(RunProgramTest, WhatItHasSavedIsThereInEveryLaterRun) {
+TEST_F(RunProgramTest, SavedFilesSurviveLaterRuns) {
   RunOptions options = OptionsFor(
       "cat $ESPALIER_OUTPUT/model/state > $ESPALIER_OUTPUT/found.$SELF\n"
       "mkdir -p $ESPALIER_OUTPUT/model; echo something > $ESPALIER_OUTPUT/model/state\n"
@@ -182,7 +182,7 @@ TEST_F(RunProgramTest, ADocumentMayNameItAndTheCommandWins) {
   EXPECT_THAT(RunQuietly(options).error, HasSubstr("the program " + (root_ / "none").string()));
 }
 
-TEST_F(RunProgramTest, AStopOfTheDocumentsProgramNamesTheDocumentAlone) {
+TEST_F(RunProgramTest, StopOfProgramInDocumentNamesDocument) {
   RunOptions options = OptionsFor("[ $ESPALIER_RANK = 0 ] && kill -TERM $PPID; exec sleep 600");
   options.settings.push_back("trainers.program.command=[" + options.roles.program.front() + "]");
   options.roles.program.clear();
@@ -191,7 +191,7 @@ TEST_F(RunProgramTest, AStopOfTheDocumentsProgramNamesTheDocumentAlone) {
   EXPECT_THAT(stopped.error, AllOf(HasSubstr(" --resume"), Not(HasSubstr(" -- /"))));
 }
 
-TEST_F(RunProgramTest, WhatCannotBeStartedIsSaidAtOnce) {
+TEST_F(RunProgramTest, ReportsProgramThatCannotStart) {
   RunOptions options = OptionsFor("true");
   options.roles.program = {(root_ / "none").string()};
   const RunOutcome missing = RunQuietly(options);

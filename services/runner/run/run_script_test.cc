@@ -60,7 +60,7 @@ TEST_F(RunScriptTest, AnArchiveRunsItsEntrypoint) {
   EXPECT_THAT(absent.error, HasSubstr("the archive has no file 'main.sh'"));
 }
 
-TEST_F(RunScriptTest, AnotherDigestThanTheDocumentsStartsNothing) {
+TEST_F(RunScriptTest, OtherDigestStartsNothing) {
   const std::string uri = FileWith("train.sh", kScriptText);
   const std::string digest = Sha256Hex(kScriptText);
   const std::string other(64, 'a');
@@ -71,7 +71,7 @@ TEST_F(RunScriptTest, AnotherDigestThanTheDocumentsStartsNothing) {
   EXPECT_EQ(RunQuietly(OptionsWith("{uri: " + uri + ", sha256: " + digest + "}")).code, ExitCode::kDone);
 }
 
-TEST_F(RunScriptTest, WhatIsNotThereIsNamed) {
+TEST_F(RunScriptTest, NamesMissingScript) {
   const RunOutcome absent = RunQuietly(OptionsWith("{uri: " + (root_ / "absent.sh").string() + "}"));
   EXPECT_EQ(absent.code, ExitCode::kBadInput);
   EXPECT_THAT(absent.error, HasSubstr("spec.trainers.program.script: "));
@@ -85,7 +85,7 @@ TEST_F(RunScriptTest, AConfigMapIsRefusedWithARemedy) {
   EXPECT_THAT(outcome.error, HasSubstr("--set 'trainers.program.script={uri: FILE}'"));
 }
 
-TEST_F(RunScriptTest, AProgramOfTheCommandTakesItsPlace) {
+TEST_F(RunScriptTest, ProgramOfCommandLineReplacesScript) {
   RunOptions options = OptionsWith("{uri: " + (root_ / "absent.sh").string() + "}");
   options.roles.program = {"/bin/true"};
   EXPECT_EQ(RunQuietly(options).code, ExitCode::kDone);

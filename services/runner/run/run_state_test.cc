@@ -35,13 +35,13 @@ TEST_F(RunStateTest, SurvivesTheRun) {
   EXPECT_EQ(json["reason"], "trainer-1 was killed (signal 9)");
 }
 
-TEST_F(RunStateTest, NoFileIsNoRun) {
+TEST_F(RunStateTest, MissingFileMeansNoRun) {
   const Result<RunState> read = ReadRunState(path_);
   ASSERT_TRUE(read.ok());
   EXPECT_EQ(read->attempts.incarnation, 0u);
 }
 
-TEST_F(RunStateTest, WhatIsNoStateIsRefusedByName) {
+TEST_F(RunStateTest, NamesInvalidStateFile) {
   for (const char* text : {"", "[]", "{\"incarnation\": -1, \"succeeded\": true}", "{\"incarnation\": 1}"}) {
     std::ofstream(path_, std::ios::trunc) << text;
     const Result<RunState> read = ReadRunState(path_);
@@ -50,7 +50,7 @@ TEST_F(RunStateTest, WhatIsNoStateIsRefusedByName) {
   }
 }
 
-TEST_F(RunStateTest, WhatCannotBeReadIsAnError) {
+TEST_F(RunStateTest, UnreadableStateIsError) {
   const Status status = ReadRunState(testing::TempDir()).status();
   EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
   EXPECT_THAT(status.message(), testing::HasSubstr("is a folder"));

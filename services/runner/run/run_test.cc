@@ -58,7 +58,7 @@ class RunTest : public FakeRolesTest {
   int backoff_limit_ = 0;
 };
 
-TEST_F(RunTest, RunsEveryRoleAndLeavesTheResult) {
+TEST_F(RunTest, RunsEveryRoleAndWritesResult) {
   RunOptions options = Options();
   options.settings.push_back("trainers.threads=3");
   const RunOutcome outcome = RunQuietly(options);
@@ -82,7 +82,7 @@ TEST_F(RunTest, RunsEveryRoleAndLeavesTheResult) {
   }
 }
 
-TEST_F(RunTest, ReplicasServeTheSamePartitionsAndClientsAreToldOfAll) {
+TEST_F(RunTest, ReplicasServeSamePartitionsAndClientsGetAllAddresses) {
   RetryTimes(2);
   Let("server-2 once:signal 9");
   Let("trainer-0 await-server-2 2");
@@ -115,7 +115,7 @@ TEST_F(RunTest, AServerOfSeveralProcessesIsServersOfOnePartition) {
   ExpectNoChildRuns();
 }
 
-TEST_F(RunTest, WritesTheEffectiveDocumentWithItsPlaces) {
+TEST_F(RunTest, WritesEffectiveDocumentWithPositions) {
   RunOptions options = Options();
   options.settings.push_back("training.epochs=3");
   options.settings.push_back("graph.source.uri=relative/graph");
@@ -128,7 +128,7 @@ TEST_F(RunTest, WritesTheEffectiveDocumentWithItsPlaces) {
   EXPECT_EQ(job["spec"]["output"]["uri"], (root_ / "out").string());
 }
 
-TEST_F(RunTest, ACrashedServerEndsTheRunWithItsNameAndLastWords) {
+TEST_F(RunTest, CrashedServerEndsRunWithNameAndLog) {
   Let("server-1 signal 11");
   Let("trainer-0 hang 0");
   Let("trainer-1 hang 0");
@@ -171,7 +171,7 @@ TEST_F(RunTest, ABadGraphEndsTheRunBeforeAnythingElseStarts) {
   EXPECT_EQ(ArgumentsOf("server-0"), "");
 }
 
-TEST_F(RunTest, AServerThatEndsWithoutBeingAskedIsAFailure) {
+TEST_F(RunTest, UnexpectedExitOfServerIsFailure) {
   Let("server-0 exit-early 0");
   const RunOutcome outcome = RunQuietly();
   EXPECT_EQ(outcome.code, ExitCode::kBug);
@@ -179,7 +179,7 @@ TEST_F(RunTest, AServerThatEndsWithoutBeingAskedIsAFailure) {
   ExpectNoChildRuns();
 }
 
-TEST_F(RunTest, AChildThatNeverGetsReadyMeetsTheDeadline) {
+TEST_F(RunTest, ChildThatNeverGetsReadyTimesOut) {
   Let("server-1 never-ready 0");
   RunOptions options = Options();
   options.ready_deadline = std::chrono::seconds(5);  // the other children must be ready within it too
@@ -189,7 +189,7 @@ TEST_F(RunTest, AChildThatNeverGetsReadyMeetsTheDeadline) {
   ExpectNoChildRuns();
 }
 
-TEST_F(RunTest, AStopEndsEverybody) {
+TEST_F(RunTest, StopEndsAllProcesses) {
   Let("trainer-1 signal-run 15");
   Let("trainer-0 hang 0");
   const RunOutcome outcome = RunQuietly();
@@ -198,7 +198,7 @@ TEST_F(RunTest, AStopEndsEverybody) {
   ExpectNoChildRuns();
 }
 
-TEST_F(RunTest, WhoIgnoresTheStopIsKilledAfterTheGrace) {
+TEST_F(RunTest, ProcessThatIgnoresStopIsKilled) {
   Let("trainer-0 ignore-term 0");
   Let("trainer-1 exit 70");
   RunOptions options = Options();
@@ -227,7 +227,7 @@ TEST_F(RunTest, NothingSurvivesAKilledRun) {
   ExpectNoChildRuns();
 }
 
-TEST_F(RunTest, AFolderInUseIsRefused) {
+TEST_F(RunTest, RefusesFolderInUse) {
   const Result<RunFolder> other = RunFolder::Open(root_ / "out");
   ASSERT_TRUE(other.ok()) << other.status().ToString();
   const RunOutcome outcome = RunQuietly();
@@ -235,7 +235,7 @@ TEST_F(RunTest, AFolderInUseIsRefused) {
   EXPECT_THAT(outcome.error, HasSubstr("another run is using " + (root_ / "out").string()));
 }
 
-TEST_F(RunTest, AFolderThatHoldsSomebodysModelIsRefused) {
+TEST_F(RunTest, RefusesFolderWithForeignModel) {
   fs::create_directories(root_ / "out/model");
   const RunOutcome outcome = RunQuietly();
   EXPECT_EQ(outcome.code, ExitCode::kBadDocument);
@@ -243,7 +243,7 @@ TEST_F(RunTest, AFolderThatHoldsSomebodysModelIsRefused) {
   EXPECT_TRUE(fs::exists(root_ / "out/model"));
 }
 
-TEST_F(RunTest, AnEarlierResultDoesNotOutliveAFailedRun) {
+TEST_F(RunTest, FailedRunDeletesEarlierResult) {
   ASSERT_EQ(RunQuietly().code, ExitCode::kDone);
   Let("trainer-1 exit 70");
   EXPECT_EQ(RunQuietly().code, ExitCode::kBug);
@@ -287,7 +287,7 @@ TEST_F(RunTest, WhatTrainersDrawDifferentlyIsNotAudited) {
   EXPECT_FALSE(fs::exists(root_ / "out"));
 }
 
-TEST_F(RunTest, ADeadServerIsReplacedAtItsAddress) {
+TEST_F(RunTest, FailedServerRestartsAtItsAddress) {
   RetryTimes(2);
   Let("server-1 once:signal 9");
   Let("trainer-0 await-server-1 2");
@@ -301,7 +301,7 @@ TEST_F(RunTest, ADeadServerIsReplacedAtItsAddress) {
   ExpectNoChildRuns();
 }
 
-TEST_F(RunTest, ADeadTrainerBringsANewIncarnationThatIsWrittenAhead) {
+TEST_F(RunTest, FailedTrainerStartsIncarnationStoredInAdvance) {
   RetryTimes(2);
   Let("trainer-0 once:exit 74");
   Let("trainer-1 once:signal 9");
@@ -317,7 +317,7 @@ TEST_F(RunTest, ADeadTrainerBringsANewIncarnationThatIsWrittenAhead) {
   ExpectNoChildRuns();
 }
 
-TEST_F(RunTest, ATrainerThatAlwaysDiesEndsTheRunAfterTheLimit) {
+TEST_F(RunTest, FailingTrainerEndsRunAtLimit) {
   RetryTimes(1);
   Let("trainer-1 exit 70");
   const RunOutcome outcome = RunQuietly();
@@ -328,7 +328,7 @@ TEST_F(RunTest, ATrainerThatAlwaysDiesEndsTheRunAfterTheLimit) {
   ExpectNoChildRuns();
 }
 
-TEST_F(RunTest, BadInputIsNotTriedAgain) {
+TEST_F(RunTest, BadInputIsNotRetried) {
   RetryTimes(5);
   Let("sampler-0 exit 65");
   Let("trainer-0 hang 0");
@@ -356,18 +356,18 @@ TEST_F(RunTest, PartitionersAreOneGroupAlsoWhereOneIsStartedAgain) {
   EXPECT_TRUE(fs::exists(root_ / "out" / "logs" / "partitioner-1.log"));
 }
 
-TEST_F(RunTest, OnePartitionerIsToldOfNoGroup) {
+TEST_F(RunTest, SinglePartitionerHasNoGroup) {
   ASSERT_EQ(RunQuietly().code, ExitCode::kDone);
   EXPECT_THAT(ArgumentsOf("partitioner"), Not(HasSubstr("--group")));
 }
 
-TEST_F(RunTest, TheLastWordsOfWhoFailedAreTheReason) {
+TEST_F(RunTest, ErrorOfFailedProcessIsReason) {
   Let("trainer-1 exit-with-words 74");
   Let("trainer-0 hang 0");
   EXPECT_THAT(RunQuietly().error, HasSubstr("while training: UNAVAILABLE: the last words"));
 }
 
-TEST_F(RunTest, FailpointsAreForTheFirstLifeOfWhomTheyName) {
+TEST_F(RunTest, FailpointsApplyToFirstProcessOnly) {
   RetryTimes(1);
   Let("server-1 once:signal 9");
   Let("trainer-0 await-server-1 2");
@@ -382,7 +382,7 @@ TEST_F(RunTest, FailpointsAreForTheFirstLifeOfWhomTheyName) {
   EXPECT_THAT(ArgumentsOf("trainer-1"), HasSubstr("ESPALIER_FAILPOINTS=b=crash\n"));
 }
 
-TEST_F(RunTest, ChildrenLearnWhereTheStoreIs) {
+TEST_F(RunTest, ChildrenGetStoreSettings) {
   RunOptions options = Options();
   options.settings.push_back("storage.s3.region=eu-north-1");
   ASSERT_EQ(RunQuietly(options).code, ExitCode::kDone);
@@ -407,7 +407,7 @@ void RunTest::CommitCheckpoint(uint64_t incarnation, uint64_t step) const {
   ASSERT_TRUE(written.ok()) << written.status().ToString();
 }
 
-TEST_F(RunTest, AnInterruptedRunIsNeitherTakenUpNorThrownAwayByAccident) {
+TEST_F(RunTest, InterruptedRunNeedsResumeOrRestart) {
   CommitCheckpoint(3, 42);
   const fs::path manifest = root_ / "out/checkpoints/000003-000000000042/manifest.json";
 
@@ -431,7 +431,7 @@ TEST_F(RunTest, AnInterruptedRunIsNeitherTakenUpNorThrownAwayByAccident) {
   EXPECT_THAT(ArgumentsOf("trainer-0"), HasSubstr("--incarnation\n5\n"));
 }
 
-TEST_F(RunTest, AnotherJobsResultsAreNotReplacedByAccident) {
+TEST_F(RunTest, ResultsOfOtherJobAreNotReplaced) {
   ASSERT_EQ(RunQuietly().code, ExitCode::kDone);
   storage::FileStore store(root_ / "out");
   format::OutputsManifest manifest;
@@ -450,7 +450,7 @@ TEST_F(RunTest, AnotherJobsResultsAreNotReplacedByAccident) {
   EXPECT_THAT(ReadText(root_ / "out/manifest.json"), testing::Not(HasSubstr("another")));
 }
 
-TEST_F(RunTest, APluginThatIsMissingThrowsNoEarlierRunAway) {
+TEST_F(RunTest, MissingPluginKeepsEarlierRun) {
   CommitCheckpoint(3, 42);
   RunOptions options = Options();
   options.restart = true;
@@ -461,7 +461,7 @@ TEST_F(RunTest, APluginThatIsMissingThrowsNoEarlierRunAway) {
   EXPECT_TRUE(fs::exists(root_ / "out/checkpoints/000003-000000000042/manifest.json"));
 }
 
-TEST_F(RunTest, CheckpointsOfARunThatEndedAreNobodysProgress) {
+TEST_F(RunTest, CheckpointsOfEndedRunAreDeleted) {
   ASSERT_EQ(RunQuietly().code, ExitCode::kDone);
   CommitCheckpoint(1, 42);
   ASSERT_EQ(RunQuietly().code, ExitCode::kDone);
@@ -469,7 +469,7 @@ TEST_F(RunTest, CheckpointsOfARunThatEndedAreNobodysProgress) {
   EXPECT_EQ(State()["incarnation"], 2);
 }
 
-TEST_F(RunTest, AStopSaysHowToGoOn) {
+TEST_F(RunTest, StopReportsResumeCommand) {
   CommitCheckpoint(1, 42);
   Let("trainer-1 signal-run 15");
   Let("trainer-0 hang 0");

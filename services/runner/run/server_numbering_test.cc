@@ -18,7 +18,7 @@ TEST(ServerNumberingTest, CountsReplicaByReplica) {
   EXPECT_EQ(servers.ReplicaFor(4), 1u);
 }
 
-TEST(ServerNumberingTest, ProcessesOfAReplicaStandTogether) {
+TEST(ServerNumberingTest, ProcessesOfReplicaAreAdjacent) {
   const ServerNumbering servers{.partitions = 3, .replicas = 2, .processes = 4};
   EXPECT_EQ(servers.count(), 24u);
   for (uint32_t server = 0; server < servers.count(); ++server) {
@@ -27,7 +27,7 @@ TEST(ServerNumberingTest, ProcessesOfAReplicaStandTogether) {
   }
 }
 
-TEST(ServerNumberingTest, ClientsAreToldThoseOfAPartitionTogether) {
+TEST(ServerNumberingTest, AddressesAreGroupedByPartition) {
   EXPECT_THAT(AddressesByPartition({.partitions = 2, .replicas = 1}, {"a:1", "b:1"}), ElementsAre("a:1", "b:1"));
   EXPECT_THAT(AddressesByPartition({.partitions = 2, .replicas = 3}, {"a:1", "b:1", "a:2", "b:2", "a:3", "b:3"}),
               ElementsAre("a:1|a:2|a:3", "b:1|b:2|b:3"));

@@ -60,14 +60,14 @@ class StoreProbeTest : public ::testing::Test {
   std::vector<std::string> opened_;
 };
 
-TEST_F(StoreProbeTest, LooksAtGraphPartitionsAndOutputs) {
+TEST_F(StoreProbeTest, ProbesGraphPartitionsAndOutputs) {
   for (const char* uri : {"s3://graphs/cora", "s3://bucket/x/partitions", "s3://bucket/x"}) Let(uri, Status());
   EXPECT_TRUE(Probe().Check().ok());
   EXPECT_THAT(opened_, UnorderedElementsAre("s3://graphs/cora", "s3://bucket/x/partitions", "s3://bucket/x"));
   for (const auto& [uri, store] : stores_) EXPECT_THAT(store->requested(), ElementsAre("below/manifest.json")) << uri;
 }
 
-TEST_F(StoreProbeTest, TellsTheStoreThatIsOutOfReach) {
+TEST_F(StoreProbeTest, NamesUnreachableStore) {
   Let("s3://bucket/x", Status());
   for (const Status& away : {Unavailable("connection refused"), DeadlineExceeded("too slow")}) {
     Let("s3://graphs/cora", away);
@@ -75,14 +75,14 @@ TEST_F(StoreProbeTest, TellsTheStoreThatIsOutOfReach) {
   }
 }
 
-TEST_F(StoreProbeTest, TakesARefusalForAnAnswer) {
+TEST_F(StoreProbeTest, RefusalCountsAsReachable) {
   Let("s3://bucket/x", NotFound("there is no object"));
   Let("s3://graphs/cora", Status(StatusCode::kPermissionDenied, "no"));
   Let("s3://bucket/x/partitions", FailedPrecondition("no such bucket"));
   EXPECT_TRUE(Probe().Check().ok());
 }
 
-TEST_F(StoreProbeTest, LeavesOutWhatCannotBeOpenedOrIsNotThere) {
+TEST_F(StoreProbeTest, SkipsInvalidAndMissingStores) {
   EXPECT_TRUE(Probe().Check().ok());
   job_ = {};
   opened_.clear();

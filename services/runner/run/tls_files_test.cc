@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 
 std::string Folder() { return testing::TempDir() + "/tls-files-" + std::to_string(getpid()); }
 
-TEST(TlsFilesTest, AreCertificatesOfTheirRolesThatOnlyThisUserReads) {
+TEST(TlsFilesTest, ArePrivateCertificatesOfRoles) {
   const auto files = TlsFiles::Make(Folder());
   ASSERT_TRUE(files.ok()) << files.status().ToString();
   const std::pair<Role, pki::PeerRole> roles[] = {{Role::kServer, pki::PeerRole::kServer},
@@ -31,7 +31,7 @@ TEST(TlsFilesTest, AreCertificatesOfTheirRolesThatOnlyThisUserReads) {
   EXPECT_TRUE((*files)->MakeEnvironment(Role::kPartitioner, Folder()).empty());
 }
 
-TEST(TlsFilesTest, AreOfAnotherJobEachTimeAndGoneAtTheEnd) {
+TEST(TlsFilesTest, AreUniquePerRunAndDeletedAtEnd) {
   auto first = TlsFiles::Make(Folder());
   ASSERT_TRUE(first.ok());
   const std::string job = (*first)->MakeEnvironment(Role::kServer, Folder()).at("ESPALIER_TLS_JOB");

@@ -8,7 +8,7 @@
 namespace espalier::run {
 namespace {
 
-TEST(UsersDocumentTest, PlacesInTheRunsJobFileAreThoseOfTheUsersFields) {
+TEST(UsersDocumentTest, PositionsInJobFileMapToUserFields) {
   const auto parsed = job::ParseJob("my.yaml", job::kExampleJob, {{"training.seed", "7"}});
   ASSERT_TRUE(parsed.ok()) << parsed.status().ToString();
   const auto said = [&](const std::string& text) { return TranslatePositions(text, "/out/job.json", parsed->places); };

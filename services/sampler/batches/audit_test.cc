@@ -74,7 +74,7 @@ TEST(AuditTest, DoesNotDependOnHowSharesWereDivided) {
   EXPECT_EQ(MergeAudits({two, one})->samples_digest, expected->samples_digest);
 }
 
-TEST(AuditTest, SeesEveryChange) {
+TEST(AuditTest, DetectsEveryChange) {
   const std::vector<std::vector<Share>> runs = {{SelectShare(0, 0, {{1, {5, 6}}})},
                                                 {SelectShare(0, 0, {{1, {6, 5}}})},
                                                 {SelectShare(0, 0, {{1, {5}}})},

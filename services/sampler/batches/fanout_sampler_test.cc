@@ -115,7 +115,7 @@ std::vector<GlobalNodeId> SourcesOfRow(const MiniBatch& batch, size_t layer, uin
 }
 
 //   3 --> 0 <-- 1 <-- 0, 2     The seed 0 is its neighbor's neighbor.
-TEST(FanoutSamplerTest, WithoutAnotherDrawANodeKeepsItsInEdgesInEveryLayer) {
+TEST(FanoutSamplerTest, ExpandOnceKeepsInEdgesInEveryLayer) {
   ReferenceNeighborSource source(HomogeneousSchema(), {4}, {{{1, 0}, {3, 0}, {0, 1}, {2, 1}}});
   const Result<MiniBatch> batch = SampleMiniBatch(source, Once(FullSpec(3)), 0, 0, NodeTypeId(0), Ids({0}), 1, Soon());
   ASSERT_TRUE(batch.ok()) << batch.status().ToString();
@@ -174,7 +174,7 @@ TEST(FanoutSamplerTest, KeepsTheInvariantsOfAMiniBatch) {
   }
 }
 
-TEST(FanoutSamplerTest, GivesTheSameBatchWhateverItSampledBefore) {
+TEST(FanoutSamplerTest, DoesNotDependOnEarlierBatches) {
   ReferenceNeighborSource source(HomogeneousSchema(), {100}, {RandomEdges(100, 800, 2)});
   const SamplingSpec spec{.layers = {{{3}}, {{3}}}, .seed = 5};
   Result<FanoutSampler> used = FanoutSampler::Make(source, spec);
@@ -190,7 +190,7 @@ TEST(FanoutSamplerTest, GivesTheSameBatchWhateverItSampledBefore) {
   EXPECT_EQ(again->layers[0].blocks[0].indices, fresh->layers[0].blocks[0].indices);
 }
 
-TEST(FanoutSamplerTest, AnEmptyShareIsAMiniBatchToo) {
+TEST(FanoutSamplerTest, EmptyShareIsMiniBatch) {
   ReferenceNeighborSource source(HomogeneousSchema(), {5}, {{{0, 1}}});
   const Result<MiniBatch> batch = SampleMiniBatch(source, FullSpec(2), 0, 0, NodeTypeId(0), {}, 3, Soon());
   ASSERT_TRUE(batch.ok()) << batch.status().ToString();
@@ -198,7 +198,7 @@ TEST(FanoutSamplerTest, AnEmptyShareIsAMiniBatchToo) {
   EXPECT_THAT(batch->layers[0].blocks[0].indptr, ElementsAre(0));
 }
 
-TEST(FanoutSamplerTest, RefusesWhatDoesNotFitTheGraph) {
+TEST(FanoutSamplerTest, RefusesOptionsThatDoNotMatchGraph) {
   ReferenceNeighborSource source(HomogeneousSchema(), {5}, {{{0, 1}}});
   const auto error = [&](const SamplingSpec& spec, uint16_t type, const std::vector<GlobalNodeId>& seeds) {
     return SampleMiniBatch(source, spec, 0, 0, NodeTypeId(type), seeds, 1, Soon()).status();
@@ -229,7 +229,7 @@ TEST(FanoutSamplerTest, WholeNeighborhoodsAreTheSameExpandedOnceOrAlways) {
   }
 }
 
-TEST(FanoutSamplerTest, ExpandedOnceANodeHasTheDrawsOfTheHopThatMeetsIt) {
+TEST(FanoutSamplerTest, ExpandOnceUsesDrawsOfFirstHop) {
   ReferenceNeighborSource source(HomogeneousSchema(), {100}, {RandomEdges(100, 3000, 4)});
   const SamplingSpec always{.layers = {{{2}}, {{3}}, {{4}}}, .seed = 8};
   const std::vector<GlobalNodeId> seeds = Ids({9, 4, 70});
@@ -257,7 +257,7 @@ TEST(FanoutSamplerTest, ExpandedOnceANodeHasTheDrawsOfTheHopThatMeetsIt) {
   }
 }
 
-TEST(FanoutSamplerTest, ARelationThatAHopLeavesOutKeepsTheDrawsOfTheHopBefore) {
+TEST(FanoutSamplerTest, SkippedRelationKeepsEarlierDraws) {
   // Edge types: 0 author:writes:paper, 1 paper:by:author, 2 paper:cites:paper. Paper 2 cites 1, paper 1 cites 0, the
   // seed.
   ReferenceNeighborSource source(TypedSchema(), {1, 3}, {{{0, 0}}, {{2, 0}}, {{1, 0}, {2, 1}}});

@@ -92,7 +92,7 @@ TEST_F(LocalMiniBatchSourceTest, StartsAgainInTheMiddle) {
   EXPECT_EQ(source->Next(Soon()).status().code(), StatusCode::kOutOfRange);
 }
 
-TEST_F(LocalMiniBatchSourceTest, AnErrorWaitsForItsTurn) {
+TEST_F(LocalMiniBatchSourceTest, ErrorIsReturnedInOrder) {
   seeds.failing = 2;
   const auto source = Make({.threads = 3, .depth = 7});
   ASSERT_TRUE(source->StartEpoch(0, 0).ok());
@@ -108,7 +108,7 @@ TEST_F(LocalMiniBatchSourceTest, AnErrorWaitsForItsTurn) {
   EXPECT_EQ(batch->step, 2u);
 }
 
-TEST_F(LocalMiniBatchSourceTest, AWaitEndsAtItsDeadlineAndTheBatchComesLater) {
+TEST_F(LocalMiniBatchSourceTest, WaitEndsAtDeadlineAndBatchArrivesLater) {
   std::latch gate(1);
   seeds.gate = &gate;
   const auto source = Make({.threads = 2});
@@ -118,7 +118,7 @@ TEST_F(LocalMiniBatchSourceTest, AWaitEndsAtItsDeadlineAndTheBatchComesLater) {
   EXPECT_TRUE(source->Next(Soon()).ok());
 }
 
-TEST_F(LocalMiniBatchSourceTest, AWaitEndsWhenTheEpochIsGivenUp) {
+TEST_F(LocalMiniBatchSourceTest, CancelEndsWait) {
   std::latch gate(1);
   seeds.gate = &gate;
   const auto source = Make({.threads = 2});
@@ -131,7 +131,7 @@ TEST_F(LocalMiniBatchSourceTest, AWaitEndsWhenTheEpochIsGivenUp) {
   EXPECT_TRUE(source->Next(Soon()).ok());
 }
 
-TEST_F(LocalMiniBatchSourceTest, PreparesNoFurtherAheadThanItsDepth) {
+TEST_F(LocalMiniBatchSourceTest, PrefetchesAtMostDepth) {
   const auto source = Make({.threads = 3, .depth = 2});
   ASSERT_TRUE(source->StartEpoch(0, 0).ok());
   ASSERT_TRUE(source->Next(Soon()).ok());
@@ -139,7 +139,7 @@ TEST_F(LocalMiniBatchSourceTest, PreparesNoFurtherAheadThanItsDepth) {
   EXPECT_LE(seeds.asked.value(), 4) << "2 delivered and at most 2 ahead";
 }
 
-TEST_F(LocalMiniBatchSourceTest, PreparesAsFarAheadAsItsDepthBeforeAnybodyAsks) {
+TEST_F(LocalMiniBatchSourceTest, PrefetchesUpToDepthBeforeFirstRead) {
   const auto source = Make({.threads = 1, .depth = 3});
   ASSERT_TRUE(source->StartEpoch(0, 0).ok());
   EXPECT_TRUE(seeds.asked.Reaches(3));
@@ -147,7 +147,7 @@ TEST_F(LocalMiniBatchSourceTest, PreparesAsFarAheadAsItsDepthBeforeAnybodyAsks) 
   EXPECT_TRUE(seeds.asked.Reaches(4)) << "what is taken makes room for another";
 }
 
-TEST_F(LocalMiniBatchSourceTest, MayGoAwayWhileItPrepares) {
+TEST_F(LocalMiniBatchSourceTest, CanBeDestroyedWhilePrefetching) {
   for (int i = 0; i < 20; ++i) {
     const auto source = Make({.threads = 3, .depth = 7});
     ASSERT_TRUE(source->StartEpoch(0, 0).ok());

@@ -13,7 +13,7 @@ namespace espalier::sampler {
 namespace {
 
 constexpr size_t kPrefetchDistance = 32;
-constexpr uint32_t kLargestStamp = std::numeric_limits<uint32_t>::max();
+constexpr uint32_t kMaxStamp = std::numeric_limits<uint32_t>::max();
 
 // Fibonacci hashing: the high bits of a multiplication, as many as the table has.
 struct HashToSlot {
@@ -30,7 +30,7 @@ NodeNumbering::NodeNumbering(uint64_t num_nodes, uint64_t direct_limit)
       is_narrow_(num_nodes <= std::numeric_limits<uint32_t>::max()) {}
 
 void NodeNumbering::StartBatch() {
-  // used_ <= kLargestStamp - base_ (MakeRoom), so the sum fits; MakeRoom restarts the stamps when they run out.
+  // used_ <= kMaxStamp - base_ (MakeRoom), so the sum fits; MakeRoom restarts the stamps when they run out.
   base_ += used_;
   used_ = 0;
 }
@@ -51,8 +51,8 @@ void NodeNumbering::GrowTable(std::vector<S>& slots, uint64_t num_slots, std::sp
 void NodeNumbering::MakeRoom(uint64_t num_new, std::span<const GlobalNodeId> nodes) {
   ESPALIER_CHECK(nodes.size() == used_) << "the nodes of a batch belong to their numbering";
   const uint64_t wanted = std::min(nodes.size() + num_new, num_nodes_);
-  ESPALIER_CHECK(wanted < kLargestStamp) << "a mini-batch has fewer than 2^32 nodes of a type";
-  const bool restart = wanted > kLargestStamp - base_;
+  ESPALIER_CHECK(wanted < kMaxStamp) << "a mini-batch has fewer than 2^32 nodes of a type";
+  const bool restart = wanted > kMaxStamp - base_;
   if (restart) base_ = 1;
   if (is_direct_) {
     if (!restart && !direct_.empty()) return;

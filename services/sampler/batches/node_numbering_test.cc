@@ -29,7 +29,7 @@ TEST(NodeNumberingTest, NumbersByFirstOccurrence) {
   EXPECT_EQ(nodes, Ids({7, 3, 99, 0}));
 }
 
-TEST(NodeNumberingTest, ForgetsTheLastBatch) {
+TEST(NodeNumberingTest, ResetsBetweenBatches) {
   NodeNumbering numbering(100);
   std::vector<GlobalNodeId> first, second;
   Number(numbering, Ids({7, 3}), first);
@@ -38,7 +38,7 @@ TEST(NodeNumberingTest, ForgetsTheLastBatch) {
 }
 
 // Direct table, hash table of 32-bit ids, hash table of 64-bit ids; many batches, tables that grow.
-TEST(NodeNumberingTest, AllTablesAgreeWithAMap) {
+TEST(NodeNumberingTest, AllTablesMatchMap) {
   struct Table {
     uint64_t num_nodes, direct_limit;
   };

@@ -59,7 +59,7 @@ TEST(PrefetcherTest, MakesItemsBeforeTheyAreTaken) {
   EXPECT_TRUE(counter.made().Reaches(4));
 }
 
-TEST(PrefetcherTest, OfLargeItemsOneIsAhead) {
+TEST(PrefetcherTest, PrefetchesOneLargeItem) {
   Counter counter(4, Status());
   auto options = Making(counter);
   options.is_large = [](const Item&) { return true; };
@@ -102,7 +102,7 @@ TEST(PrefetcherTest, CancelEndsTheWaitForAnItem) {
   EXPECT_EQ(waits.value(), 1);
 }
 
-TEST(PrefetcherTest, OfAPrefetcherThatIsNotStartedNothingIsCancelled) {
+TEST(PrefetcherTest, CancelBeforeStartDoesNothing) {
   CallCount cancels;
   {
     Prefetcher<Item> prefetcher({.make = {}, .cancel = [&] { cancels.Increment(); }});

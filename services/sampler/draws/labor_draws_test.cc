@@ -41,7 +41,7 @@ std::vector<uint32_t> PrefixSums(const std::vector<uint32_t>& weights) {
   return sums;
 }
 
-TEST(LaborVariateTest, IsTheFirstTwoWordsOfTheSourcesStream) {
+TEST(LaborVariateTest, IsFirstTwoWordsOfSourceStream) {
   for (const uint64_t source : {uint64_t{0}, uint64_t{7}, uint64_t{1} << 40}) {
     EXPECT_EQ(LaborVariate(11, source), uint64_t{DrawWord(11, source, 0)} << 32 | DrawWord(11, source, 1));
   }
@@ -63,7 +63,7 @@ TEST(LaborDrawsTest, TakesTheSmallestVariates) {
   }
 }
 
-TEST(LaborDrawsTest, OfParallelEdgesTheFirstComesFirst) {
+TEST(LaborDrawsTest, ParallelEdgesAreTakenInOrder) {
   const std::vector<uint64_t> sources = {4, 4, 4, 4, 4};
   EXPECT_THAT(Draw(1, sources, 2), ElementsAre(0, 1));
 }
@@ -118,7 +118,7 @@ TEST(LaborDrawsTest, WeightsDivideTheVariates) {
 
 // More weights than candidates that are kept at a time, in an order in which each new candidate is better than all
 // earlier ones.
-TEST(LaborDrawsTest, ALongWeightedRowIsDrawnAsByEnumeration) {
+TEST(LaborDrawsTest, LongWeightedRowMatchesEnumeration) {
   constexpr uint32_t kDegree = 3000, kCount = 7;
   std::vector<uint32_t> weights(kDegree), by_quotient;
   for (uint32_t i = 0; i < kDegree; ++i) weights[i] = i % 4 == 0 ? 0 : i;
@@ -138,7 +138,7 @@ TEST(LaborDrawsTest, ALongWeightedRowIsDrawnAsByEnumeration) {
 // With weights 3 and 1 the heavy edge wins if u / 3 < v for independent uniform u and v, which has probability 5/6.
 // (Successive draws would take it with probability 3/4: LABOR draws are only approximately proportional to the
 // weights.)
-TEST(LaborDrawsTest, OfTwoWeightsTheHeavierWinsAsOftenAsItsVariateIsSmaller) {
+TEST(LaborDrawsTest, HeavierEdgeWinsAccordingToVariates) {
   constexpr int kKeys = 20'000;
   double heavy = 0;
   for (int key = 0; key < kKeys; ++key) {
@@ -147,13 +147,13 @@ TEST(LaborDrawsTest, OfTwoWeightsTheHeavierWinsAsOftenAsItsVariateIsSmaller) {
   EXPECT_NEAR(heavy / kKeys, 5.0 / 6, 4 * std::sqrt(5.0 / 36 / kKeys));  // four standard deviations
 }
 
-TEST(LaborDrawsTest, TakesFewerWhereFewerHaveWeight) {
+TEST(LaborDrawsTest, TakesFewerIfFewerHaveWeight) {
   EXPECT_THAT(Draw(1, Sources(0, 6), 4, PrefixSums({0, 1, 0, 0, 1, 0})), ElementsAre(1, 4));
   EXPECT_TRUE(Draw(1, Sources(0, 3), 2, PrefixSums({0, 0, 0})).empty());
 }
 
 // Equal weights give the same draws as no weights.
-TEST(LaborDrawsTest, AMaskDrawsUniformlyAmongWhatItAllows) {
+TEST(LaborDrawsTest, MaskDrawsUniformlyAmongAllowed) {
   const std::vector<uint64_t> all = Sources(0, 60);
   std::vector<uint32_t> mask(60);
   std::vector<uint64_t> allowed;

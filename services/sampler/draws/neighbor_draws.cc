@@ -15,7 +15,7 @@ namespace {
 constexpr uint32_t kNoPosition = 0x7FFFFFFF;  // above every position of a small draw
 
 // Positions below this limit leave 5 bits for an index in 31 bits.
-constexpr uint32_t kLargestSmallRow = uint32_t{1} << 26;
+constexpr uint32_t kMaxSmallRowLength = uint32_t{1} << 26;
 
 #ifdef __AVX2__
 // Sets ranks[i] to the number of distinct values (in `vectors`, and one by one in `values`) that are smaller than value
@@ -139,7 +139,7 @@ void DrawWithoutReplacement(const uint32_t* words, uint32_t degree, uint32_t cou
 }
 
 void SortPositions(uint32_t* positions, uint32_t count, uint32_t degree) {
-  if (degree > kLargestSmallRow || count > 32) {
+  if (degree > kMaxSmallRowLength || count > 32) {
     std::sort(positions, positions + count);
   } else if (count <= 8) {
     SortSmall<1>(positions, count);

@@ -32,7 +32,7 @@ std::vector<uint32_t> With(uint64_t key, uint64_t id, uint32_t degree, uint32_t 
   return positions;
 }
 
-TEST(NumDrawnTest, CountsWhatADrawGives) {
+TEST(NumDrawnTest, CountsDrawnEdges) {
   EXPECT_EQ(NumDrawn(7, 3, false), 3u);
   EXPECT_EQ(NumDrawn(2, 3, false), 2u);
   EXPECT_EQ(NumDrawn(2, 3, true), 3u);
@@ -101,7 +101,7 @@ TEST(DrawWithReplacementTest, AgreesWithThePlainAlgorithmAndRepeats) {
   EXPECT_THAT(With(5, 0, 1, 3), ElementsAre(0, 0, 0));
 }
 
-TEST(DrawScratchTest, ForgetsWhatIsClearedAndGrows) {
+TEST(DrawScratchTest, ClearResetsAndGrows) {
   DrawScratch scratch;
   scratch.Clear(1);
   EXPECT_TRUE(scratch.Insert(7));

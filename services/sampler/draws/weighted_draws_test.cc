@@ -45,7 +45,7 @@ std::vector<uint32_t> Without(uint64_t key, uint64_t id, const std::vector<uint3
   return positions;
 }
 
-TEST(QuantizeRowTest, TakesSmallIntegersAsTheyAre) {
+TEST(QuantizeRowTest, KeepsSmallIntegers) {
   EXPECT_THAT(Quantize<int32_t>({3, 0, 4}), ElementsAre(3, 3, 7));
   EXPECT_THAT(Quantize<uint8_t>({255, 1}), ElementsAre(255, 256));
   EXPECT_THAT(Quantize<uint32_t>({4'294'967'295u}), ElementsAre(4'294'967'295u));
@@ -83,7 +83,7 @@ TEST(QuantizeRowTest, KeepsPositiveWeightsPositiveAndSumsBelow32Bits) {
   for (size_t i = 1; i < equal.size(); ++i) EXPECT_EQ(equal[i] - equal[i - 1], equal[0]);
 }
 
-TEST(QuantizeRowTest, NamesTheWeightThatIsWrong) {
+TEST(QuantizeRowTest, NamesInvalidWeight) {
   EXPECT_EQ(TryQuantize<float>({1, -1}).code(), StatusCode::kInvalidArgument);
   EXPECT_THAT(TryQuantize<float>({1, -1}).message(), HasSubstr("weight at position 1 is -1"));
   EXPECT_THAT(TryQuantize<double>({std::numeric_limits<double>::quiet_NaN()}).message(), HasSubstr("position 0"));

@@ -67,7 +67,7 @@ class PartitionedGraphTest : public ::testing::Test {
   PartitionedGraph graph{Description(), {partitions[0], partitions[1]}};
 };
 
-TEST_F(PartitionedGraphTest, PutsDrawnEdgesBackIntoTheOrderOfTheQuestion) {
+TEST_F(PartitionedGraphTest, RestoresRequestOrderOfDrawnEdges) {
   partitions[0]->on_sample = [](const PartitionHopQuery& query, const Done<PartitionHopSample>& done) {
     EXPECT_THAT(query.relations[0].destinations, ElementsAre(LocalNodeId(1), LocalNodeId(0)));
     done(PartitionHopSample{{{.counts = U32({2, 1}), .sources = U32({7, 8, 9}), .edge_ids = U32({3, 4, 0})}}});
@@ -92,7 +92,7 @@ TEST_F(PartitionedGraphTest, PutsDrawnEdgesBackIntoTheOrderOfTheQuestion) {
 }
 
 // No partition responds before every partition has a request: sequential requests would wait forever.
-TEST_F(PartitionedGraphTest, AsksAllPartitionsAtOnceAndEachOnceForAllRelations) {
+TEST_F(PartitionedGraphTest, SendsOneRequestPerPartitionInParallel) {
   std::vector<Done<PartitionHopSample>> sampling;
   std::vector<DoneStatus> gathering;
   for (const auto& partition : partitions) {
@@ -136,7 +136,7 @@ TEST_F(PartitionedGraphTest, NamesThePartitionThatFails) {
   EXPECT_EQ(SampleError(), Unavailable("partition 1: connection refused"));
 }
 
-TEST_F(PartitionedGraphTest, RefusesAnswersThatDoNotFit) {
+TEST_F(PartitionedGraphTest, RefusesInconsistentReplies) {
   partitions[1]->on_sample = [](const PartitionHopQuery&, const Done<PartitionHopSample>& done) {
     done(PartitionHopSample{{{.counts = U32({0}), .sources = U32({})}}});
   };
@@ -156,7 +156,7 @@ TEST_F(PartitionedGraphTest, RefusesAnswersThatDoNotFit) {
               HasSubstr("F32"));
 }
 
-TEST_F(PartitionedGraphTest, AsksForARepeatedRowOnce) {
+TEST_F(PartitionedGraphTest, RequestsRepeatedRowOnce) {
   const Result<Tensor> rows = graph.GatherRows(NodeTypeId(0), kFeature, NodeIds({7, 2, 7, 2, 0, 7}), Soon());
   ASSERT_TRUE(rows.ok()) << rows.status().ToString();
   EXPECT_THAT(rows->values<float>(), ElementsAre(102, 2, 102, 2, 0, 102));
@@ -175,7 +175,7 @@ TEST_F(PartitionedGraphTest, WritesRowsToTheirPlaces) {
   EXPECT_TRUE(graph.is_remote(PartitionId(1)));
 }
 
-TEST_F(PartitionedGraphTest, AnAnswerAfterTheDeadlineTouchesNothingOfOurs) {
+TEST_F(PartitionedGraphTest, LateReplyDoesNotWriteBuffers) {
   DoneStatus late;
   RowSink late_sink;
   std::span<const LocalNodeId> late_nodes;
@@ -195,7 +195,7 @@ TEST_F(PartitionedGraphTest, AnAnswerAfterTheDeadlineTouchesNothingOfOurs) {
   late({});
 }
 
-TEST_F(PartitionedGraphTest, NamesTheColumnsThatExist) {
+TEST_F(PartitionedGraphTest, ErrorsListColumns) {
   const Status error = graph.GatherRows(NodeTypeId(0), "featur", NodeIds({1}), Soon()).status();
   EXPECT_EQ(error.code(), StatusCode::kNotFound);
   EXPECT_THAT(error.message(), HasSubstr("it has 'feature'"));
@@ -205,7 +205,7 @@ TEST_F(PartitionedGraphTest, NamesTheColumnsThatExist) {
             StatusCode::kInvalidArgument);
 }
 
-TEST_F(PartitionedGraphTest, PutsTheSeedsOfAStepTogether) {
+TEST_F(PartitionedGraphTest, CombinesSeedsOfStep) {
   partitions[0]->on_seeds = [](const SeedQuery&, const Done<PartitionSeeds>& done) {
     done(PartitionSeeds{U32({1}), U32({4})});
   };
@@ -226,7 +226,7 @@ TEST_F(PartitionedGraphTest, PutsTheSeedsOfAStepTogether) {
   EXPECT_THAT(graph.SeedsOfStep(query, Soon()).status().message(), HasSubstr("know 2 of the 3 seeds"));
 }
 
-TEST_F(PartitionedGraphTest, PutsSomeOfAStepsEdgesTogether) {
+TEST_F(PartitionedGraphTest, CombinesSomeEdgesOfStep) {
   PartitionSeeds of_second{U32({1}), U32({4}), U32({7}), U32({70})};
   partitions[0]->on_seeds = [](const SeedQuery& question, const Done<PartitionSeeds>& done) {
     ASSERT_TRUE(question.positions.has_value());
@@ -282,7 +282,7 @@ TEST_F(PartitionedGraphTest, RefusesIdsOfSeedsThatDoNotFit) {
   EXPECT_THAT(error_of(U32({19})), HasSubstr("not of 0"));
 }
 
-TEST_F(PartitionedGraphTest, PutsRowsOfEdgesBackIntoTheOrderOfTheQuestion) {
+TEST_F(PartitionedGraphTest, RestoresRequestOrderOfEdgeRows) {
   for (const auto& partition : partitions) {
     partition->on_edge_rows = [](std::span<const GlobalEdgeId> edges, const Done<Tensor>& done) {
       std::vector<int64_t> rows;
@@ -305,7 +305,7 @@ TEST_F(PartitionedGraphTest, PutsRowsOfEdgesBackIntoTheOrderOfTheQuestion) {
   EXPECT_THAT(gather().status().message(), HasSubstr("edge 20 of type"));
 }
 
-TEST_F(PartitionedGraphTest, NamesTheSplitsThatExist) {
+TEST_F(PartitionedGraphTest, ErrorsListSplits) {
   const Status error = graph.SeedsOfStep({.split = "random", .batch_size = 3}, Soon()).status();
   EXPECT_EQ(error.code(), StatusCode::kNotFound);
   EXPECT_THAT(error.message(), HasSubstr("'public' of 'node'"));
@@ -313,7 +313,7 @@ TEST_F(PartitionedGraphTest, NamesTheSplitsThatExist) {
   EXPECT_EQ(*graph.Count(NodeTypeId(0), "public", graph::SplitPartName::kTest), 1u);
 }
 
-TEST_F(PartitionedGraphTest, LooksOriginalIdsUpWhereTheirSliceLies) {
+TEST_F(PartitionedGraphTest, LooksUpOriginalIdsAtOwnerOfSlice) {
   for (uint32_t p = 0; p < 2; ++p) {
     partitions[p]->on_look_up = [p](std::span<const OriginalNodeId> nodes, const Done<Tensor>& done) {
       std::vector<uint32_t> found;
@@ -333,18 +333,18 @@ TEST_F(PartitionedGraphTest, LooksOriginalIdsUpWhereTheirSliceLies) {
 }
 
 TEST_F(PartitionedGraphTest, LooksUpMoreIdsThanAMessageHolds) {
-  static constexpr size_t kMost = size_t{1} << 20;
+  static constexpr size_t kMaxLookUpIds = size_t{1} << 20;
   size_t num_questions = 0;
   for (uint32_t p = 0; p < 2; ++p) {
     partitions[p]->on_look_up = [&num_questions](std::span<const OriginalNodeId> piece, const Done<Tensor>& done) {
       ++num_questions;
-      EXPECT_LE(piece.size(), kMost);
+      EXPECT_LE(piece.size(), kMaxLookUpIds);
       std::vector<uint32_t> found;
       for (const OriginalNodeId node : piece) found.push_back(static_cast<uint32_t>(9 - node.value));
       done(U32(found));
     };
   }
-  std::vector<OriginalNodeId> nodes(kMost + 3, OriginalNodeId(2));
+  std::vector<OriginalNodeId> nodes(kMaxLookUpIds + 3, OriginalNodeId(2));
   nodes.back() = OriginalNodeId(7);
   const Result<std::vector<GlobalNodeId>> found = graph.ToGlobalIds(NodeTypeId(0), nodes, Soon());
   ASSERT_TRUE(found.ok()) << found.status().ToString();

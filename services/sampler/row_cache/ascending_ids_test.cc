@@ -59,7 +59,7 @@ TEST(AscendingIdsTest, FindsCommonIds) {
   }
 }
 
-TEST(AscendingIdsTest, TakesAByteForAnIdThatIsNear) {
+TEST(AscendingIdsTest, UsesOneByteForNearbyIds) {
   std::vector<uint64_t> ids;
   for (uint64_t id = 1'000'000; ids.size() < 1000; id += 100) ids.push_back(id);
   EXPECT_EQ(AscendingIds(ids).SizeInBytes(), 1002u);

@@ -261,7 +261,7 @@ TEST_F(ScheduledRowCacheTest, KeepsNoRowsOfMappedPartitions) {
   EXPECT_EQ(cache.counts().fetched_rows, 0u);
 }
 
-TEST_F(ScheduledRowCacheTest, AStepThatFailedChangesNothingAndMayBeginAgain) {
+TEST_F(ScheduledRowCacheTest, FailedStepChangesNothingAndMayRepeat) {
   TwoPartitions source(4);
   ScheduledRowCache cache(source, book_, source.columns(), 1 << 20);
   const Nodes first = {Ids({5, 6}), {}}, second = {Ids({6, 7}), {}};

@@ -31,7 +31,7 @@ TEST(NegativesTest, DrawsTakeTwoWordsEach) {
   EXPECT_THAT(nodes, ElementsAre(node(first[0], first[1]), node(first[2], first[3]), node(second[0], second[1])));
 }
 
-TEST(NegativesTest, DrawsAreUniformAndOfEveryCoordinateTheirOwn) {
+TEST(NegativesTest, DrawsAreUniformAndIndependent) {
   constexpr uint64_t kNumNodes = 10;
   std::vector<int> counts(kNumNodes, 0);
   for (uint64_t stream = 0; stream < 2000; ++stream) {
@@ -49,7 +49,7 @@ TEST(NegativesTest, DrawsAreUniformAndOfEveryCoordinateTheirOwn) {
   EXPECT_NE(DrawNodes(NegativesKey(1, 1, 1, NegativeEnd::kDestination), 1, 1u << 30, 4), drawn);
 }
 
-TEST(NegativesTest, GroupsAreCutFromTheBatch) {
+TEST(NegativesTest, GroupsDivideBatch) {
   EXPECT_EQ(FindJointGroup(0, 4), 0u);
   EXPECT_EQ(FindJointGroup(3, 4), 0u);
   EXPECT_EQ(FindJointGroup(4, 4), 1u);
@@ -124,7 +124,7 @@ TEST(EdgeExclusionsTest, AreTheBatchsEdgesAndTheirReverses) {
   EXPECT_THAT(several[2], ElementsAre(ends(7, 2)));
 }
 
-TEST(LinkPlanTest, NamesWhatDoesNotFit) {
+TEST(LinkPlanTest, NamesMismatch) {
   const Result<graph::GraphSchema> schema =
       graph::GraphSchema::Make({"a", "p"}, {{"a", "w", "p"}, {"p", "c", "p"}, {"p", "r", "a"}});
   ASSERT_TRUE(schema.ok());

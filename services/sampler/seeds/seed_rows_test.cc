@@ -8,7 +8,7 @@ namespace {
 
 Tensor PositionsOfRows(std::vector<uint32_t> positions) { return Tensor::FromVector(std::move(positions)); }
 
-TEST(SeedRowsTest, StandWhereTheSeedsStand) {
+TEST(SeedRowsTest, HaveOrderOfSeeds) {
   SeedRows rows(4);
   ASSERT_TRUE(rows.Add(0, PositionsOfRows({3, 0}), Tensor::FromVector<float>({1, 2, 3, 4}, {2, 2})).ok());
   ASSERT_TRUE(rows.Add(1, PositionsOfRows({}), Tensor::Zeros(DType::kF32, {0, 2})).ok());
@@ -18,7 +18,7 @@ TEST(SeedRowsTest, StandWhereTheSeedsStand) {
   EXPECT_THAT(all.values<float>(), ::testing::ElementsAre(3, 4, 5, 6, 7, 8, 1, 2));
 }
 
-TEST(SeedRowsTest, RefusesAnswersThatDoNotFit) {
+TEST(SeedRowsTest, RefusesInconsistentReplies) {
   SeedRows rows(3);
   EXPECT_EQ(rows.Add(0, PositionsOfRows({0, 1}), Tensor::FromVector<int64_t>({7})).code(), StatusCode::kInternal);
   ASSERT_TRUE(rows.Add(0, PositionsOfRows({0, 1}), Tensor::FromVector<int64_t>({7, 8})).ok());

@@ -37,7 +37,7 @@ TEST(ShareOfBatchTest, PrefersTheTrainerOfThePartition) {
   EXPECT_THAT(ShareOfTrainer({12, 3, 15, 1}, book, 2, 1), ElementsAre(12, 15));
 }
 
-TEST(ShareOfBatchTest, FillsTheOthersWhereOneHasTooMany) {
+TEST(ShareOfBatchTest, FillsOtherSharesIfOneIsTooLarge) {
   const graph::PartitionBook book = MakeBook({0, 10, 20});
   // Of 5 seeds of partition 0, rank 0 has room for 3 and rank 1 for 2: the last ones go to rank 1.
   EXPECT_THAT(ShareOfTrainer({1, 2, 3, 4, 5}, book, 2, 0), ElementsAre(1, 2, 3));
@@ -72,7 +72,7 @@ TEST(PositionsOfStepTest, CutsTheEpochIntoBatches) {
   EXPECT_EQ(StepsOfEpoch(0, 4), 0u);
 }
 
-TEST(SeedOrderTest, ShufflesByEpochAndBackAgain) {
+TEST(SeedOrderTest, ShufflesByEpochInvertibly) {
   const SeedQuery query{.seed = 3, .epoch = 1};
   SeedQuery next_epoch = query, plain = query;
   next_epoch.epoch = 2;

@@ -129,7 +129,7 @@ TEST(ServingTest, MutableTensorsStayWithTheServerUnderMappedAccess) {
   EXPECT_TRUE(std::equal(rows.byte_span().begin(), rows.byte_span().end(), read->byte_span().begin()));
 }
 
-TEST(ServingTest, SaysHowMuchThereIsToServe) {
+TEST(ServingTest, ReportsSizeOfPartition) {
   const TemporaryFolder folder;
   const std::string uri = WritePartitions(folder);
   telemetry::MetricRegistry registry;
@@ -234,7 +234,7 @@ TEST(ServingTest, FirstValuesOfEdgesAreThoseOfTheirOriginalIds) {
   }
 }
 
-TEST(ServingTest, OriginalIdsOfEdgesThatAreMissingAreSaidToBe) {
+TEST(ServingTest, ReportsMissingOriginalEdgeIds) {
   const TemporaryFolder folder, cache;
   const auto bucket = InABucket(WritePartitions(folder));
   ServedPartitionOptions options;
@@ -264,7 +264,7 @@ TEST(ServingTest, MapsNothingWithoutTheNonce) {
 }
 
 // SIGTERM while a server verifies files on the local disk.
-TEST(ServedGraphTest, VerifyingLocalFilesEndsWhenItIsAskedTo) {
+TEST(ServedGraphTest, StopEndsVerification) {
   const TemporaryFolder folder;
   const std::string uri = WritePartitions(folder);
   for (const int first_yes : {1, 2, 3}) {
@@ -275,14 +275,14 @@ TEST(ServedGraphTest, VerifyingLocalFilesEndsWhenItIsAskedTo) {
   }
 }
 
-TEST(ServedGraphTest, SaysWhatIsNotThere) {
+TEST(ServedGraphTest, NamesMissingFiles) {
   const TemporaryFolder folder;
   const std::string uri = WritePartitions(folder);
   EXPECT_EQ(LoadServedPartition(uri, 2, {}).status().code(), StatusCode::kOutOfRange);
   EXPECT_EQ(LoadServedPartition("file://" + folder.path() + "/none", 0, {}).status().code(), StatusCode::kNotFound);
 }
 
-TEST(NonceFileTest, IsForItsOwnerAndGoesAway) {
+TEST(NonceFileTest, IsPrivateAndDeletedAtEnd) {
   const TemporaryFolder folder;
   std::string path;
   {
@@ -299,7 +299,7 @@ TEST(NonceFileTest, IsForItsOwnerAndGoesAway) {
   EXPECT_THAT(NonceFile::Create(folder.path() + "/none").status().message(), HasSubstr("/none"));
 }
 
-TEST(NonceFileTest, TidiesUpAfterServersThatWereKilled) {
+TEST(NonceFileTest, DeletesFilesOfKilledServers) {
   const TemporaryFolder folder;
   const std::string left = folder.path() + "/.espalier-nonce-0123456789abcdef";
   std::ofstream(left) << "a killed server's";
@@ -356,7 +356,7 @@ TEST(JobCheckTest, NamesTheFirstDifference) {
   EXPECT_THAT(message_of([](auto& stream) { stream.spec.draw.time_column = "then"; }), HasSubstr("job has 'when'"));
 }
 
-TEST(JobCheckTest, LinksAreThoseOfTheJob) {
+TEST(JobCheckTest, LinksMustMatchJob) {
   job::DistTraining job;
   job.training.task.type = job::TaskType::kLinkPrediction;
   job.training.task.negatives = sampler::NegativeKind::kJoint;
@@ -384,7 +384,7 @@ TEST(JobCheckTest, LinksAreThoseOfTheJob) {
               HasSubstr("batches of links, this sampler's job has nodes"));
 }
 
-TEST(JobCheckTest, LabeledEdgesAreThoseOfTheJob) {
+TEST(JobCheckTest, LabeledEdgesMustMatchJob) {
   job::DistTraining job;
   job::Task& task = job.training.task;
   task.type = job::TaskType::kEdgeRegression;

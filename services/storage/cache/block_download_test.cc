@@ -78,7 +78,7 @@ class BlockDownloadTest : public ::testing::TestWithParam<bool> {
   DownloadReport report_;
 };
 
-TEST_P(BlockDownloadTest, BringsTheBytes) {
+TEST_P(BlockDownloadTest, DownloadsBytes) {
   std::vector<uint64_t> progress;
   options_.progress = [&](uint64_t present, uint64_t size) {
     EXPECT_EQ(size, text_.size());
@@ -94,7 +94,7 @@ TEST_P(BlockDownloadTest, BringsTheBytes) {
   }
 }
 
-TEST_P(BlockDownloadTest, FetchesNoBlockTwiceAfterABreakAtEveryBlock) {
+TEST_P(BlockDownloadTest, ResumesWithoutRefetchingBlocks) {
   options_.parallel_requests = 1;
   for (int broken_after = 1; broken_after <= kNumBlocks; ++broken_after) {
     int reads = 0;
@@ -127,7 +127,7 @@ TEST_P(BlockDownloadTest, SurvivesACrashBeforeTheRename) {
   EXPECT_EQ(Contents(*path), text_);
 }
 
-TEST_P(BlockDownloadTest, DoesNotTrustWhatABrokenDownloadLeft) {
+TEST_P(BlockDownloadTest, VerifiesBlocksOfInterruptedDownload) {
   options_.parallel_requests = 1;
   ASSERT_TRUE(ArmFailpoints("download.block=error:UNAVAILABLE@5").ok());
   EXPECT_FALSE(Fetch(memory_, Download()).ok());
@@ -144,7 +144,7 @@ TEST_P(BlockDownloadTest, DoesNotTrustWhatABrokenDownloadLeft) {
   EXPECT_EQ(report_.kept_bytes, 4 * kBlockBytes);  // all but the damaged block
 }
 
-TEST_P(BlockDownloadTest, SaysThatTheObjectIsShort) {
+TEST_P(BlockDownloadTest, ReportsShortObject) {
   ASSERT_TRUE(PutText(memory_, "graph", text_.substr(0, 1000)).ok());
   const Status status = Fetch(memory_, Download()).status();
   EXPECT_EQ(status.code(), StatusCode::kDataLoss);
@@ -152,7 +152,7 @@ TEST_P(BlockDownloadTest, SaysThatTheObjectIsShort) {
   EXPECT_FALSE(IsThereUnderItsName());
 }
 
-TEST_P(BlockDownloadTest, PassesTheStoresErrorsOn) {
+TEST_P(BlockDownloadTest, ForwardsErrorsOfStore) {
   BlockDownload download = Download();
   download.key = "nowhere";
   const Status status = Fetch(memory_, download).status();
@@ -160,7 +160,7 @@ TEST_P(BlockDownloadTest, PassesTheStoresErrorsOn) {
   EXPECT_THAT(status.message(), HasSubstr("nowhere"));
 }
 
-TEST_P(BlockDownloadTest, EndsAtItsDeadlineAndWhenAskedToStop) {
+TEST_P(BlockDownloadTest, EndsAtDeadlineAndOnStop) {
   options_.deadline = Deadline::At(SteadyTime());
   const Status late = Fetch(memory_, Download()).status();
   EXPECT_EQ(late.code(), StatusCode::kDeadlineExceeded);
@@ -180,7 +180,7 @@ TEST_P(BlockDownloadTest, EndsAtItsDeadlineAndWhenAskedToStop) {
   EXPECT_EQ(Fetch(waiting, Download()).status().code(), StatusCode::kCancelled);
 }
 
-TEST_P(BlockDownloadTest, SaysThatThereIsNoThread) {
+TEST_P(BlockDownloadTest, ReportsThatNoThreadStarts) {
   const NoMoreThreads none;
   const auto path = Fetch(memory_, Download());
   EXPECT_EQ(path.status().code(), StatusCode::kResourceExhausted);
@@ -215,7 +215,7 @@ TEST_P(DamagedBlockTest, FetchesABlockWithAFlippedBitAgain) {
   EXPECT_EQ(damaged.size(), static_cast<size_t>(kNumBlocks));
 }
 
-TEST_P(DamagedBlockTest, NamesABlockThatStaysBad) {
+TEST_P(DamagedBlockTest, NamesBlockThatRemainsCorrupt) {
   std::atomic<int> reads{0};
   HookedStore bad(memory_, [&](const std::string&, ByteRange range, std::span<std::byte> bytes) {
     if (range.offset == 300) ++reads, bytes[0] ^= std::byte{1};
@@ -235,7 +235,7 @@ TEST_P(DamagedBlockTest, RefusesHashesOfAnotherSize) {
 }
 
 // Runs in a child process, in which a limit on file sizes simulates a full disk.
-TEST_P(DamagedBlockTest, LeavesNothingBehindOnAFullDisk) {
+TEST_P(DamagedBlockTest, FullDiskLeavesNoFiles) {
   const auto fetch_with_limit = [&] {
     signal(SIGXFSZ, SIG_IGN);
     const rlimit limit{.rlim_cur = 500, .rlim_max = 500};

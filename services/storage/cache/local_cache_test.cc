@@ -61,7 +61,7 @@ class LocalCacheTest : public ::testing::Test {
   const TemporaryFolder folder_;
 };
 
-TEST_F(LocalCacheTest, MakesAFileOnce) {
+TEST_F(LocalCacheTest, CreatesFileOnce) {
   const LocalCache cache = Open();
   int fills = 0;
   CachedFileRequest request = Request("a/b", 'x');
@@ -79,7 +79,7 @@ TEST_F(LocalCacheTest, MakesAFileOnce) {
   EXPECT_EQ(fills, 1);
 }
 
-TEST_F(LocalCacheTest, ReplacesAFileThatIsNotGoodWithoutTouchingWhoeverHasItMapped) {
+TEST_F(LocalCacheTest, ReplacesBadFileWithoutChangingMappings) {
   const LocalCache cache = Open();
   const auto entry = *cache.Pin("e", Soon());
   const std::string made = *entry->GetOrMake(Request("f", 'x'), Soon());
@@ -95,7 +95,7 @@ TEST_F(LocalCacheTest, ReplacesAFileThatIsNotGoodWithoutTouchingWhoeverHasItMapp
   munmap(const_cast<void*>(mapped), 100);
 }
 
-TEST_F(LocalCacheTest, GivesTheNextTryWhatABrokenOneLeft) {
+TEST_F(LocalCacheTest, NextAttemptGetsPartialFile) {
   const auto entry = *Open().Pin("e", Soon());
   CachedFileRequest request = Request("f", 'x');
   request.fill = [](const PartialFile& partial) {
@@ -148,7 +148,7 @@ TEST_F(LocalCacheTest, EvictsNothingThatIsInUse) {
   EXPECT_FALSE(fs::exists(path() + "/newest/.espalier-partial-f"));
 }
 
-TEST_F(LocalCacheTest, EvictsAnEntryWithoutTheOnesInIt) {
+TEST_F(LocalCacheTest, EvictsEntryWithoutNestedEntries) {
   const LocalCache cache = Open(/*max_bytes=*/250);
   Leave(cache, "outer", 30);
   Leave(cache, "outer/inner", 10);
@@ -157,7 +157,7 @@ TEST_F(LocalCacheTest, EvictsAnEntryWithoutTheOnesInIt) {
   EXPECT_TRUE(Has("outer/inner") && Has("new"));
 }
 
-TEST_F(LocalCacheTest, EvictsWhatADeadProcessLeftUnfinished) {
+TEST_F(LocalCacheTest, EvictsPartialFilesOfDeadProcess) {
   const LocalCache cache = Open(/*max_bytes=*/150);
   {
     const auto entry = *cache.Pin("dead", Soon());
@@ -170,7 +170,7 @@ TEST_F(LocalCacheTest, EvictsWhatADeadProcessLeftUnfinished) {
   EXPECT_FALSE(fs::exists(path() + "/dead"));
 }
 
-TEST_F(LocalCacheTest, LetsOneOfManyMakeAFileAndTheOthersWait) {
+TEST_F(LocalCacheTest, OneOfManyCreatesFileAndOthersWait) {
   std::atomic<int> fills{0}, making{0};
   std::vector<std::jthread> threads;
   for (int i = 0; i < 8; ++i) {
@@ -221,7 +221,7 @@ class LookOncePerUseTest : public LocalCacheTest {
   std::atomic<int> looks_{0}, fills_{0};
 };
 
-TEST_F(LookOncePerUseTest, AMadeFileIsVerifiedWhileItIsUsedAndVerifiedAgainLater) {
+TEST_F(LookOncePerUseTest, CreatedFileIsVerifiedOncePerUse) {
   {
     const auto maker = Use();
     const auto user = Use();
@@ -241,7 +241,7 @@ TEST_F(LookOncePerUseTest, AMadeFileIsVerifiedWhileItIsUsedAndVerifiedAgainLater
   EXPECT_EQ(fills_, 1);
 }
 
-TEST_F(LookOncePerUseTest, OfManyThatBeginAtOnceOneLooks) {
+TEST_F(LookOncePerUseTest, OneOfManyProcessesVerifies) {
   Leave(Open(), "e", 0);
   std::vector<std::shared_ptr<CacheEntry>> users(8);
   {
@@ -252,7 +252,7 @@ TEST_F(LookOncePerUseTest, OfManyThatBeginAtOnceOneLooks) {
   EXPECT_EQ(fills_, 0);
 }
 
-TEST_F(LookOncePerUseTest, AFileThatIsBadIsMadeAgainOnce) {
+TEST_F(LookOncePerUseTest, BadFileIsRecreatedOnce) {
   {
     const auto entry = *Open().Pin("e", Soon());
     ASSERT_TRUE(entry->GetOrMake(Request("f", 'y'), Soon()).ok());
@@ -264,7 +264,7 @@ TEST_F(LookOncePerUseTest, AFileThatIsBadIsMadeAgainOnce) {
   EXPECT_EQ(fills_, 1);
 }
 
-TEST_F(LookOncePerUseTest, WhoeverAlwaysLooksTakesNobodysWord) {
+TEST_F(LookOncePerUseTest, AlwaysVerifyIgnoresMark) {
   const auto maker = Use();
   CachedFileRequest request = Request("f", 'x');
   int looks = 0;
@@ -286,7 +286,7 @@ TEST_F(LocalCacheTest, AWaitForAnotherProcessEndsWhereAStopIsRequested) {
 }
 
 // The verification of 100 GB takes minutes. If it is stopped, is_good returns false although the file may be good.
-TEST_F(LocalCacheTest, AFileStaysWhoseLookWasStopped) {
+TEST_F(LocalCacheTest, StoppedVerificationKeepsFile) {
   Leave(Open(), "e", 0);
   const auto entry = *Open().Pin("e", Soon());
   for (const VerifyWhen verify : {VerifyWhen::kAlways, VerifyWhen::kOncePerUse}) {
@@ -304,7 +304,7 @@ TEST_F(LocalCacheTest, AFileStaysWhoseLookWasStopped) {
 }
 
 // Another process hangs while it verifies a valid file, or while it makes a file.
-TEST_F(LocalCacheTest, AProcessThatHangsInItsLookIsWaitedForNoLongerThanALookTakes) {
+TEST_F(LocalCacheTest, WaitForHangingVerificationIsLimited) {
   Leave(Open(), "e", 0);
   const auto entry = *Open().Pin("e", Soon());
   const auto hanging = FileLock::TryAcquire(path() + "/e/.espalier-partial-f", LockMode::kExclusive);
@@ -361,7 +361,7 @@ TEST_F(LocalCacheTest, ServesManyWhileItEvicts) {
 }
 
 // A process that dies while it makes a file, and so holds the file's lock, does not block others.
-TEST_F(LocalCacheTest, OutlivesAProcessThatDiesWhileItMakesAFile) {
+TEST_F(LocalCacheTest, SurvivesProcessKilledDuringCreation) {
   const LocalCache cache = Open();
   EXPECT_EXIT(
       {
@@ -380,7 +380,7 @@ TEST_F(LocalCacheTest, OutlivesAProcessThatDiesWhileItMakesAFile) {
   EXPECT_EQ(Contents(*made), std::string(100, 'x'));
 }
 
-TEST_F(LocalCacheTest, RefusesNamesThatLeaveIt) {
+TEST_F(LocalCacheTest, RefusesNamesOutsideCache) {
   const LocalCache cache = Open();
   EXPECT_EQ(cache.Pin("../e", Soon()).status().code(), StatusCode::kInvalidArgument);
   const auto entry = *cache.Pin("e", Soon());

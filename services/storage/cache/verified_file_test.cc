@@ -45,7 +45,7 @@ TEST_F(VerifiedFileTest, TheMarkIsHeldUntilTheLastHolderReleasesIt) {
   EXPECT_FALSE(HeldToo().has_value());
 }
 
-TEST_F(VerifiedFileTest, AFileThatTakesItsPlaceIsAnother) {
+TEST_F(VerifiedFileTest, ReplacedFileIsDifferent) {
   const Result<HeldMark> mark = HoldMark(path(), Soon());
   ASSERT_TRUE(mark.ok()) << mark.status().ToString();
   Write(path() + ".new", "bytes");
@@ -56,7 +56,7 @@ TEST_F(VerifiedFileTest, AFileThatTakesItsPlaceIsAnother) {
   EXPECT_TRUE(HeldToo().has_value());
 }
 
-TEST_F(VerifiedFileTest, AFileThatGrewIsAnother) {
+TEST_F(VerifiedFileTest, GrownFileIsDifferent) {
   const Result<HeldMark> mark = HoldMark(path(), Soon());
   ASSERT_TRUE(mark.ok()) << mark.status().ToString();
   Write(path(), "other bytes");
@@ -87,7 +87,7 @@ TEST_F(VerifiedFileTest, TheKernelReleasesTheMarkOfAProcessThatDies) {
   EXPECT_FALSE(HeldToo().has_value());
 }
 
-TEST_F(VerifiedFileTest, AFileThatIsNotThereIsAnError) {
+TEST_F(VerifiedFileTest, MissingFileIsError) {
   EXPECT_EQ(HoldMarkIfHeld(folder_.path() + "/none").status().code(), StatusCode::kNotFound);
   EXPECT_EQ(HoldMark(folder_.path() + "/none", Soon()).status().code(), StatusCode::kNotFound);
 }

@@ -29,7 +29,7 @@ class TmpdirIs {
   std::optional<std::string> before_;
 };
 
-TEST(ScratchFolderTest, IsWhatTheEnvironmentNames) {
+TEST(ScratchFolderTest, ComesFromEnvironment) {
   const TemporaryFolder folder;
   const TmpdirIs tmpdir(folder.path());
   const Result<std::string> found = ScratchFolder();
@@ -37,7 +37,7 @@ TEST(ScratchFolderTest, IsWhatTheEnvironmentNames) {
   EXPECT_EQ(*found, folder.path());
 }
 
-TEST(ScratchFolderTest, SaysWhatIsWrongWithIt) {
+TEST(ScratchFolderTest, ReportsInvalidFolder) {
   const TemporaryFolder folder;
   const std::string file = folder.path() + "/file";
   std::ofstream(file) << "no folder";

@@ -63,7 +63,7 @@ TEST_F(CredentialCacheTest, FetchesAgainFiveMinutesBeforeExpiry) {
   EXPECT_EQ(Id(), "id2");
 }
 
-TEST_F(CredentialCacheTest, KeepsWhatIsValidWhileARefreshFails) {
+TEST_F(CredentialCacheTest, KeepsValidCredentialsWhileRefreshFails) {
   EXPECT_EQ(Id(), "id1");
   now_ += seconds(3400);
   source_->fails = true;
@@ -77,7 +77,7 @@ TEST_F(CredentialCacheTest, KeepsWhatIsValidWhileARefreshFails) {
   EXPECT_THAT(Id(), HasSubstr("UNAVAILABLE"));
 }
 
-TEST_F(CredentialCacheTest, ForgetsWhatTheServiceRefuses) {
+TEST_F(CredentialCacheTest, DropsRefusedCredentials) {
   EXPECT_EQ(Id(), "id1");
   EXPECT_TRUE(cache_->Renew("id1"));
   EXPECT_EQ(Id(), "id2");
@@ -85,7 +85,7 @@ TEST_F(CredentialCacheTest, ForgetsWhatTheServiceRefuses) {
   EXPECT_EQ(Id(), "id2");
 }
 
-TEST_F(CredentialCacheTest, RefusesWhatHasExpired) {
+TEST_F(CredentialCacheTest, RefusesExpiredCredentials) {
   source_->expires = now_ - seconds(1);
   EXPECT_THAT(Id(), HasSubstr("PERMISSION_DENIED"));
 }
@@ -112,7 +112,7 @@ TEST(SharedFileTest, ReadsTheProfile) {
   EXPECT_EQ(SharedFileCredentials(path + "x", "cora")->Fetch(kSoon).status().code(), StatusCode::kNotFound);
 }
 
-TEST(WebIdentityTest, TradesTheTokenForCredentials) {
+TEST(WebIdentityTest, ExchangesTokenForCredentials) {
   const TemporaryFolder folder;
   ScriptedTransport sts;
   sts.Answer(200,
@@ -149,7 +149,7 @@ TEST(WebIdentityTest, TradesTheTokenForCredentials) {
 
 // A rejection concerns the credentials (exit code 77) or is transient (74). It never counts as bad input (65), which
 // ends a job.
-TEST(WebIdentityTest, ToldApartAreWhatPassesAndWhatDoesNot) {
+TEST(WebIdentityTest, DistinguishesTransientAndPermanentErrors) {
   const TemporaryFolder folder;
   ScriptedTransport sts;
   const auto answer = [&sts](int status, const std::string& code, const std::string& message) {
@@ -191,7 +191,7 @@ TEST(ContainerTest, SendsItsTokenToTheAgent) {
   EXPECT_EQ(source->Fetch(kSoon).status().code(), StatusCode::kDataLoss);
 }
 
-TEST(ContainerTest, SendsNoTokenInTheClearToStrangers) {
+TEST(ContainerTest, SendsNoTokenInPlaintextToOtherHosts) {
   ScriptedTransport agent;
   for (const char* uri : {"http://example.com/x", "http://127.example.com/x", "http://169.254.169.254/x", "nonsense"}) {
     EXPECT_EQ(ContainerCredentials({.container_uri = uri}, agent).status().code(), StatusCode::kInvalidArgument) << uri;
@@ -222,7 +222,7 @@ std::string SourceFor(const S3CredentialSettings& credentials) {
   return source.ok() ? (*source)->Describe() : source.status().ToString();
 }
 
-TEST(CredentialOrderTest, TakesTheFirstThatIsSetUp) {
+TEST(CredentialOrderTest, UsesFirstConfiguredSource) {
   const TemporaryFolder folder;
   S3CredentialSettings all{.access_key_id = "id",
                            .secret_access_key = Secret("s"),
@@ -283,7 +283,7 @@ TEST(CredentialOrderTest, NamesAProfileThatItCannotUse) {
   EXPECT_THAT(chosen.message(), HasSubstr("it has credential_process, which is not supported"));
 }
 
-TEST(CredentialOrderTest, RefusesHalfASetup) {
+TEST(CredentialOrderTest, RefusesIncompleteConfiguration) {
   EXPECT_THAT(SourceFor({.web_identity_token_file = "/token"}), HasSubstr("AWS_ROLE_ARN"));
   EXPECT_THAT(SourceFor({.web_identity_token_file = "/token", .role_arn = "a", .sts_endpoint = "sts"}),
               HasSubstr("AWS_ENDPOINT_URL_STS"));

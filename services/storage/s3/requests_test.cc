@@ -49,7 +49,7 @@ TEST(S3RequestTest, KeepsThePathOfAnEndpoint) {
               HasSubstr("https://graphs.store.test/s3?"));
 }
 
-TEST(S3RequestTest, GoesToTheHostOfAnotherRegionOnAwsAlone) {
+TEST(S3RequestTest, UsesRegionalHostOnlyOnAws) {
   const S3Request get = GetObjectRequest("k");
   EXPECT_EQ(UrlOf(get, InRegion(BucketWith(S3Addressing::kPath, ""), "eu-central-1")),
             "https://s3.eu-central-1.amazonaws.com/graphs/k");
@@ -60,7 +60,7 @@ TEST(S3RequestTest, GoesToTheHostOfAnotherRegionOnAwsAlone) {
   EXPECT_EQ(elsewhere.region, "garage");
 }
 
-TEST(S3RequestTest, SignsTheHostThatItGoesTo) {
+TEST(S3RequestTest, SignsRequestedHost) {
   const http::Request sent = SignedHttpRequest(
       HeadObjectRequest("k"), BucketWith(S3Addressing::kVirtualHost, "http://s3.test:80"),
       {"AKID", telemetry::Secret("secret"), telemetry::Secret("token"), {}}, WallTime(), Sha256Hex(""));
@@ -69,7 +69,7 @@ TEST(S3RequestTest, SignsTheHostThatItGoesTo) {
   EXPECT_THAT(sent.headers.back().second, HasSubstr("/eu-west-1/s3/aws4_request"));
 }
 
-TEST(S3RequestTest, RefusesBucketsAndEndpointsThatAreNone) {
+TEST(S3RequestTest, RefusesInvalidBucketsAndEndpoints) {
   for (const std::string& name : {std::string(), std::string("ab"), std::string("-abc"), std::string("abc-"),
                                   std::string("a..b"), std::string("a/b"), std::string("\xc3\xa4graphs"),
                                   std::string("a:b"), std::string("a%2fb"), std::string(256, 'a')}) {
@@ -109,7 +109,7 @@ TEST(S3RequestTest, SendsChecksums) {
   EXPECT_THAT(deletion.headers, Contains(::testing::Pair("content-md5", ::testing::SizeIs(24))));
 }
 
-TEST(S3RequestTest, KnowsWhatXmlCannotHold) {
+TEST(S3RequestTest, RefusesKeysThatXmlCannotContain) {
   EXPECT_TRUE(FitsXml("a b&<\xc3\xa4"));
   EXPECT_FALSE(FitsXml("a\nb"));
   EXPECT_FALSE(FitsXml("a\x01"));

@@ -27,14 +27,14 @@ TEST(S3ResponseTest, ReadsAPageOfAListing) {
   EXPECT_EQ(page->continuation_token, "t/1=");
 }
 
-TEST(S3ResponseTest, TakesKeysAsTheyAreWhereNothingSaysThatTheyAreEncoded) {
+TEST(S3ResponseTest, ReadsUnencodedKeys) {
   const Result<ListPage> page =
       ParseListPage("<ListBucketResult><Contents><Key>a+b%41</Key><Size>1</Size></Contents></ListBucketResult>");
   ASSERT_TRUE(page.ok());
   EXPECT_EQ(page->objects[0].key, "a+b%41");
 }
 
-TEST(S3ResponseTest, RefusesListingsThatAreNone) {
+TEST(S3ResponseTest, RefusesInvalidListings) {
   for (const char* body :
        {"", "no xml", "<ListBucketResult>", "<ListBucketResult><Contents><Key>k</Key></Contents></ListBucketResult>",
         "<ListBucketResult><Contents><Key>k</Key><Size>-1</Size></Contents></ListBucketResult>",
@@ -48,7 +48,7 @@ TEST(S3ResponseTest, RefusesListingsThatAreNone) {
                    .ok());
 }
 
-TEST(S3ResponseTest, TakesDeepNestingWithoutFear) {
+TEST(S3ResponseTest, ToleratesDeepNesting) {
   std::string body = "<ListBucketResult>";
   for (int i = 0; i < 100000; ++i) body += "<a>";
   EXPECT_EQ(ParseListPage(body).status().code(), StatusCode::kDataLoss);
@@ -67,7 +67,7 @@ TEST(S3ResponseTest, ReadsContentRanges) {
   }
 }
 
-TEST(S3ResponseTest, SeesAFlippedBit) {
+TEST(S3ResponseTest, DetectsFlippedBit) {
   http::Response response{200, {{"x-amz-checksum-crc32", "y/Q5Jg=="}}, "123456789", 0};
   EXPECT_TRUE(CheckCrc32(response).ok());
   response.body[3] ^= 1;
@@ -78,13 +78,13 @@ TEST(S3ResponseTest, SeesAFlippedBit) {
   EXPECT_TRUE(CheckCrc32(response).ok());
 }
 
-TEST(S3ResponseTest, KnowsACompletedUpload) {
+TEST(S3ResponseTest, RecognizesCompletedUpload) {
   EXPECT_TRUE(IsCompletedUpload("<?xml version=\"1.0\"?>\n\n   <CompleteMultipartUploadResult/>"));
   EXPECT_FALSE(IsCompletedUpload("<Error><Code>InternalError</Code></Error>"));
   EXPECT_FALSE(IsCompletedUpload(""));
 }
 
-TEST(S3ResponseTest, ReadsWhatWasNotDeleted) {
+TEST(S3ResponseTest, ReadsKeysThatWereNotDeleted) {
   const auto failures = ParseDeleteResult(
       "<DeleteResult><Error><Key>k</Key><Code>AccessDenied</Code><Message>m</Message></Error></DeleteResult>");
   ASSERT_TRUE(failures.ok());
@@ -96,7 +96,7 @@ http::Response Refusal(int status, const std::string& code, const std::string& m
   return {status, {}, "<Error><Code>" + code + "</Code><Message>" + message + "</Message></Error>", 0};
 }
 
-TEST(S3ErrorTest, KnowsTheRemedy) {
+TEST(S3ErrorTest, HasRemedy) {
   const auto remedy = [](int status, const std::string& code) { return RemedyFor(ParseError(Refusal(status, code))); };
   EXPECT_EQ(remedy(503, "SlowDown"), Remedy::kRetry);
   EXPECT_EQ(remedy(429, ""), Remedy::kRetry);
@@ -115,7 +115,7 @@ TEST(S3ErrorTest, KnowsTheRemedy) {
   EXPECT_EQ(RemedyFor(ParseError({403, {}, "", 0})), Remedy::kRenew);  // HEAD: the token may have expired
 }
 
-TEST(S3ErrorTest, ChoosesTheStatusByWhatTheCallerShouldDo) {
+TEST(S3ErrorTest, MapsErrorsToStatusCodes) {
   const auto code = [](int status, const std::string& name) {
     return ToStatus(ParseError(Refusal(status, name)), "x").code();
   };
@@ -133,7 +133,7 @@ TEST(S3ErrorTest, ChoosesTheStatusByWhatTheCallerShouldDo) {
 }
 
 // The responses of a web server on the port of the endpoint.
-TEST(S3ErrorTest, KnowsAnAnswerThatIsNotS3s) {
+TEST(S3ErrorTest, RecognizesResponseOfOtherService) {
   const Status not_found =
       ToStatus(ParseError({404, {}, "<html><title>Not here</title></html>", 0}), "reading s3://b/k");
   EXPECT_EQ(not_found.code(), StatusCode::kUnimplemented);
@@ -150,7 +150,7 @@ TEST(S3ErrorTest, KnowsAnAnswerThatIsNotS3s) {
   }
 }
 
-TEST(S3ErrorTest, SaysWhatHappenedInOneShortLine) {
+TEST(S3ErrorTest, HasMessageOfOneShortLine) {
   http::Response response = Refusal(301, "PermanentRedirect", "go\naway " + std::string(1000, 'x'));
   response.headers = {{"x-amz-bucket-region", "eu-west-1"}, {"x-amz-request-id", "R1"}};
   const std::string message = ToStatus(ParseError(response), "reading s3://b/k").message();
@@ -161,7 +161,7 @@ TEST(S3ErrorTest, SaysWhatHappenedInOneShortLine) {
   EXPECT_THAT(message, Not(HasSubstr("\n")));
 }
 
-TEST(S3ErrorTest, ReadsWhatMinioSaysInHeaders) {
+TEST(S3ErrorTest, ReadsErrorHeadersOfMinio) {
   const S3Error error = ParseError({400,
                                     {{"x-minio-error-code", "AuthorizationHeaderMalformed"},
                                      {"x-minio-error-desc", "\"the region is wrong; expecting 'eu-central-1'\""}},
@@ -171,7 +171,7 @@ TEST(S3ErrorTest, ReadsWhatMinioSaysInHeaders) {
   EXPECT_EQ(error.region, "eu-central-1");
 }
 
-TEST(S3ErrorTest, TellsRefusedHeadersFromRefusedBytes) {
+TEST(S3ErrorTest, DistinguishesRefusedHeadersFromRefusedBytes) {
   const auto is_of_headers = [](int status, const std::string& code, const std::string& message) {
     return IsRefusalOfChecksums(ParseError(Refusal(status, code, message)));
   };
@@ -184,7 +184,7 @@ TEST(S3ErrorTest, TellsRefusedHeadersFromRefusedBytes) {
   EXPECT_FALSE(is_of_headers(503, "SlowDown", "checksum"));
 }
 
-TEST(S3ErrorTest, TellsNothingOfTheRequestThatTheServiceQuotes) {
+TEST(S3ErrorTest, OmitsQuotedRequest) {
   const http::Response response{403,
                                 {},
                                 "<Error><Code>SignatureDoesNotMatch</Code><Message>m</Message>"

@@ -22,7 +22,7 @@ using std::chrono::seconds;
 constexpr seconds kAnswerTime{20};                      // for a request with little or no body
 constexpr uint64_t kSlowestBytesPerSecond = 128 << 10;  // determines the time limit of a transfer
 constexpr seconds kStallTime{15};
-constexpr seconds kShortestCall{5};        // to a service that has not responded for long
+constexpr seconds kMinCallTime{5};         // to a service that has not responded for long
 constexpr seconds kMaxRetryAfter{10};      // longer values of Retry-After are cut to this
 constexpr seconds kMaxClockSkew{15 * 60};  // that S3 accepts
 constexpr int kMaxDamagedBodies = 3;       // in succession, rejected with the same error
@@ -77,7 +77,7 @@ S3Client::S3Client(std::shared_ptr<http::Transport> transport, std::unique_ptr<C
     : options_(std::move(options)),
       transport_(std::move(transport)),
       credentials_(std::move(credentials), options_.now),
-      silence_(options_.retry_budget, std::min(kShortestCall, options_.retry_budget)),
+      silence_(options_.retry_budget, std::min(kMinCallTime, options_.retry_budget)),
       traits_(options_.request_checksums, options_.response_checksums),
       jitter_seed_(options_.jitter_seed != 0 ? options_.jitter_seed : RandomSeed()) {}
 

@@ -13,7 +13,7 @@ using std::chrono::seconds;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-TEST_F(S3ClientTest, FollowsABucketIntoItsRegionAndRemembersIt) {
+TEST_F(S3ClientTest, FollowsRegionOfBucketAndKeepsIt) {
   service_->Answer(301, "", {{"x-amz-bucket-region", "eu-central-1"}});
   service_->Answer(200);
   service_->Answer(200);
@@ -26,7 +26,7 @@ TEST_F(S3ClientTest, FollowsABucketIntoItsRegionAndRemembersIt) {
   EXPECT_THAT(service_->sent()[2].Header("authorization"), HasSubstr("/eu-central-1/s3/"));
 }
 
-TEST_F(S3ClientTest, ReadsTheRegionInTheWordsOfTheService) {
+TEST_F(S3ClientTest, ReadsRegionFromErrorMessage) {
   service_->Answer(
       400,
       "<Error><Code>AuthorizationHeaderMalformed</Code><Message>The authorization header is malformed; the "
@@ -47,7 +47,7 @@ TEST_F(S3ClientTest, FollowsOnceAndThenNamesTheSetting) {
   EXPECT_THAT(status.message(), HasSubstr("in region eu-central-2: set spec.storage.s3.region"));
 }
 
-TEST_F(S3ClientTest, GoesNowhereWithoutAValidRegion) {
+TEST_F(S3ClientTest, RefusesInvalidRegion) {
   service_->Answer(301);
   service_->Answer(307, "", {{"location", "http://elsewhere.test/"}});
   service_->Answer(301, "", {{"x-amz-bucket-region", "evil/../region\r\n"}});
@@ -68,7 +68,7 @@ void RefuseChecksums(ScriptedTransport& service) {
                  "this API call.</Message></Error>");
 }
 
-TEST_F(S3ClientTest, LeavesOutChecksumsThatTheServiceRefusesAndRemembersIt) {
+TEST_F(S3ClientTest, OmitsRefusedChecksumsAndKeepsOmitting) {
   RefuseChecksums(*service_);
   service_->Answer(200);
   service_->Answer(200);
@@ -88,7 +88,7 @@ TEST_F(S3ClientTest, LeavesOutChecksumsThatTheServiceRefusesAndRemembersIt) {
   EXPECT_TRUE(clock_.slept().empty());
 }
 
-TEST_F(S3ClientTest, LeavesOutChecksumsOnceWhereThatChangesNothing) {
+TEST_F(S3ClientTest, OmitsChecksumsOnceIfErrorRemains) {
   RefuseChecksums(*service_);
   RefuseChecksums(*service_);
   const std::string body = "12345678";
@@ -102,7 +102,7 @@ TEST_F(S3ClientTest, LeavesOutChecksumsOnceWhereThatChangesNothing) {
   EXPECT_NE(service_->sent()[2].Header("x-amz-checksum-crc32"), "") << "they were not what was refused";
 }
 
-TEST_F(S3ClientTest, SendsAndAsksForNoChecksumsWhereTheyAreOff) {
+TEST_F(S3ClientTest, DisabledChecksumsAreNeitherSentNorRequested) {
   S3Client client(service_, std::make_unique<NumberedCredentials>(true),
                   S3ClientOptions{.request_checksums = S3Checksums::kWhenRequired,
                                   .response_checksums = S3Checksums::kWhenRequired,
@@ -121,7 +121,7 @@ TEST_F(S3ClientTest, SendsAndAsksForNoChecksumsWhereTheyAreOff) {
   }
 }
 
-TEST_F(S3ClientTest, SendsADamagedBodyAgainButNotForEver) {
+TEST_F(S3ClientTest, RetriesDamagedBodyWithLimit) {
   for (int i = 0; i < 2; ++i) AnswerError(400, "BadDigest");
   service_->Answer(200);
   const auto client = Client();
@@ -133,7 +133,7 @@ TEST_F(S3ClientTest, SendsADamagedBodyAgainButNotForEver) {
   EXPECT_THAT(status.message(), HasSubstr("refused 3 times with the same error"));
 }
 
-TEST_F(S3ClientTest, AsksWhyHeadFindsNothingOnce) {
+TEST_F(S3ClientTest, ExplainsMissingObjectOfHeadOnce) {
   service_->Answer(404);
   AnswerError(404, "NoSuchBucket");
   const S3Call head{.request = HeadObjectRequest("k"), .known_statuses = {404}};
@@ -151,7 +151,7 @@ TEST_F(S3ClientTest, AsksWhyHeadFindsNothingOnce) {
 }
 
 // S3 explains the refusal of a GET in the body. The response of a proxy for an unknown path may be empty.
-TEST_F(S3ClientTest, AnEmptyAnswerToGetIsOfNoS3Service) {
+TEST_F(S3ClientTest, EmptyResponseToGetIsNotS3) {
   const S3Call head{.request = HeadObjectRequest("k"), .known_statuses = {404}};
   service_->Answer(404);
   service_->Answer(404);
@@ -167,7 +167,7 @@ TEST_F(S3ClientTest, AnEmptyAnswerToGetIsOfNoS3Service) {
   EXPECT_EQ(Send(*Client(), {.request = DeleteObjectRequest("k"), .known_statuses = {404}})->status, 404);
 }
 
-TEST_F(S3ClientTest, A404InJsonIsOfNoS3Service) {
+TEST_F(S3ClientTest, Json404IsNotS3) {
   for (const S3Request& request : {GetObjectRequest("k"), PutObjectRequest("k", {})}) {
     service_->Answer(404, "{\"error\":\"no such path\"}", {{"content-type", "application/json"}});
     const Status status = Send(*Client(), {.request = request, .known_statuses = {404}}).status();
@@ -176,7 +176,7 @@ TEST_F(S3ClientTest, A404InJsonIsOfNoS3Service) {
   }
 }
 
-TEST_F(S3ClientTest, APageThatAnswersEveryPathIsOfNoS3Service) {
+TEST_F(S3ClientTest, WebPageIsNotS3) {
   const http::Headers page = {{"content-type", "text/html; charset=utf-8"}, {"etag", "\"1\""}, {"content-length", "6"}};
   const S3Call head{.request = HeadObjectRequest("k"), .known_statuses = {404}};
   service_->Answer(200, "", page);
@@ -195,7 +195,7 @@ TEST_F(S3ClientTest, APageThatAnswersEveryPathIsOfNoS3Service) {
   EXPECT_TRUE(Send(*Client()).ok()) << "an object that is a page";
 }
 
-TEST_F(S3ClientTest, BelievesHeadWhereNothingExplainsIt) {
+TEST_F(S3ClientTest, AcceptsUnexplainedHead) {
   service_->Answer(404);
   service_->Fail(Unavailable("reset"));
   EXPECT_EQ(Send(*Client(), {.request = HeadObjectRequest("k"), .known_statuses = {404}})->status, 404);
@@ -203,7 +203,7 @@ TEST_F(S3ClientTest, BelievesHeadWhereNothingExplainsIt) {
 
 // Go's servers and nginx report a plain request to a TLS port as text or HTML, not as an S3 error. The message quotes
 // it.
-TEST_F(S3ClientTest, HandsOnTheWordsOfAPortThatExpectsTls) {
+TEST_F(S3ClientTest, ForwardsErrorOfTlsPort) {
   service_->Answer(400, "Client sent an HTTP request to an HTTPS server.\n");
   service_->Answer(400, "<html><head><title>400 The plain HTTP request was sent to HTTPS port</title></head></html>");
   const auto client = Client();
@@ -215,7 +215,7 @@ TEST_F(S3ClientTest, HandsOnTheWordsOfAPortThatExpectsTls) {
   }
 }
 
-TEST_F(S3ClientTest, TakesAMissingBucketOrKeyIdForNoMissingObject) {
+TEST_F(S3ClientTest, MissingBucketOrKeyIdIsNoMissingObject) {
   AnswerError(404, "NoSuchBucket");
   AnswerError(404, "InvalidAccessKeyId");
   const auto client = Client(/*is_renewable=*/false);

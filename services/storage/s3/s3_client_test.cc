@@ -13,7 +13,7 @@ using std::chrono::seconds;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-TEST_F(S3ClientTest, TriesAgainWithGrowingDelays) {
+TEST_F(S3ClientTest, RetriesWithBackoff) {
   service_->Answer(503);
   AnswerError(503, "SlowDown");
   service_->Answer(429);
@@ -36,7 +36,7 @@ TEST_F(S3ClientTest, TriesAgainWithGrowingDelays) {
   }
 }
 
-TEST_F(S3ClientTest, GivesUpWithinAMinuteAndSaysWhy) {
+TEST_F(S3ClientTest, FailsWithinMinuteWithReason) {
   const SteadyTime start = clock_.Now();
   for (int i = 0; i < 40; ++i) AnswerError(503, "SlowDown");
   const Status status = Refused(*Client());
@@ -60,7 +60,7 @@ TEST_F(S3ClientTest, StartsNoRequestAfterItsBudget) {
 }
 
 // A part of 128 MiB at 3 MB/s takes 43 s. A failure after that time does not mean that the service is silent.
-TEST_F(S3ClientTest, SendsALongTransferThatBrokeOnceMore) {
+TEST_F(S3ClientTest, RetriesLongTransferAfterFailure) {
   service_->Add([this](const SentRequest&) -> Result<http::Response> {
     clock_.Advance(seconds(43));
     return Unavailable("reset");
@@ -73,7 +73,7 @@ TEST_F(S3ClientTest, SendsALongTransferThatBrokeOnceMore) {
   EXPECT_EQ(NumRequests(), 2u);
 }
 
-TEST_F(S3ClientTest, CallsToAServiceThatHangsShareOnePatience) {
+TEST_F(S3ClientTest, CallsToHangingServiceShareBudget) {
   Hang(20);
   const auto client = Client();
   const seconds first = TimeToFail(*client);
@@ -88,7 +88,7 @@ TEST_F(S3ClientTest, CallsToAServiceThatHangsShareOnePatience) {
               ::testing::ContainsRegex("gave up after 1 request, no response for 6[0-2] s"));
 }
 
-TEST_F(S3ClientTest, AnyAnswerGivesCallsAllTheirTimeAgain) {
+TEST_F(S3ClientTest, AnyResponseResetsBudget) {
   Hang(4);
   const auto client = Client();
   TimeToFail(*client);
@@ -101,7 +101,7 @@ TEST_F(S3ClientTest, AnyAnswerGivesCallsAllTheirTimeAgain) {
   EXPECT_TRUE(Send(*client).ok()) << "15 s of silence are no failure";
 }
 
-TEST_F(S3ClientTest, ALateCallFindsAServiceThatIsBack) {
+TEST_F(S3ClientTest, LateCallReachesRecoveredService) {
   Hang(2);
   const auto client = Client();
   TimeToFail(*client);
@@ -111,7 +111,7 @@ TEST_F(S3ClientTest, ALateCallFindsAServiceThatIsBack) {
   EXPECT_TRUE(Send(*client).ok());
 }
 
-TEST_F(S3ClientTest, IsPatientWithRefusedConnectionsForAsLongAsItIsTold) {
+TEST_F(S3ClientTest, RetriesRefusedConnectionsWithinBudget) {
   for (const int patience : {1, 3, 120}) {
     S3Client client(
         service_, std::make_unique<NumberedCredentials>(true),
@@ -123,7 +123,7 @@ TEST_F(S3ClientTest, IsPatientWithRefusedConnectionsForAsLongAsItIsTold) {
   }
 }
 
-TEST_F(S3ClientTest, AServiceThatRefusesConnectionsIsSilentToo) {
+TEST_F(S3ClientTest, RefusedConnectionsCountAsSilence) {
   const auto client = Client();
   const SteadyTime start = clock_.Now();
   for (int i = 0; i < 200; ++i) service_->Fail(Unavailable("connection refused"));
@@ -141,7 +141,7 @@ TEST_F(S3ClientTest, AServiceThatRefusesConnectionsIsSilentToo) {
   EXPECT_LT(clock_.Now() - start, seconds(65));
 }
 
-TEST_F(S3ClientTest, ErrorsOfAnAnswerAreNoSilence) {
+TEST_F(S3ClientTest, ErrorResponsesAreNoSilence) {
   const auto client = Client();
   for (int i = 0; i < 10; ++i) service_->Fail(FailedPrecondition("certificate"));
   for (int i = 0; i < 10; ++i) {
@@ -152,7 +152,7 @@ TEST_F(S3ClientTest, ErrorsOfAnAnswerAreNoSilence) {
   EXPECT_GE(TimeToFail(*client), seconds(28));
 }
 
-TEST_F(S3ClientTest, WaitsAsLongAsTheServiceAsksForWithinReason) {
+TEST_F(S3ClientTest, HonorsRetryAfterWithLimit) {
   service_->Answer(503, "", {{"retry-after", "2"}});
   service_->Answer(503, "", {{"retry-after", "86400"}});
   service_->Answer(503, "", {{"retry-after", "-5"}});
@@ -163,7 +163,7 @@ TEST_F(S3ClientTest, WaitsAsLongAsTheServiceAsksForWithinReason) {
   EXPECT_LT(clock_.slept()[2], seconds(1));
 }
 
-TEST_F(S3ClientTest, AsksOnceWhereNothingElseWouldHelp) {
+TEST_F(S3ClientTest, DoesNotRetryPermanentErrors) {
   AnswerError(403, "AccessDenied");
   AnswerError(404, "NoSuchKey");
   AnswerError(403, "SignatureDoesNotMatch");
@@ -197,14 +197,14 @@ TEST_F(S3ClientTest, CannotRenewCredentialsOfTheEnvironment) {
   EXPECT_EQ(NumRequests(), 1u);
 }
 
-TEST_F(S3ClientTest, TakesABareRefusalOfHeadForExpiredCredentials) {
+TEST_F(S3ClientTest, RefusalOfHeadRenewsCredentials) {
   service_->Answer(403);
   service_->Answer(403);
   EXPECT_EQ(Send(*Client(), {.request = HeadObjectRequest("k")}).status().code(), StatusCode::kPermissionDenied);
   EXPECT_EQ(NumRequests(), 2u);
 }
 
-TEST_F(S3ClientTest, SetsItsClockByTheServicesOnce) {
+TEST_F(S3ClientTest, AdjustsClockOnce) {
   now_ = *ParseHttpDate("Sun, 30 Aug 2015 11:00:00 GMT");
   AnswerError(403, "RequestTimeTooSkewed", {{"date", "Sun, 30 Aug 2015 12:36:00 GMT"}});
   service_->Answer(200);
@@ -222,21 +222,21 @@ TEST_F(S3ClientTest, SetsItsClockByTheServicesOnce) {
   EXPECT_EQ(NumRequests(), 5u);
 }
 
-TEST_F(S3ClientTest, SetsItsClockByABareRefusalOfHead) {
+TEST_F(S3ClientTest, RefusalOfHeadAdjustsClock) {
   now_ = *ParseHttpDate("Sun, 30 Aug 2015 11:00:00 GMT");
   service_->Answer(403, "", {{"date", "Sun, 30 Aug 2015 12:36:00 GMT"}});
   service_->Answer(200);
   EXPECT_TRUE(Send(*Client(/*is_renewable=*/false), {.request = HeadObjectRequest("k")}).ok());
 }
 
-TEST_F(S3ClientTest, HandsKnownStatusesBack) {
+TEST_F(S3ClientTest, ReturnsExpectedStatusCodes) {
   service_->Answer(412);
   const Result<http::Response> response = Send(*Client(), {.known_statuses = {404, 412}});
   ASSERT_TRUE(response.ok());
   EXPECT_EQ(response->status, 412);
 }
 
-TEST_F(S3ClientTest, TriesAgainWhatTheCheckRefuses) {
+TEST_F(S3ClientTest, RetriesIfCheckFails) {
   service_->Answer(200, "bad");
   service_->Answer(200, "good");
   const auto check = [](const http::Response& response) {
@@ -271,7 +271,7 @@ TEST_F(S3ClientTest, CountsEveryRequestByOperationAndCode) {
   }
 }
 
-TEST_F(S3ClientTest, NeverWaitsLongerForAnAnswerThanItsPatience) {
+TEST_F(S3ClientTest, WaitForResponseIsLimitedByBudget) {
   S3Client client(service_, std::make_unique<NumberedCredentials>(true),
                   S3ClientOptions{.retry_budget = seconds(2), .clock = &clock_, .now = [this] { return now_; }});
   service_->Answer(200);
@@ -280,7 +280,7 @@ TEST_F(S3ClientTest, NeverWaitsLongerForAnAnswerThanItsPatience) {
   EXPECT_EQ(service_->sent()[0].stall_timeout, seconds(2));
 }
 
-TEST_F(S3ClientTest, TellsNoSecrets) {
+TEST_F(S3ClientTest, ErrorsHaveNoSecrets) {
   for (int i = 0; i < 40; ++i) service_->Fail(Unavailable("reset"));
   const std::string message = Refused(*Client()).ToString();
   EXPECT_THAT(message, Not(HasSubstr("hush")));

@@ -87,7 +87,7 @@ TEST_F(S3StoreTest, PutsALargeObjectInParts) {
 }
 
 // MinIO before 2025 stores a checksum of the parts' checksums, and interprets the checksum in the completion as such.
-TEST_F(S3StoreTest, NamesNoChecksumOfTheObjectWhereTheServiceKeepsNone) {
+TEST_F(S3StoreTest, OmitsObjectChecksumIfServiceKeepsNone) {
   std::string completion_checksum = "none sent";
   network_->after = [&](const http::Request& request, Result<http::Response> response) {
     if (request.url.ends_with("?uploads=")) response->headers.clear();
@@ -130,7 +130,7 @@ TEST_F(S3StoreTest, WritesPartsToAServiceWithoutChecksums) {
   EXPECT_TRUE(Store(network_).PutIfAbsent("l", BytesOf("x")).ok()) << "501 may be about the condition too";
 }
 
-TEST_F(S3StoreTest, PutsPartsOneAfterAnotherWhereThereIsNoThread) {
+TEST_F(S3StoreTest, UploadsPartsSequentiallyWithoutThreads) {
   S3Store store = Store(service_);
   {
     const NoMoreThreads none;
@@ -140,7 +140,7 @@ TEST_F(S3StoreTest, PutsPartsOneAfterAnotherWhereThereIsNoThread) {
   EXPECT_EQ(*store.Get("k"), Digits(1001));
 }
 
-TEST_F(S3StoreTest, AbortsWhatIsNotCommitted) {
+TEST_F(S3StoreTest, AbortsUncommittedUpload) {
   S3Store store = Store(service_);
   {
     const auto writer = store.Put("k");
@@ -168,7 +168,7 @@ TEST_F(S3StoreTest, AbortsAfterAFailureAndStaysFailed) {
   EXPECT_TRUE(Keys(store).empty());
 }
 
-TEST_F(S3StoreTest, AbortsWithOneRequestWhereTheServiceIsOutOfReach) {
+TEST_F(S3StoreTest, AbortsWithOneRequestIfServiceIsUnreachable) {
   std::atomic<bool> is_out_of_reach{false};  // atomic, because parts are sent by threads
   std::atomic<int> num_aborts{0};
   network_->after = [&](const http::Request& request, Result<http::Response> response) -> Result<http::Response> {
@@ -186,7 +186,7 @@ TEST_F(S3StoreTest, AbortsWithOneRequestWhereTheServiceIsOutOfReach) {
   EXPECT_EQ(num_aborts.load(), 1);
 }
 
-TEST_F(S3StoreTest, BelievesNoSuccessWithAnErrorInside) {
+TEST_F(S3StoreTest, DetectsErrorInSuccessResponse) {
   int num_errors = 0;
   network_->before = [&](const http::Request& request) -> std::optional<http::Response> {
     const bool is_completion = request.method == "POST" && request.url.find("uploadId") != std::string::npos;
@@ -203,7 +203,7 @@ TEST_F(S3StoreTest, BelievesNoSuccessWithAnErrorInside) {
 }
 
 // An API that responds to every request with 200 and JSON, other XML, or an empty body.
-TEST_F(S3StoreTest, TakesNoOtherServiceForAStore) {
+TEST_F(S3StoreTest, RefusesOtherService) {
   const std::vector<http::Response> answers = {
       {200, {{"content-type", "application/json"}, {"etag", "W/\"b-x\""}, {"content-length", "11"}}, "{\"ok\":true}"},
       {200, {{"content-type", "text/xml"}, {"content-length", "17"}}, "<status>ok</status>"},
@@ -236,7 +236,7 @@ TEST_F(S3StoreTest, TakesNoOtherServiceForAStore) {
   }
 }
 
-TEST_F(S3StoreTest, TakesNoOtherServicesAnswerForAPartOrACompletion) {
+TEST_F(S3StoreTest, RefusesUploadResponsesOfOtherService) {
   for (const char* const method : {"PUT", "POST"}) {
     network_->before = [&](const http::Request& request) -> std::optional<http::Response> {
       if (request.method != method || request.url.find("uploadId") == std::string::npos) return std::nullopt;
@@ -249,7 +249,7 @@ TEST_F(S3StoreTest, TakesNoOtherServicesAnswerForAPartOrACompletion) {
   }
 }
 
-TEST_F(S3StoreTest, KnowsItsOwnObjectWhenTheAnswerToTheCompletionIsLost) {
+TEST_F(S3StoreTest, RecognizesOwnObjectAfterLostCompletion) {
   bool is_lost = false;
   network_->after = [&](const http::Request& request, Result<http::Response> response) -> Result<http::Response> {
     const bool is_completion = request.method == "POST" && request.url.find("uploadId") != std::string::npos;
@@ -261,7 +261,7 @@ TEST_F(S3StoreTest, KnowsItsOwnObjectWhenTheAnswerToTheCompletionIsLost) {
   EXPECT_EQ(*store.Get("k"), Digits(500));
 }
 
-TEST_F(S3StoreTest, KnowsItsOwnObjectWhenTheAnswerToPutIfAbsentIsLost) {
+TEST_F(S3StoreTest, RecognizesOwnObjectAfterLostPutIfAbsent) {
   bool is_lost = false;
   network_->after = [&](const http::Request& request, Result<http::Response> response) -> Result<http::Response> {
     if (request.method == "PUT" && !std::exchange(is_lost, true)) return Unavailable("reset");
@@ -272,7 +272,7 @@ TEST_F(S3StoreTest, KnowsItsOwnObjectWhenTheAnswerToPutIfAbsentIsLost) {
   EXPECT_EQ(store.PutIfAbsent("k", BytesOf("mine")).code(), StatusCode::kAlreadyExists);
 }
 
-TEST_F(S3StoreTest, TakesAnothersObjectForAnothers) {
+TEST_F(S3StoreTest, ReportsObjectOfOtherClient) {
   S3Store other = Store(service_);
   network_->before = [&](const http::Request& request) -> std::optional<http::Response> {
     // Another client writes the same bytes between the check and the request.
@@ -284,7 +284,7 @@ TEST_F(S3StoreTest, TakesAnothersObjectForAnothers) {
   EXPECT_EQ(store.PutIfAbsent("k", BytesOf("same")).code(), StatusCode::kAlreadyExists);
 }
 
-TEST_F(S3StoreTest, PutsIfAbsentWhereTheServiceKnowsNoConditions) {
+TEST_F(S3StoreTest, PutsIfAbsentWithoutConditionalRequests) {
   service_->set_conditions(FakeS3::Conditions::kRefused);
   S3Store store = Store(service_);
   EXPECT_TRUE(store.PutIfAbsent("k", BytesOf("first")).ok());
@@ -292,7 +292,7 @@ TEST_F(S3StoreTest, PutsIfAbsentWhereTheServiceKnowsNoConditions) {
   EXPECT_EQ(*store.Get("k"), "first");
 }
 
-TEST_F(S3StoreTest, LearnsThatAnotherOverwroteItWithoutConditions) {
+TEST_F(S3StoreTest, DetectsOverwriteWithoutConditionalRequests) {
   service_->set_conditions(FakeS3::Conditions::kRefused);
   S3Store other = Store(service_);
   bool is_unconditional = false;
@@ -317,7 +317,7 @@ TEST_F(S3StoreTest, ListsPageByPage) {
   EXPECT_EQ(keys.back(), "a b/59");
 }
 
-TEST_F(S3StoreTest, LeavesOutWhatNoStoreCouldName) {
+TEST_F(S3StoreTest, SkipsInvalidKeys) {
   auto script = std::make_shared<ScriptedTransport>();
   script->Answer(
       200,
@@ -327,7 +327,7 @@ TEST_F(S3StoreTest, LeavesOutWhatNoStoreCouldName) {
   EXPECT_THAT(Keys(store), ElementsAre("d"));
 }
 
-TEST_F(S3StoreTest, ListingNothingIsNoMissingObject) {
+TEST_F(S3StoreTest, EmptyListingIsNoError) {
   auto script = std::make_shared<ScriptedTransport>();
   script->Answer(404);
   EXPECT_EQ(Store(script).List("").status().code(), StatusCode::kUnimplemented);
@@ -337,7 +337,7 @@ TEST_F(S3StoreTest, ListingNothingIsNoMissingObject) {
   EXPECT_THAT(status.message(), HasSubstr("check the endpoint"));
 }
 
-TEST_F(S3StoreTest, EndsAListingThatGoesRoundInCircles) {
+TEST_F(S3StoreTest, DetectsCyclicListing) {
   auto script = std::make_shared<ScriptedTransport>();
   const std::string page =
       "<ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>t</NextContinuationToken>"
@@ -370,7 +370,7 @@ TEST_F(S3StoreTest, NeedsNoPermissionToDeleteWhatDoesNotExist) {
   EXPECT_EQ(store.Delete("k").code(), StatusCode::kPermissionDenied);
 }
 
-TEST_F(S3StoreTest, TellsWhatCouldNotBeDeleted) {
+TEST_F(S3StoreTest, ReportsKeysThatWereNotDeleted) {
   auto script = std::make_shared<ScriptedTransport>();
   script->Answer(
       200,
@@ -386,7 +386,7 @@ TEST_F(S3StoreTest, TellsWhatCouldNotBeDeleted) {
   EXPECT_TRUE(store.DeleteMany(std::vector<std::string>{"a", "b"}).ok()) << "tried again";
 }
 
-TEST_F(S3StoreTest, RefusesAPieceOfAnotherRange) {
+TEST_F(S3StoreTest, RefusesResponseOfOtherRange) {
   auto script = std::make_shared<ScriptedTransport>();
   for (int i = 0; i < 10; ++i) script->Answer(206, "3456", {{"content-range", "bytes 4-7/10"}, {"etag", "\"1\""}});
   script->Answer(200, "0123");
@@ -395,7 +395,7 @@ TEST_F(S3StoreTest, RefusesAPieceOfAnotherRange) {
   EXPECT_EQ(store.GetRange("k", {3, 4}).status().code(), StatusCode::kUnimplemented) << "knows no ranges";
 }
 
-TEST_F(S3StoreTest, SetsNoMemoryAsideForWhatDoesNotExist) {
+TEST_F(S3StoreTest, AllocatesNothingForMissingObject) {
   S3Store store = Store(service_);
   ASSERT_TRUE(PutText(store, "k", "0123456789").ok());
   EXPECT_EQ(store.GetRange("k", {0, uint64_t{1} << 62}).status().code(), StatusCode::kOutOfRange);
@@ -452,7 +452,7 @@ Status Work(S3Store& store) {
   return objects.size() == 20 + 4 ? Status() : Internal("lists " + std::to_string(objects.size()));
 }
 
-TEST_F(S3StoreTest, EndsRightWithThirtyPercentFaultsAndAtMostTwiceTheRequests) {
+TEST_F(S3StoreTest, SucceedsWithThirtyPercentFaultsAndTwiceTheRequests) {
   S3Store calm = Store(service_);
   ASSERT_TRUE(Work(calm).ok());
   const int64_t ideal = service_->num_requests();

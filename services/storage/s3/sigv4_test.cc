@@ -137,7 +137,7 @@ TEST(SigV4Test, SignsTheExamplesOfTheS3Reference) {
 }
 
 // Queries that the signer of curl 7.88 encodes incorrectly.
-TEST(SigV4Test, SpellsQueriesInTheCanonicalWay) {
+TEST(SigV4Test, CanonicalizesQueries) {
   EXPECT_EQ(CanonicalQuery({{"uploads", ""}}), "uploads=");
   EXPECT_EQ(CanonicalQuery({{"prefix", "a/b"}, {"list-type", "2"}}), "list-type=2&prefix=a%2Fb");
   EXPECT_EQ(CanonicalQuery({{"x", "a.b"}, {"x", "a/b"}}), "x=a%2Fb&x=a.b");  // sorted by encoded bytes: '%' < '.'
@@ -165,14 +165,14 @@ TEST(SigV4Test, SignsTheDigestOfAStreamedBody) {
               HasSubstr("SignedHeaders=host;x-amz-checksum-crc32;x-amz-content-sha256;x-amz-date, "));
 }
 
-TEST(TimeTextTest, ReadsWhatItWrites) {
+TEST(TimeTextTest, RoundTrips) {
   EXPECT_EQ(BasicUtc(*ParseExtendedUtc("2015-08-30T12:36:00Z")), "20150830T123600Z");
   EXPECT_EQ(ParseExtendedUtc("2015-08-30T12:36:00.123Z"), ParseExtendedUtc("2015-08-30T12:36:00Z"));
   EXPECT_EQ(ParseHttpDate("Sun, 30 Aug 2015 12:36:00 GMT"), ParseExtendedUtc("2015-08-30T12:36:00Z"));
   EXPECT_EQ(BasicUtc(*ParseHttpDate("Thu, 29 Feb 2024 23:59:59 GMT")), "20240229T235959Z");
 }
 
-TEST(TimeTextTest, RefusesWhatIsNoTime) {
+TEST(TimeTextTest, RefusesInvalidTimes) {
   for (const char* text : {"", "2015-08-30", "2015-02-30T12:36:00Z", "2015-08-30T24:36:00Z", "2015-08-30T12:36:00",
                            "2015-08-30T12:36:00+0Z", "2015-08-30 12:36:00Z", "-015-08-30T12:36:00Z"}) {
     EXPECT_EQ(ParseExtendedUtc(text), std::nullopt) << text;

@@ -51,7 +51,7 @@ class ObjectStoreSuite : public ::testing::TestWithParam<StoreCase> {
   std::shared_ptr<ObjectStore> store_;
 };
 
-TEST_P(ObjectStoreSuite, GivesBackWhatWasPut) {
+TEST_P(ObjectStoreSuite, RoundTrips) {
   const std::string binary("a\0b\xff\n", 5);
   Put("runs/7/model.bin", binary);
 
@@ -95,7 +95,7 @@ TEST_P(ObjectStoreSuite, ShowsNothingBeforeCommit) {
   EXPECT_THAT(Keys(""), ::testing::ElementsAre("old"));
 }
 
-TEST_P(ObjectStoreSuite, ForgetsAnObjectThatIsNotCommitted) {
+TEST_P(ObjectStoreSuite, DropsUncommittedObject) {
   {
     const Result<std::unique_ptr<ObjectWriter>> writer = store_->Put("folder/half");
     ASSERT_TRUE(writer.ok());
@@ -122,7 +122,7 @@ TEST_P(ObjectStoreSuite, ReplacesAnObject) {
   EXPECT_EQ(Get("key"), "second");
 }
 
-TEST_P(ObjectStoreSuite, NamesTheKeyThatDoesNotExist) {
+TEST_P(ObjectStoreSuite, NamesMissingKey) {
   Put("folder/file", "x");
   for (const char* key : {"nowhere", "folder", "folder/file/below"}) {
     const Status status = store_->Get(key).status();
@@ -148,7 +148,7 @@ TEST_P(ObjectStoreSuite, ReadsExactlyTheRange) {
   EXPECT_EQ(range(~uint64_t{0}, 5).status().code(), StatusCode::kOutOfRange);
 }
 
-TEST_P(ObjectStoreSuite, ReadsARangeToWhereItBelongs) {
+TEST_P(ObjectStoreSuite, ReadsRangeIntoBuffer) {
   Put("digits", "0123456789");
   std::string out = "----------";
   const auto read = [&](ByteRange range, size_t at) {
@@ -164,7 +164,7 @@ TEST_P(ObjectStoreSuite, ReadsARangeToWhereItBelongs) {
   EXPECT_EQ(store_->ReadRange("../x", {0, 1}, {&one, 1}).code(), StatusCode::kInvalidArgument);
 }
 
-TEST_P(ObjectStoreSuite, ReadsOnlyTheVersionAskedFor) {
+TEST_P(ObjectStoreSuite, ReadsOnlyRequestedVersion) {
   Put("digits", "0123456789");
   const std::string etag = store_->Head("digits")->etag;
   if (etag.empty()) GTEST_SKIP() << "this driver has no ETags";
@@ -212,14 +212,14 @@ TEST_P(ObjectStoreSuite, DeletesMany) {
   EXPECT_EQ(store_->DeleteMany(std::vector<std::string>{"../x"}).code(), StatusCode::kInvalidArgument);
 }
 
-TEST_P(ObjectStoreSuite, PutsWhereAbsentOnce) {
+TEST_P(ObjectStoreSuite, PutIfAbsentWritesOnce) {
   EXPECT_TRUE(store_->PutIfAbsent("a/manifest.json", BytesOf("first")).ok());
   EXPECT_EQ(store_->PutIfAbsent("a/manifest.json", BytesOf("second")).code(), StatusCode::kAlreadyExists);
   EXPECT_EQ(Get("a/manifest.json"), "first");
   EXPECT_THAT(Keys(""), ::testing::ElementsAre("a/manifest.json"));
 }
 
-TEST_P(ObjectStoreSuite, LetsOneOfManyPutWhereAbsent) {
+TEST_P(ObjectStoreSuite, OneOfManyPutIfAbsentSucceeds) {
   std::vector<Status> statuses(8);
   {
     std::vector<std::jthread> threads;
@@ -255,7 +255,7 @@ TEST_P(ObjectStoreSuite, ListsByPrefixInOrderOfKeys) {
   EXPECT_EQ((*store_->List("b/2"))[0].size_bytes, 3u);
 }
 
-TEST_P(ObjectStoreSuite, DeletesWhatExistsAndWhatDoesNot) {
+TEST_P(ObjectStoreSuite, DeletesExistingAndMissingKeys) {
   Put("a/b", "x");
   Put("a/c", "y");
   EXPECT_TRUE(store_->Delete("a/b").ok());
@@ -265,7 +265,7 @@ TEST_P(ObjectStoreSuite, DeletesWhatExistsAndWhatDoesNot) {
   EXPECT_THAT(Keys(""), ::testing::ElementsAre("a/c"));
 }
 
-TEST_P(ObjectStoreSuite, RefusesKeysThatLeaveTheStore) {
+TEST_P(ObjectStoreSuite, RefusesKeysOutsideStore) {
   for (const std::string& key :
        {std::string(""), std::string("/etc/passwd"), std::string(".."), std::string("../x"), std::string("a/../b"),
         std::string("a//b"), std::string("a/"), std::string("./a"), std::string("a/."), std::string("a\0b", 3),

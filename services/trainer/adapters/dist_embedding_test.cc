@@ -80,7 +80,7 @@ torch::Tensor DenseSteps(const torch::Tensor& initial) {
   return table.detach();
 }
 
-TEST(DistEmbeddingTest, StepsAreTorchsOnTheWholeTable) {
+TEST(DistEmbeddingTest, StepsMatchTorchOnWholeTable) {
   for (const uint32_t num_partitions : {1u, 3u}) {
     const client::testing::ServedGraph served(client::testing::SmallGraph(), num_partitions);
     const auto graph = Ask(served);
@@ -139,7 +139,7 @@ TEST(DistEmbeddingTest, TakesSparseGradients) {
 
 // In every other step, two ranks have half of the loss each; in the other steps the first rank has all of it and the
 // second rank reads nothing.
-TEST(DistEmbeddingTest, RanksAddUp) {
+TEST(DistEmbeddingTest, RanksSumGradients) {
   const client::testing::ServedGraph served(client::testing::SmallGraph(), 2);
   const auto graph = Ask(served);
   auto ranks = collective::MakeInProcessGroup(2);
@@ -177,7 +177,7 @@ TEST(DistEmbeddingTest, RanksAddUp) {
 }
 
 // In DGL, reads without a step accumulate; here they must not.
-TEST(DistEmbeddingTest, ReadsThatNobodyHoldsAreForgotten) {
+TEST(DistEmbeddingTest, DroppedReadsAreForgotten) {
   const client::testing::ServedGraph served(client::testing::SmallGraph(), 2);
   const auto graph = Ask(served);
   collective::SelfCollective group;
@@ -213,7 +213,7 @@ TEST(DistEmbeddingTest, ReadsThatNobodyHoldsAreForgotten) {
   EXPECT_TRUE(torch::allclose(Rows(*embedding, AllIds(*graph)), expected, 1e-5, 1e-6));
 }
 
-TEST(DistEmbeddingTest, ABatchThatIsGivenUpChangesNothing) {
+TEST(DistEmbeddingTest, AbandonedBatchChangesNothing) {
   const client::testing::ServedGraph served(client::testing::SmallGraph(), 2);
   const auto graph = Ask(served);
   collective::SelfCollective group;
@@ -248,7 +248,7 @@ TEST(DistEmbeddingTest, TheMeanIsOverAllTimesThatARowWasRead) {
 }
 
 // Rows of edges, and own rows that stand for neither nodes nor edges.
-TEST(DistEmbeddingTest, RowsAreOfNodesOfEdgesOrOfAnything) {
+TEST(DistEmbeddingTest, RowsBelongToNodesEdgesOrOwnSpace) {
   const client::testing::ServedGraph served(client::testing::SmallGraph(), 3);
   const auto graph = Ask(served);
   collective::SelfCollective group;
@@ -297,7 +297,7 @@ TEST(DistEmbeddingTest, HalfRowsAreTheRoundedOnes) {
 }
 
 // One server creates the rows, the other rejects them.
-TEST(DistEmbeddingTest, RowsThatNotAllServersHaveMadeAreDropped) {
+TEST(DistEmbeddingTest, IncompleteRowsAreDropped) {
   const client::testing::ServedGraph served(client::testing::SmallGraph(), 2);
   const auto graph = Ask(served);
   collective::SelfCollective group;
@@ -316,7 +316,7 @@ TEST(DistEmbeddingTest, RowsThatNotAllServersHaveMadeAreDropped) {
   EXPECT_EQ(left.status().code(), StatusCode::kNotFound);
 }
 
-TEST(DistEmbeddingTest, SaysWhatDoesNotFit) {
+TEST(DistEmbeddingTest, NamesMismatch) {
   client::testing::ServedGraph served(client::testing::SmallGraph(), 2);
   const auto graph = Ask(served);
   collective::SelfCollective group;

@@ -80,7 +80,7 @@ size_t LearnWith(uint32_t num_ranks, size_t epochs, const std::string& folder) {
   return epochs_run[0];
 }
 
-TEST(SavedEmbeddingExampleTest, GoesOnWithOtherRanksOverOtherServers) {
+TEST(SavedEmbeddingExampleTest, ResumesWithOtherRanksAndServers) {
   const storage::TemporaryFolder folder;
   EXPECT_EQ(LearnWith(2, 2, folder.path()), 2u);
   EXPECT_EQ(LearnWith(1, 5, folder.path()), 3u);

@@ -109,7 +109,7 @@ void PrintTo(const KindOfRows& kind, std::ostream* os) {
 
 class SavedEmbeddingTest : public ::testing::TestWithParam<KindOfRows> {};
 
-TEST_P(SavedEmbeddingTest, GoesOnOverAnotherPartitioningWithTheSameBits) {
+TEST_P(SavedEmbeddingTest, ResumesOverOtherPartitioningWithSameBits) {
   const DistEmbeddingOptions options = RowsOfFive(GetParam().rows, GetParam().type, GetParam().dtype);
   collective::SelfCollective group;
   const Cut two(2), three(3), one(1);
@@ -153,7 +153,7 @@ INSTANTIATE_TEST_SUITE_P(Rows, SavedEmbeddingTest,
                                            KindOfRows{RowSpace::Own(50), SparseOptimizerType::kSgd}));
 
 // Two ranks stop; then one rank, and later three ranks, resume.
-TEST(SavedEmbeddingRanksTest, AnotherNumberOfRanksGoesOn) {
+TEST(SavedEmbeddingRanksTest, ResumesWithOtherWorldSize) {
   const DistEmbeddingOptions options = RowsOfFive(RowSpace::Nodes(NodeTypeId(1)), SparseOptimizerType::kAdagrad);
   const Cut undisturbed_cut(2);
   collective::SelfCollective alone;
@@ -197,7 +197,7 @@ TEST(SavedEmbeddingRanksTest, AnotherNumberOfRanksGoesOn) {
   EXPECT_TRUE(torch::allclose(learned, expected, 1e-4, 1e-5));
 }
 
-TEST(SavedEmbeddingErrorTest, SaysWhatDoesNotFitAndLeavesNothing) {
+TEST(SavedEmbeddingErrorTest, NamesMismatchAndLeavesNoTensors) {
   const DistEmbeddingOptions options = RowsOfFive(RowSpace::Nodes(NodeTypeId(1)), SparseOptimizerType::kAdam);
   const storage::TemporaryFolder folder;
   const std::string uri = folder.path() + "/saved";

@@ -54,7 +54,7 @@ TEST(DecidingFieldsTest, EveryOptionOfDrawsIsAFieldWhereItIsSet) {
 }
 
 // The sampling options were changed between the checkpoint and the resumed run.
-TEST(DecidingFieldsTest, ARunThatExpandsOtherwiseDoesNotResume) {
+TEST(DecidingFieldsTest, OtherExpansionDoesNotResume) {
   CheckpointFacts always, once;
   always.fields = ListAllFields({.expand = sampler::Expand::kAlways});
   once.fields = ListAllFields({.expand = sampler::Expand::kOnce});
@@ -110,7 +110,7 @@ Status Resume(job::TaskType task, const Spelling& from, const Spelling& run) {
   return CheckFits(MakeManifest(LoopSnapshot(), FactsOf(task, from)), FactsOf(task, run));
 }
 
-TEST(EdgeTypeSpellingTest, ADocumentThatNamesTheSameEdgeTypesOtherwiseResumes) {
+TEST(EdgeTypeSpellingTest, OtherSpellingOfSameEdgeTypesResumes) {
   const auto labels = job::TaskType::kEdgeClassification, links = job::TaskType::kLinkPrediction;
   const Spelling relation = {.edge_type = "writes", .reverse = "likes", .fanouts = {{"writes", 3}, {"a:cites:a", 2}}};
   const Spelling whole = {
@@ -124,7 +124,7 @@ TEST(EdgeTypeSpellingTest, ADocumentThatNamesTheSameEdgeTypesOtherwiseResumes) {
   EXPECT_EQ(Resume(links, {}, {.edge_types = {"a:cites:a", "likes", "p:cites:p", "writes"}}), Status());
 }
 
-TEST(EdgeTypeSpellingTest, AnotherEdgeTypeIsStillADifference) {
+TEST(EdgeTypeSpellingTest, OtherEdgeTypeIsDifference) {
   const auto task = job::TaskType::kEdgeClassification;
   EXPECT_THAT(Resume(task, {.edge_type = "writes"}, {.edge_type = "a:likes:p"}).message(),
               HasSubstr("training.task.edgeType: the checkpoint has 'writes', this job has 'a:likes:p'"));

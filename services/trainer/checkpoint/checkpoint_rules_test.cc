@@ -12,7 +12,7 @@ namespace {
 
 using testing::HasSubstr;
 
-TEST(CheckpointStateTest, SaysWhatChangesOnOtherGround) {
+TEST(CheckpointStateTest, ReportsChangedEnvironment) {
   CheckpointFacts facts;
   facts.num_trainers = 2;
   facts.partition_key = "a";

@@ -65,7 +65,7 @@ format::CheckpointMath ToCheckpointMath(const CheckpointFacts& facts) {
 
 CheckpointEnd ToCheckpointEnd(const LoopSnapshot& snapshot, uint32_t num_epochs) {
   if (snapshot.stopped_early) return CheckpointEnd::kEarlyStopping;
-  return snapshot.epoch >= num_epochs ? CheckpointEnd::kAllEpochs : CheckpointEnd::kGoesOn;
+  return snapshot.epoch >= num_epochs ? CheckpointEnd::kAllEpochs : CheckpointEnd::kNotEnded;
 }
 
 Result<NamedTensors> TensorsIn(const format::CheckpointFiles& files, const char* key) {

@@ -48,7 +48,7 @@ CheckpointFacts FactsOfTiny() {
 
 // Before the writer removes a checkpoint, it reads those that are kept instead. A stop request must not wait
 // for that, and the snapshot's memory must be free by then.
-TEST(CheckpointWriterTest, AHurryEndsTheReadingOfOlderOnes) {
+TEST(CheckpointWriterTest, ExpediteStopsVerificationOfOlderCheckpoints) {
   const auto inner = std::make_shared<storage::MemoryStore>();
   for (const uint32_t step : {0u, 1u}) {
     const format::CheckpointManifest manifest = format::TinyCheckpoint(1, step);
@@ -104,7 +104,7 @@ class CheckpointRowsTest : public testing::Test {
   const std::string folder_ = std::string(kPrefix) + "/000002-000000000011";
 };
 
-TEST_F(CheckpointRowsTest, PassThroughLittleMemory) {
+TEST_F(CheckpointRowsTest, UseLimitedMemory) {
   std::promise<void> begun, released;
   std::atomic<bool> has_begun = false;  // atomic, because the uploading thread sets it
   const auto store = std::make_shared<storage::HookedStore>(*store_, [&](const std::string&, auto, auto) {
@@ -139,7 +139,7 @@ TEST_F(CheckpointRowsTest, PassThroughLittleMemory) {
   }
 }
 
-TEST_F(CheckpointRowsTest, AreGivenUpWithTheCheckpoint) {
+TEST_F(CheckpointRowsTest, AreDroppedWithCheckpoint) {
   CheckpointWriter writer(Options(store_));
   EXPECT_TRUE(*Give(writer, 0));
   writer.CannotSave(Unavailable("the rest"));
@@ -156,7 +156,7 @@ TEST_F(CheckpointRowsTest, AreGivenUpWithTheCheckpoint) {
   EXPECT_EQ(loaded->manifest.files.size(), 3u);
 }
 
-TEST_F(CheckpointRowsTest, AStoreThatFailsIsTheirError) {
+TEST_F(CheckpointRowsTest, ReportErrorOfStore) {
   ASSERT_TRUE(ArmFailpoints("checkpoint.after_file=error:UNAVAILABLE").ok());
   CheckpointWriter writer(Options(store_));
   Result<bool> given = true;

@@ -32,7 +32,7 @@ job::DistTraining JobOfAModule(int64_t row_size = 0) {
   return job;
 }
 
-TEST(ResumeTest, AttentionAndModulesOfUsersGoOnAsIfTheyHadNeverStopped) {
+TEST(ResumeTest, AttentionAndUserModulesResumeExactly) {
   job::DistTraining gat = TinyJob();
   gat.training.model.type = job::ModelType::kGat;
   gat.training.model.heads = 2;
@@ -70,7 +70,7 @@ TEST(ResumeTest, AnotherModuleIsRefused) {
               HasSubstr("training.model.moduleSha256"));
 }
 
-TEST(ResumeTest, GoesOnFromEveryStepAsIfItHadNeverStopped) {
+TEST(ResumeTest, ResumesExactlyFromEveryStep) {
   const job::DistTraining job = TinyJob();
   for (const uint32_t trainers : {1u, 2u}) {
     const TrainOutcome whole = TrainTiny(job, {.trainers = trainers});
@@ -93,7 +93,7 @@ TEST(ResumeTest, GoesOnFromEveryStepAsIfItHadNeverStopped) {
 }
 
 // A stop request during an evaluation takes effect there, and the checkpoint contains all steps of the epoch.
-TEST(ResumeTest, AStopInAnEvaluationLosesNothing) {
+TEST(ResumeTest, StopDuringEvaluationLosesNothing) {
   job::DistTraining with_rows = TinyJob();
   with_rows.training.inputs = {{"", {}, job::Embedding{.size = 5}}};
   with_rows.training.inputs[0].embedding->optimizer.learning_rate = 0.1;
@@ -117,7 +117,7 @@ TEST(ResumeTest, AStopInAnEvaluationLosesNothing) {
 }
 
 // A failed or slow server must not cause the loss of earlier steps: the step that waits for it counts as not begun.
-TEST(ResumeTest, AStopDuringALongWaitForAMiniBatchLosesNothing) {
+TEST(ResumeTest, StopDuringWaitForMiniBatchLosesNothing) {
   job::DistTraining with_statistics = TinyJob();
   with_statistics.training.model.normalization = job::LayerNormalization::kBatch;
   for (const job::DistTraining& job : {TinyJob(), with_statistics, JobOfAModule()}) {
@@ -147,7 +147,7 @@ void PrintTo(const Variant& variant, std::ostream* out) { *out << variant.name; 
 class ResumeVariantTest : public testing::TestWithParam<Variant> {};
 
 // The run is stopped repeatedly; every incarnation runs two steps.
-TEST_P(ResumeVariantTest, GoesOnAgainAndAgain) {
+TEST_P(ResumeVariantTest, ResumesRepeatedly) {
   job::DistTraining job = TinyJob();
   GetParam().change(job.training);
   for (const uint32_t trainers : {1u, 2u}) {
@@ -215,7 +215,7 @@ INSTANTIATE_TEST_SUITE_P(
                             }}),
     [](const auto& variant) { return variant.param.name; });
 
-TEST(ResumeTest, ChangesNothingWhileCheckpointsAreWritten) {
+TEST(ResumeTest, WritingCheckpointsChangesNoResult) {
   job::DistTraining job = TinyJob();
   const TrainOutcome whole = TrainTiny(job, {.trainers = 2});
   job.checkpoint.every_steps = 1;
@@ -254,7 +254,7 @@ TEST(ResumeTest, FallsBackFromACorruptNewest) {
   Checkpoints(store);
 }
 
-TEST(ResumeTest, GoesOnOnOtherGround) {
+TEST(ResumeTest, ResumesInChangedEnvironment) {
   const job::DistTraining job = TinyJob();
   const TrainOutcome whole = TrainTiny(job, {});
   const Store store = NewStore();
@@ -292,7 +292,7 @@ TEST(ResumeTest, GoesOnInBf16AsIfItHadNeverStoppedAndInAnotherPrecision) {
   }
 }
 
-TEST(ResumeTest, LearnableRowsGoToOtherPartitions) {
+TEST(ResumeTest, LearnableRowsResumeOverOtherPartitions) {
   job::DistTraining job = TinyJob();
   job.training.inputs[0].embedding = job::Embedding{.size = 5};
   job.training.inputs[0].embedding->optimizer.learning_rate = 0.1;
@@ -306,7 +306,7 @@ TEST(ResumeTest, LearnableRowsGoToOtherPartitions) {
   EXPECT_THAT(status.message(), HasSubstr(".embedding: the checkpoint has '5 F32; Uniform"));
 }
 
-TEST(ResumeTest, GoesRightToTheEvaluationOfAFinishedRun) {
+TEST(ResumeTest, FinishedRunResumesWithEvaluation) {
   for (const int64_t patience : {0, 1}) {
     job::DistTraining job = TinyJob();
     job.training.evaluation.patience = patience;
@@ -323,7 +323,7 @@ TEST(ResumeTest, GoesRightToTheEvaluationOfAFinishedRun) {
   }
 }
 
-TEST(ResumeTest, GoesOnWhenEpochsAreRaised) {
+TEST(ResumeTest, ResumesWithMoreEpochs) {
   job::DistTraining job = TinyJob();
   const TrainOutcome whole = TrainTiny(job, {});
   job.training.epochs = 2;
@@ -338,7 +338,7 @@ TEST(ResumeTest, GoesOnWhenEpochsAreRaised) {
   EXPECT_THAT(status.message(), HasSubstr("training.epochs: the checkpoint is in epoch 3"));
 }
 
-TEST(ResumeTest, NamesWhatMakesItAnotherJob) {
+TEST(ResumeTest, NamesFieldsThatPreventResume) {
   job::DistTraining job = TinyJob();
   const Store store = NewStore();
   TrainTiny(job, {.store = store, .stop_after = 2});
@@ -351,7 +351,7 @@ TEST(ResumeTest, NamesWhatMakesItAnotherJob) {
                                           "'0.02'; training.seed: the checkpoint has '1', this job has '2'"));
 }
 
-TEST(ResumeTest, BeginsAnewWhenTold) {
+TEST(ResumeTest, StartsFromScratchIfRequested) {
   const job::DistTraining job = TinyJob();
   const TrainOutcome whole = TrainTiny(job, {});
   const Store store = NewStore();
@@ -365,7 +365,7 @@ TEST(ResumeTest, BeginsAnewWhenTold) {
   EXPECT_EQ(steps, 3 * kStepsPerEpoch);
 }
 
-TEST(ResumeTest, BeginsWhereTheDocumentSaysUnlessItHasItsOwn) {
+TEST(ResumeTest, StartsFromCheckpointOfDocumentWithoutOwn) {
   const job::DistTraining job = TinyJob();
   const TrainOutcome whole = TrainTiny(job, {});
   const Store theirs = NewStore(), own = NewStore();
@@ -387,7 +387,7 @@ class ResumeFailpointTest : public testing::Test {
   ~ResumeFailpointTest() override { EXPECT_TRUE(ArmFailpoints("").ok()); }
 };
 
-TEST_F(ResumeFailpointTest, TrainingGoesOnWithoutACheckpointThatCannotBeWritten) {
+TEST_F(ResumeFailpointTest, TrainingContinuesIfCheckpointCannotBeWritten) {
   job::DistTraining job = TinyJob();
   const TrainOutcome whole = TrainTiny(job, {});
   job.checkpoint.every_epochs = 1;
@@ -399,7 +399,7 @@ TEST_F(ResumeFailpointTest, TrainingGoesOnWithoutACheckpointThatCannotBeWritten)
   ExpectSame(unsaved, whole, "unsaved");
 }
 
-TEST_F(ResumeFailpointTest, AStopWhoseCheckpointCannotBeWrittenIsAnErrorOfAll) {
+TEST_F(ResumeFailpointTest, StopWithoutCheckpointIsErrorOnAllRanks) {
   ASSERT_TRUE(ArmFailpoints("checkpoint.snapshot=error:RESOURCE_EXHAUSTED").ok());
   const Status status = RunToError(TinyJob(), {.store = NewStore(), .trainers = 2, .stop_after = 2});
   EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);

@@ -161,7 +161,7 @@ class LinksSource final : public sampler::MiniBatchSource {
 
 // If the prefetcher waited, a trainer whose group has failed would wait until the timeout of a server that has failed
 // too.
-TEST_F(BatchPrefetcherTest, DoesNotWaitForABatchThatNobodyNeeds) {
+TEST_F(BatchPrefetcherTest, DoesNotWaitForUnneededBatch) {
   EndlessSource source;
   {
     BatchPrefetcher prefetcher(source, data_, {.num_epochs = 2, .steps_per_epoch = 2, .batches_ahead = 2});
@@ -172,7 +172,7 @@ TEST_F(BatchPrefetcherTest, DoesNotWaitForABatchThatNobodyNeeds) {
 
 // Without any call of Next, two mini-batches are queued. A third one, of the next epoch, has been fetched and waits for
 // room in the queue.
-TEST_F(BatchPrefetcherTest, HasBatchesWithTheirRowsBeforeAnybodyAsks) {
+TEST_F(BatchPrefetcherTest, PrefetchesBatchesWithRows) {
   BatchPrefetcher prefetcher(source_, data_, {.num_epochs = 2, .steps_per_epoch = 2, .batches_ahead = 2});
 
   EXPECT_TRUE(rows_.labels_read().Reaches(3));
@@ -188,7 +188,7 @@ TEST_F(BatchPrefetcherTest, HasBatchesWithTheirRowsBeforeAnybodyAsks) {
   EXPECT_EQ(prefetcher.Next(Soon()).status().code(), StatusCode::kOutOfRange);
 }
 
-TEST_F(BatchPrefetcherTest, OfLargeBatchesOneIsAhead) {
+TEST_F(BatchPrefetcherTest, PrefetchesOneLargeBatch) {
   BatchPrefetcher prefetcher(source_, data_, {.num_epochs = 2, .steps_per_epoch = 2, .large_batch_bytes = 1});
   for (int taken = 1; taken <= 4; ++taken) {
     EXPECT_TRUE(rows_.labels_read().Reaches(taken));

@@ -69,7 +69,7 @@ Result<SeenLabels> LookAtLabels(const EdgeTarget& target, const GraphAccess& gra
       EdgeTarget checked = target;
       if (target.loss == LossKind::kCrossEntropy) {
         if (seen.width != 1) break;  // SetOutputs returns the error
-        if (checked.num_outputs == 0) checked.num_outputs = job::kMostClasses;
+        if (checked.num_outputs == 0) checked.num_outputs = job::kMaxLabelClasses;
       } else if (checked.num_outputs == 0) {
         checked.num_outputs = seen.width;
       }

@@ -75,7 +75,7 @@ class WatchedSeeds final : public sampler::SeedSource {
   size_t most_row_bytes_ = 0, num_edges_ = 0;
 };
 
-TEST(EdgeTargetTest, ReadsWideLabelsAFewAtATime) {
+TEST(EdgeTargetTest, ReadsWideLabelsInParts) {
   const graph::SourceGraph source = GraphOfWideLabels();
   const auto num_edges = static_cast<size_t>(source.edges[0].sources.num_rows());
   ASSERT_GT(num_edges, 16u);

@@ -24,7 +24,7 @@ class LabelCensus {
   LabelCensus(LossKind kind, std::string split, std::string column, std::string row);
 
   // Counts labels as Loss expects them: classes i64 [n], otherwise f32 [n, C] with the same C on all ranks. Classes
-  // must be below job::kMostClasses.
+  // must be below job::kMaxLabelClasses.
   void Add(graph::SplitPartName part, const torch::Tensor& labels);
   // Sums the counts over ranks. Every rank must call it exactly once. The accessors below are valid afterwards.
   Status MergeOverRanks(collective::Collective& collective, std::chrono::seconds timeout);

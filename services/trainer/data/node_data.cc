@@ -191,9 +191,9 @@ Status NodeData::AddLabels(const sampler::SeedQuery& part, sampler::SeedSource& 
     ASSIGN_OR_RETURN(const torch::Tensor labels, Labels(batch.seeds, deadline));
     const int64_t largest =
         loss_kind_ == LossKind::kCrossEntropy && labels.numel() > 0 ? labels.max().item<int64_t>() : int64_t{-1};
-    if (largest >= job::kMostClasses) {
+    if (largest >= job::kMaxLabelClasses) {
       return InvalidArgument("column '" + label_ + "' has labels up to " + std::to_string(largest) +
-                             "; expected classes below " + std::to_string(job::kMostClasses));
+                             "; expected classes below " + std::to_string(job::kMaxLabelClasses));
     }
     census->Add(part.part, labels);
   }

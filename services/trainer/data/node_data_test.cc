@@ -126,7 +126,7 @@ TEST(NodeDataTest, KeepsUnknownEntriesOfSeveralLabels) {
                            torch::tensor({{1.0f, -7.0f}, {0.0f, 0.0f}})));
 }
 
-TEST(NodeDataTest, NamesWhatDoesNotExist) {
+TEST(NodeDataTest, NamesUnknownColumns) {
   ColumnsInMemory columns(
       {{"x", Tensor::FromVector<float>({1, 2})}, {"wide", Tensor::FromVector<int64_t>({0, 1, 1, 0}, {2, 2})}});
   const auto no_label = NodeData::Make(TrainingWith({"x"}, "z"), OneTypeSchema(), columns).status();
@@ -157,7 +157,7 @@ class AllNodesAreSeeds final : public sampler::SeedSource {
   const uint64_t num_nodes_;
 };
 
-TEST(NodeDataTest, CountsClassesAndRefusesLabelsThatAreNone) {
+TEST(NodeDataTest, CountsClassesAndRefusesInvalidLabels) {
   constexpr int64_t kUnknown = std::numeric_limits<int64_t>::max();
   ColumnsInMemory columns({{"x", Tensor::FromVector<float>({1, 2, 3})},
                            {"y", Tensor::FromVector<int64_t>({0, -1, 4})},

@@ -65,7 +65,7 @@ TEST(SamplingPlanTest, FollowsTypesFromTheSeedsOutwards) {
   EXPECT_THAT(ListTypes(*spec, Schema(), std::vector{venue, paper}).back(), ElementsAre(paper, venue));
 }
 
-TEST(SamplingPlanTest, NoLayersAreOneThatDrawsNothing) {
+TEST(SamplingPlanTest, NoLayersDrawNothing) {
   const auto spec = MakeSamplingSpec(job::Sampling(), Schema(), 0);
   ASSERT_TRUE(spec.ok()) << spec.status().ToString();
   EXPECT_THAT(ListRelations(*spec), ElementsAre(ElementsAre()));

@@ -5,11 +5,11 @@
 namespace espalier::trainer {
 namespace {
 
-constexpr uint64_t kFewest = 128, kMost = 4096;
+constexpr uint64_t kMinNodes = 128, kMaxNodes = 4096;
 constexpr double kMiB = 1 << 20;
 constexpr double kMaxLayerBytes = 128 * kMiB, kMaxSampleBytes = 288 * kMiB;
 
-enum class Draws { kAsTheSpecSays, kAllInEdges };
+enum class Draws { kAsSpecified, kAllInEdges };
 
 // Returns an upper bound for the average number of in-edges per node that a layer draws, over all its relations.
 double EstimateInEdges(const sampler::LayerSpec& layer, const graph::PartitionBook& book, Draws draws) {
@@ -42,13 +42,13 @@ uint64_t ChooseChunkNodes(const sampler::SamplingSpec& spec, job::EvaluationNeig
       const double row_bytes = 4.0 * static_cast<double>(row_widths[layer]);
       const double nodes_of_layer = NodesReadFor(outputs, spec.layers[layer], book, Draws::kAllInEdges);
       if (nodes_of_layer * row_bytes > kMaxLayerBytes) return false;
-      nodes_of_sample = NodesReadFor(nodes_of_sample, spec.layers[layer], book, Draws::kAsTheSpecSays);
+      nodes_of_sample = NodesReadFor(nodes_of_sample, spec.layers[layer], book, Draws::kAsSpecified);
       bytes_of_sample += nodes_of_sample * row_bytes;
     }
     return neighborhood != job::EvaluationNeighborhood::kSampled || bytes_of_sample <= kMaxSampleBytes;
   };
-  uint64_t chunk = kMost;
-  while (chunk > kFewest && !fits(chunk)) chunk /= 2;
+  uint64_t chunk = kMaxNodes;
+  while (chunk > kMinNodes && !fits(chunk)) chunk /= 2;
   return chunk;
 }
 

@@ -21,7 +21,7 @@ uint64_t Chunk(const std::vector<int32_t>& fanouts, EvaluationNeighborhood neigh
   return ChooseChunkNodes(spec, neighborhood, book, row_widths);
 }
 
-TEST(ChunkNodesTest, ASmallGraphIsComputedInLargeChunks) {
+TEST(ChunkNodesTest, SmallGraphUsesLargeChunks) {
   const auto cora = MakeBook(2708, 10556);
   EXPECT_EQ(Chunk({10, 10}, EvaluationNeighborhood::kFull, cora, {1433, 16}), 4096u);
   EXPECT_EQ(Chunk({-1, -1}, EvaluationNeighborhood::kSampled, cora, {1433, 16}), 4096u);
@@ -40,7 +40,7 @@ TEST(ChunkNodesTest, WhatALayerReadsStaysWithinItsBounds) {
   EXPECT_EQ(Chunk({15, 10, 5}, EvaluationNeighborhood::kFull, book, {100'000, 256, 256}), 128u);
 }
 
-TEST(ChunkNodesTest, PartitionsDoNotEnter) {
+TEST(ChunkNodesTest, DoesNotDependOnPartitions) {
   for (const uint64_t first_part : {uint64_t{1}, uint64_t{400'000}}) {
     const auto book = MakeBook(495'755, 25'000'000, first_part);
     EXPECT_EQ(Chunk({15, 10, 5}, EvaluationNeighborhood::kSampled, book, {100, 256, 256}), 1024u);

@@ -16,7 +16,7 @@ namespace {
 constexpr int kPassAttempts = 5;
 // Deadline of a request that drops a tensor after an error: a server may be gone, and a stop request may have ended the
 // pass.
-constexpr std::chrono::seconds kPatienceAfterError{2};
+constexpr std::chrono::seconds kDropTimeoutAfterError{2};
 
 }  // namespace
 
@@ -83,7 +83,7 @@ Status Evaluator::RunPass(Model& model, const PassWork& work, const std::functio
 
 std::chrono::seconds Evaluator::PatienceAfter(const Status& status) const {
   const std::chrono::seconds data = options_.inference.timeouts.data;
-  return status.ok() || status.code() == StatusCode::kDataLoss ? data : std::min(data, kPatienceAfterError);
+  return status.ok() || status.code() == StatusCode::kDataLoss ? data : std::min(data, kDropTimeoutAfterError);
 }
 
 Status Evaluator::RunPassOnce(Model& model, const PassWork& work, const std::function<Status()>& body) {

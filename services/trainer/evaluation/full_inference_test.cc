@@ -133,7 +133,7 @@ torch::Tensor OneBatchOutputs(Bench& bench) {
   return ForwardPass(*bench.model, *tensors, LayerRun());
 }
 
-TEST(FullInferenceTest, SaysWhatOneBigMiniBatchSays) {
+TEST(FullInferenceTest, MatchesOneLargeMiniBatch) {
   for (const int num_layers : {1, 2, 3}) {
     Bench sage = MakeBench(OneTypeGraph(), 2, job::ModelType::kGraphSage, num_layers);
     EXPECT_TRUE(torch::allclose(LayerwiseOutputs(sage, 64), OneBatchOutputs(sage), 1e-4, 1e-5)) << num_layers;

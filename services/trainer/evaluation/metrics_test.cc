@@ -31,7 +31,7 @@ const torch::Tensor& FourClasses() {
   return classes;
 }
 
-TEST(MetricsTest, AccuracyLeavesOutTheUnlabeled) {
+TEST(MetricsTest, AccuracyIgnoresUnlabeled) {
   EXPECT_DOUBLE_EQ(FindValue(job::Metric::kAccuracy, FourPredictions(), FourClasses()), 0.75);
 }
 TEST(MetricsTest, MacroF1IsTheMeanOverClasses) {
@@ -53,7 +53,7 @@ TEST(MetricsTest, ErrorsAreMeansOverLabeledEntries) {
   EXPECT_DOUBLE_EQ(FindValue(job::Metric::kMeanAbsoluteError, outputs, targets), 1.5);
 }
 
-TEST(MetricsTest, RocAucIsTheShareOfPairsInOrder) {
+TEST(MetricsTest, RocAucIsFractionOfOrderedPairs) {
   // Rounded scores, so that there are many ties.
   const torch::Tensor outputs = torch::round(RandomMatrix(1, 200, 3) * 10),
                       labels = (RandomMatrix(2, 200, 3) > 0.3).to(torch::kFloat32);
@@ -74,7 +74,7 @@ TEST(MetricsTest, RocAucIsTheShareOfPairsInOrder) {
 }
 
 // For multi-label targets, metrics must be the same as for lists from which the unlabeled entries were removed.
-TEST(MetricsTest, UnknownEntriesOfTargetsAreLeftOutOfEveryMetric) {
+TEST(MetricsTest, MetricsIgnoreUnknownTargets) {
   const int64_t rows = 60, classes = 3;
   const torch::Tensor outputs = RandomMatrix(5, rows, classes);
   torch::Tensor labels = (RandomMatrix(6, rows, classes) > 0).to(torch::kFloat32);
@@ -121,7 +121,7 @@ TEST(MetricsTest, NothingLabeledIsAnError) {
   EXPECT_EQ(accumulator.Value().status().code(), StatusCode::kFailedPrecondition);
 }
 
-TEST(MetricsTest, OutputsThatAreNoNumbersAreAnError) {
+TEST(MetricsTest, NanOutputsAreError) {
   const torch::Tensor outputs = torch::tensor({{0.f, NAN}, {1.f, 2.f}});
   MetricAccumulator curve(job::Metric::kRocAuc, 2);
   curve.Add(0, outputs, torch::tensor({1, 0}, torch::kInt64));
@@ -132,7 +132,7 @@ TEST(MetricsTest, OutputsThatAreNoNumbersAreAnError) {
 }
 
 // Ranks whose own outputs are numbers return the error too. Outputs of unlabeled rows and entries may be NaN.
-TEST(MetricsTest, DecisionsOnOutputsThatAreNoNumbersAreAnError) {
+TEST(MetricsTest, DecisionsOnNanOutputsAreError) {
   const torch::Tensor outputs = torch::tensor({{1.f, NAN}, {1.f, 2.f}});
   const torch::Tensor of_nan[] = {torch::tensor({0, 1}, torch::kInt64), torch::tensor({{1.f, 0.f}, {1.f, 1.f}})};
   const torch::Tensor of_numbers[] = {torch::tensor({-1, 1}, torch::kInt64), torch::tensor({{1.f, NAN}, {1.f, 1.f}})};
@@ -158,7 +158,7 @@ TEST(MetricsTest, DecisionsOnOutputsThatAreNoNumbersAreAnError) {
   }
 }
 
-TEST(MetricsTest, RanksHoldingAlternateChunksAgreeWithOneToTheBit) {
+TEST(MetricsTest, AlternateChunksOnRanksGiveSameBits) {
   const torch::Tensor outputs = RandomMatrix(3, 1000, 2), targets = RandomMatrix(4, 1000, 2);
   const torch::Tensor classes = (RandomMatrix(5, 1000, 1) > 0).to(torch::kInt64).view(-1);
   for (const auto metric : {job::Metric::kMeanSquaredError, job::Metric::kMeanAbsoluteError, job::Metric::kAccuracy,
@@ -188,7 +188,7 @@ TEST(MetricsTest, RanksHoldingAlternateChunksAgreeWithOneToTheBit) {
   }
 }
 
-TEST(LossTest, CrossEntropyIsTorchsMeanOverTheGlobalBatch) {
+TEST(LossTest, CrossEntropyMatchesTorchMeanOverGlobalBatch) {
   torch::Tensor outputs = RandomMatrix(1, 6, 4).requires_grad_();
   const torch::Tensor labels = torch::tensor({0, 3, 1, 2, 2, 0}, torch::kInt64);
   const torch::Tensor shares = Loss(LossKind::kCrossEntropy, outputs.slice(0, 0, 4), labels.slice(0, 0, 4), 6) +
@@ -196,7 +196,7 @@ TEST(LossTest, CrossEntropyIsTorchsMeanOverTheGlobalBatch) {
   EXPECT_NEAR(shares.item<double>(), torch::cross_entropy_loss(outputs, labels).item<double>(), 1e-6);
 }
 
-TEST(LossTest, BinaryCrossEntropyAndSquaredErrorAreTorchsMeans) {
+TEST(LossTest, BinaryCrossEntropyAndSquaredErrorMatchTorch) {
   const torch::Tensor outputs = RandomMatrix(1, 6, 4) * 3, zero_one = (RandomMatrix(2, 6, 4) > 0).to(torch::kFloat32);
   EXPECT_NEAR(Loss(LossKind::kBinaryCrossEntropy, outputs, zero_one, 6).item<double>(),
               torch::binary_cross_entropy_with_logits(outputs, zero_one).item<double>(), 1e-6);
@@ -217,7 +217,7 @@ TEST(LossTest, UnlabeledRowsGetNoGradient) {
 }
 
 // Outputs for unlabeled entries affect neither the loss nor the gradients.
-TEST(LossTest, UnknownEntriesWeighNothing) {
+TEST(LossTest, UnknownEntriesHaveNoWeight) {
   for (const auto kind : {LossKind::kBinaryCrossEntropy, LossKind::kSquaredError}) {
     const torch::Tensor known = RandomMatrix(3, 5, 4) > 0;
     const torch::Tensor targets = (RandomMatrix(4, 5, 4) > 0).to(torch::kFloat32);
@@ -239,7 +239,7 @@ TEST(LossTest, UnknownEntriesWeighNothing) {
   }
 }
 
-TEST(LossTest, GradientsAreThoseOfFiniteDifferences) {
+TEST(LossTest, GradientsMatchFiniteDifferences) {
   for (const auto kind : {LossKind::kCrossEntropy, LossKind::kBinaryCrossEntropy, LossKind::kSquaredError}) {
     torch::Tensor outputs = RandomMatrix(1, 8, 3).requires_grad_();
     const torch::Tensor labels = kind == LossKind::kCrossEntropy ? torch::arange(8).remainder(3)

@@ -12,7 +12,7 @@ namespace {
 
 constexpr float kNotANumber = std::numeric_limits<float>::quiet_NaN();
 
-TEST(RankingTest, ARankIsOneMoreThanWhatScoresHigher) {
+TEST(RankingTest, RankIsOneMoreThanHigherScores) {
   const std::vector<float> candidates = {5, 1, 3, 2};
   EXPECT_EQ(ComputeRank(4, candidates, {}), 2);
   EXPECT_EQ(ComputeRank(6, candidates, {}), 1);
@@ -20,18 +20,18 @@ TEST(RankingTest, ARankIsOneMoreThanWhatScoresHigher) {
   EXPECT_EQ(ComputeRank(0, {}, {}), 1);
 }
 
-TEST(RankingTest, EqualsShareTheAverageRank) {
+TEST(RankingTest, TiesShareAverageRank) {
   EXPECT_EQ(ComputeRank(1, std::vector<float>{1, 1, 1, 1}, {}), 3);  // mean of the ranks 1 to 5
   EXPECT_EQ(ComputeRank(1, std::vector<float>{2, 1, 0}, {}), 2.5);   // mean of the ranks 2 and 3
 }
 
-TEST(RankingTest, CandidatesThatDoNotCountAreLeftOut) {
+TEST(RankingTest, ExcludedCandidatesAreIgnored) {
   const std::vector<float> candidates = {5, 4, 3, 3};
   const std::vector<uint8_t> counts = {0, 1, 0, 1};
   EXPECT_EQ(ComputeRank(3, candidates, counts), 2.5);
 }
 
-TEST(RankingTest, ScoresThatAreNoNumbersHaveNoRank) {
+TEST(RankingTest, NanScoresHaveNoRank) {
   EXPECT_TRUE(std::isnan(ComputeRank(kNotANumber, std::vector<float>{1, 2}, {})));
   EXPECT_TRUE(std::isnan(ComputeRank(kNotANumber, {}, {})));
   EXPECT_TRUE(std::isnan(ComputeRank(7, std::vector<float>{kNotANumber, 2}, {})));
@@ -55,7 +55,7 @@ TEST(RankingTest, BlocksOfCandidatesAddUp) {
   EXPECT_EQ(standing.Rank(), 1 + 1 + 1);
 }
 
-TEST(RankingTest, MeansByHand) {
+TEST(RankingTest, MeansMatchHandComputation) {
   const std::vector<double> ranks = {1, 2.5, 4, 20};
   EXPECT_DOUBLE_EQ(MeanReciprocalRank(ranks), (1 + 0.4 + 0.25 + 0.05) / 4);
   EXPECT_DOUBLE_EQ(HitsAtK(ranks, 1), 0.25);

@@ -31,7 +31,7 @@ class StopWatcherTest : public testing::Test {
   void TearDown() override { telemetry::StopSignal::Install().ResetForTesting(); }
 };
 
-TEST_F(StopWatcherTest, PassesTheRequestOnAndWaitsForTheStepUnderWay) {
+TEST_F(StopWatcherTest, ForwardsRequestAndWaitsForCurrentStep) {
   StopWatcher watcher(std::chrono::hours(1));
   watcher.TrainingBegins();
   watcher.OnStep();
@@ -42,7 +42,7 @@ TEST_F(StopWatcherTest, PassesTheRequestOnAndWaitsForTheStepUnderWay) {
   EXPECT_FALSE(watcher.stalled().stop_requested());
 }
 
-TEST_F(StopWatcherTest, GivesUpAStepThatDoesNotCome) {
+TEST_F(StopWatcherTest, CancelsStalledStep) {
   StopWatcher watcher(std::chrono::milliseconds(1));
   watcher.TrainingBegins();
   EXPECT_FALSE(watcher.stalled().stop_requested());
@@ -51,7 +51,7 @@ TEST_F(StopWatcherTest, GivesUpAStepThatDoesNotCome) {
 }
 
 // A chunk of an evaluation may take longer than the limit of a step; the next step has the limit of a step again.
-TEST_F(StopWatcherTest, APieceOfSomethingLongMayTakeLongerThanAStep) {
+TEST_F(StopWatcherTest, ChunkMayTakeLongerThanStep) {
   StopWatcher watcher(std::chrono::milliseconds(0), std::chrono::hours(1));
   watcher.TrainingBegins();
   watcher.OnStep();
@@ -65,7 +65,7 @@ TEST_F(StopWatcherTest, APieceOfSomethingLongMayTakeLongerThanAStep) {
   EXPECT_TRUE(Comes([&] { return watcher.stalled().stop_requested(); }));
 }
 
-TEST_F(StopWatcherTest, LeavesTheSavingAfterTheLastStepItsTime) {
+TEST_F(StopWatcherTest, SaveAfterLastStepHasItsTime) {
   std::stop_token stalled;
   {
     StopWatcher watcher(std::chrono::milliseconds(0));
@@ -78,7 +78,7 @@ TEST_F(StopWatcherTest, LeavesTheSavingAfterTheLastStepItsTime) {
   EXPECT_FALSE(stalled.stop_requested());
 }
 
-TEST_F(StopWatcherTest, GivesUpABatchAheadThatDoesNotComeAfterTheSaving) {
+TEST_F(StopWatcherTest, CancelsPrefetchedBatchAfterSave) {
   StopWatcher watcher(std::chrono::milliseconds(0));
   watcher.TrainingBegins();
   watcher.OnLastStep();
@@ -89,7 +89,7 @@ TEST_F(StopWatcherTest, GivesUpABatchAheadThatDoesNotComeAfterTheSaving) {
   EXPECT_TRUE(Comes([&] { return watcher.stalled().stop_requested(); }));
 }
 
-TEST_F(StopWatcherTest, AfterTheBatchAheadNothingIsGivenUpUntilItIsSaid) {
+TEST_F(StopWatcherTest, CancelsNothingElseUntilRequested) {
   StopWatcher watcher(std::chrono::hours(1));
   watcher.TrainingBegins();
   watcher.OnLastStep();

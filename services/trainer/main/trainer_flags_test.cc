@@ -15,7 +15,7 @@ TrainerFlags Served() {
   return flags;
 }
 
-TEST(TrainerFlagsTest, TheGraphIsAtServersOrInThisProcess) {
+TEST(TrainerFlagsTest, GraphIsRemoteOrLocal) {
   TrainerFlags flags;
   EXPECT_THAT(CheckTrainerFlags(flags).message(), HasSubstr("--servers and --partitions are not given"));
   flags.partitions_uri = "parts/KEY";
@@ -28,7 +28,7 @@ TEST(TrainerFlagsTest, TheGraphIsAtServersOrInThisProcess) {
   EXPECT_THAT(CheckTrainerFlags(flags).message(), HasSubstr("are both given"));
 }
 
-TEST(TrainerFlagsTest, FindsContradictions) {
+TEST(TrainerFlagsTest, FindsContradictoryFlags) {
   TrainerFlags flags = Served();
   EXPECT_TRUE(CheckTrainerFlags(flags).ok());
   flags.rank = 1;
@@ -41,13 +41,13 @@ TEST(TrainerFlagsTest, FindsContradictions) {
   EXPECT_THAT(CheckTrainerFlags(flags).message(), HasSubstr("must exceed"));
 }
 
-TEST(TrainerFlagsTest, FindsAnAdminAddressThatIsNone) {
+TEST(TrainerFlagsTest, FindsInvalidAdminAddress) {
   TrainerFlags flags = Served();
   flags.admin_listen = "9090";
   EXPECT_THAT(CheckTrainerFlags(flags).message(), HasSubstr("--admin-listen: address '9090': expected host:port"));
 }
 
-TEST(TrainerFlagsTest, MeetsOtherMachinesInPlaintextOnlyWhenAsked) {
+TEST(TrainerFlagsTest, PlaintextAcrossHostsNeedsFlag) {
   TrainerFlags flags = Served();
   flags.world_size = 2;
   flags.rendezvous = "10.0.0.7:7000";
@@ -59,7 +59,7 @@ TEST(TrainerFlagsTest, MeetsOtherMachinesInPlaintextOnlyWhenAsked) {
   EXPECT_TRUE(CheckTrainerFlags(flags).ok());
 }
 
-TEST(TrainerFlagsTest, SaysWhatTakesThePlaceOfGloo) {
+TEST(TrainerFlagsTest, NamesReplacementOfGloo) {
   const auto error_of = [](const std::string& value) -> std::string {
     CLI::App app;
     TrainerFlags flags;
@@ -87,7 +87,7 @@ TEST(TrainerFlagsTest, SplitsLists) {
   EXPECT_EQ(flags.samplers, (std::vector<std::string>{"c:3"}));
 }
 
-TEST(TrainerFlagsTest, NamesADocumentThatIsNotThere) {
+TEST(TrainerFlagsTest, NamesMissingDocument) {
   const Status status = ReadJob(testing::TempDir() + "/no-such-job.yaml").status();
   EXPECT_EQ(status.code(), StatusCode::kNotFound);
   EXPECT_THAT(status.message(), HasSubstr("no-such-job.yaml"));

@@ -15,7 +15,7 @@ job::DistTraining Job() {
   return job;
 }
 
-TEST(TrainingStatusTest, SaysNothingOfProgressBeforeTheFirstStep) {
+TEST(TrainingStatusTest, HasNoProgressBeforeFirstStep) {
   telemetry::MetricRegistry metrics;
   const auto status = nlohmann::json::parse(TrainingStatus(Job(), "", 0, 2, 3, metrics).Json());
   EXPECT_EQ(status["job"], "cora");
@@ -49,7 +49,7 @@ TEST(TrainingStatusTest, WithoutEpochsAllStepsAreDone) {
   EXPECT_EQ(nlohmann::json::parse(inference.Json())["percent"], 100.0);
 }
 
-TEST(TrainingStatusTest, SaysHowFarItIs) {
+TEST(TrainingStatusTest, ReportsProgress) {
   telemetry::MetricRegistry metrics;
   TrainingStatus training(Job(), "5f1c", 0, 1, 1, metrics);
   EXPECT_THAT(metrics.Serialize(), testing::Not(testing::HasSubstr("espalier_trainer_loss_value")));
@@ -85,7 +85,7 @@ TEST(TrainingStatusTest, SaysHowFarItIs) {
 }
 
 // A resumed run starts at the progress of its checkpoint and estimates the remaining time from its own steps.
-TEST(TrainingStatusTest, GoesOnWhereACheckpointEnded) {
+TEST(TrainingStatusTest, ContinuesFromCheckpoint) {
   telemetry::MetricRegistry metrics;
   TrainingStatus training(Job(), "", 0, 1, 2, metrics);
   training.OnResumed({.epoch = 1, .step = 4, .num_epochs = 4, .steps_per_epoch = 5});
@@ -107,7 +107,7 @@ TEST(TrainingStatusTest, GoesOnWhereACheckpointEnded) {
 }
 
 // Regression test: during minutes of evaluation, the status showed training at 100 % with a falling rate.
-TEST(TrainingStatusTest, SaysWhichPhaseItIsInAndGivesTheRateOfStepsOnlyWhileTraining) {
+TEST(TrainingStatusTest, ReportsPhaseAndRateOnlyWhileTraining) {
   telemetry::MetricRegistry metrics;
   TrainingStatus training(Job(), "", 0, 1, 1, metrics);
   const auto status = [&] { return nlohmann::json::parse(training.Json()); };
@@ -139,7 +139,7 @@ TEST(TrainingStatusTest, SaysWhichPhaseItIsInAndGivesTheRateOfStepsOnlyWhileTrai
   EXPECT_LE(timed_seconds, whole.Seconds() - evaluation_seconds) << "an evaluation takes no step's time";
 }
 
-TEST(TrainingStatusTest, OnceItWritesNoStepIsLeftWhereverItStopped) {
+TEST(TrainingStatusTest, WritingMeansNoRemainingSteps) {
   telemetry::MetricRegistry metrics;
   TrainingStatus training(Job(), "", 0, 1, 1, metrics);
   training.OnStep({.epoch = 0, .step = 1, .num_epochs = 4, .steps_per_epoch = 2});
@@ -151,7 +151,7 @@ TEST(TrainingStatusTest, OnceItWritesNoStepIsLeftWhereverItStopped) {
   EXPECT_EQ(status["etaSeconds"], 0.0);
 }
 
-TEST(TrainingStatusTest, NothingRemainsOfARunWhoseStepsAreAllTaken) {
+TEST(TrainingStatusTest, CompletedRunHasNoRemainingTime) {
   telemetry::MetricRegistry metrics;
   TrainingStatus training(Job(), "", 0, 1, 2, metrics);
   training.OnResumed({.epoch = 3, .step = 4, .num_epochs = 4, .steps_per_epoch = 5});

@@ -52,7 +52,7 @@ TEST(BatchNormTest, OperationsOfTorchAgreeWithTheKernels) {
   EXPECT_TRUE(torch::allclose(by_torch.running_variance, by_kernels.running_variance, 1e-5, 1e-6));
 }
 
-TEST(BatchNormTest, AloneIsTorchsBatchNorm) {
+TEST(BatchNormTest, SingleTrainerMatchesTorch) {
   const torch::Tensor rows = RandomMatrix(1, 600, 7) * 3 + 1, weights = RandomMatrix(2, 600, 7);
   const Pass ours = PassOver(rows, weights, nullptr);
 
@@ -77,7 +77,7 @@ TEST(BatchNormTest, AloneIsTorchsBatchNorm) {
 }
 
 // The ranks have 350, 0 and 250 rows of the batch.
-TEST(BatchNormTest, ThreeTrainersAreOneTrainerWithTheJoinedBatch) {
+TEST(BatchNormTest, ThreeTrainersMatchOneWithJoinedBatch) {
   const torch::Tensor rows = RandomMatrix(1, 600, 5) * 2 - 3, weights = RandomMatrix(2, 600, 5);
   const std::vector<int64_t> shares = {350, 0, 250};
   const std::vector<torch::Tensor> rows_of = rows.split_with_sizes(shares),
@@ -104,7 +104,7 @@ TEST(BatchNormTest, ThreeTrainersAreOneTrainerWithTheJoinedBatch) {
   }
 }
 
-TEST(BatchNormTest, GradientsAreThoseOfFiniteDifferences) {
+TEST(BatchNormTest, GradientsMatchFiniteDifferences) {
   torch::Tensor x = RandomMatrix(3, 20, 4).requires_grad_();
   BatchNorm norm(4);
   SetAffine(norm, 4);

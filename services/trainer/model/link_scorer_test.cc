@@ -44,7 +44,7 @@ double ScoreByHand(job::Scorer scorer, const float* s, const float* r, const flo
   return NAN;
 }
 
-TEST(LinkScorerTest, FollowsTheFormulas) {
+TEST(LinkScorerTest, MatchesFormulas) {
   const torch::Tensor sources = RandomMatrix(1, 4, kWidth), destinations = RandomMatrix(2, 5, kWidth);
   for (const job::Scorer kind : kScorers) {
     const LinkScorer scorer(kind, 3, kWidth, 3);
@@ -121,7 +121,7 @@ sampler::LinkSeeds Spread(const sampler::LinkSeeds& shared) {
   return links;
 }
 
-TEST(LinkLossTest, IsTheSumByHand) {
+TEST(LinkLossTest, MatchesHandComputation) {
   const torch::Tensor embeddings = RandomMatrix(5, 5, kWidth);
   const LinkScorer scorer(job::Scorer::kDistMult, 2, kWidth, 0);
   const torch::Tensor relations = scorer.named_parameters()["relation"].detach();
@@ -151,7 +151,7 @@ TEST(LinkLossTest, IsTheSumByHand) {
   }
 }
 
-TEST(LinkLossTest, SharedNegativesAreAsGoodAsOnesOwn) {
+TEST(LinkLossTest, SharedNegativesMatchSeparateOnes) {
   const torch::Tensor embeddings = RandomMatrix(5, 5, kWidth);
   for (const job::Scorer kind : kScorers) {
     const LinkScorer scorer(kind, 2, kWidth, 3);
@@ -162,7 +162,7 @@ TEST(LinkLossTest, SharedNegativesAreAsGoodAsOnesOwn) {
   }
 }
 
-TEST(LinkLossTest, GradientsAreThoseOfFiniteDifferences) {
+TEST(LinkLossTest, GradientsMatchFiniteDifferences) {
   for (const job::Scorer kind : kScorers) {
     for (const auto loss : {job::LinkLoss::kBinaryCrossEntropy, job::LinkLoss::kCrossEntropy}) {
       LinkScorer scorer(kind, 2, kWidth, 3);

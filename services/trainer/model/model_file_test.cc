@@ -53,7 +53,7 @@ class ModelFileTest : public testing::Test {
   std::shared_ptr<Model> trained_ = NewModel(1);
 };
 
-TEST_F(ModelFileTest, GivesTheParametersBack) {
+TEST_F(ModelFileTest, RoundTripsParameters) {
   const Result<ModelFile> file = Read();
   ASSERT_TRUE(file.ok()) << file.status().ToString();
   EXPECT_EQ(*ReadNumOutputs(*file), 3);
@@ -64,7 +64,7 @@ TEST_F(ModelFileTest, GivesTheParametersBack) {
   EXPECT_EQ(ParametersDigest(*model), ParametersDigest(*trained_));
 }
 
-TEST_F(ModelFileTest, NamesTheFieldThatDoesNotFit) {
+TEST_F(ModelFileTest, NamesMismatchedField) {
   const Result<ModelFile> file = Read();
   ASSERT_TRUE(file.ok());
   const auto refused = [&](const std::function<void(RunFacts*)>& change) {
@@ -86,7 +86,7 @@ TEST_F(ModelFileTest, NamesTheFieldThatDoesNotFit) {
 }
 
 // The parameters of DistMult and TransE have the same names and shapes, so only the metadata distinguishes them.
-TEST_F(ModelFileTest, NamesAScorerThatDoesNotFit) {
+TEST_F(ModelFileTest, NamesMismatchedScorer) {
   const auto facts_of = [](job::Scorer scorer) {
     RunFacts facts = ModelFacts();
     facts.job.training.task.type = job::TaskType::kLinkPrediction;
@@ -111,7 +111,7 @@ TEST_F(ModelFileTest, NamesAScorerThatDoesNotFit) {
 }
 
 // The relations of the rows of scorer.relation must match, however the documents name the edge types.
-TEST_F(ModelFileTest, NamesARelationThatDoesNotFit) {
+TEST_F(ModelFileTest, NamesMismatchedRelation) {
   const auto facts_of = [](const std::string& edge_type, const std::vector<std::string>& relations) {
     RunFacts facts = ModelFacts();
     facts.job.training.task.type = job::TaskType::kLinkPrediction;
@@ -147,7 +147,7 @@ TEST_F(ModelFileTest, NamesARelationThatDoesNotFit) {
               HasSubstr("spec.training.task.edgeType is 'b', but the model in"));
 }
 
-TEST_F(ModelFileTest, RefusesWhatIsNoModelOfOurs) {
+TEST_F(ModelFileTest, RefusesOtherFiles) {
   EXPECT_EQ(Read("nowhere").status().code(), StatusCode::kNotFound);
   ASSERT_TRUE(storage::PutText(*store_, "text", "no safetensors at all").ok());
   EXPECT_THAT(Read("text").status().message(), HasSubstr("/text"));

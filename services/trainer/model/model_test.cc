@@ -157,7 +157,7 @@ TEST(ModelTest, LayerWiseInferenceEqualsMiniBatchesWithAllNeighbors) {
   }
 }
 
-TEST(ModelTest, GradientsAreThoseOfFiniteDifferences) {
+TEST(ModelTest, GradientsMatchFiniteDifferences) {
   const sampler::Block graph = RandomBlock(1, 20, 20, 4);
   const torch::Tensor features = RandomMatrix(2, 20, 6) * 2;
   const sampler::BatchLayer whole{{graph}, {20}, {20}};
@@ -178,7 +178,7 @@ TEST(ModelTest, GradientsAreThoseOfFiniteDifferences) {
   }
 }
 
-TEST(ModelTest, TypedGradientsAreThoseOfFiniteDifferences) {
+TEST(ModelTest, TypedGradientsMatchFiniteDifferences) {
   const torch::Tensor papers = RandomMatrix(3, 8, 5);
   for (const ModelOptions& options : {TypedOptions(job::ModelType::kRgcn), TypedOptions(job::ModelType::kRgcn, 2),
                                       TypedOptions(job::ModelType::kGraphSage), TypedOptions(job::ModelType::kGat),
@@ -279,7 +279,7 @@ TEST(ModelTest, RgcnIsTheSumOfItsRelations) {
   }
 }
 
-TEST(ModelTest, SageOnATypedGraphIsSageOnTheUntypedOne) {
+TEST(ModelTest, SageOnTypedGraphMatchesUntyped) {
   // The same papers and edges, once with all edges in one relation and once with the edges in two relations.
   ModelOptions two = HomogeneousOptions(), one = HomogeneousOptions();
   two.schema = *graph::GraphSchema::Make({"paper"}, {{"paper", "cites", "paper"}, {"paper", "likes", "paper"}});
@@ -370,7 +370,7 @@ TEST(ModelTest, FirstValuesAreAFunctionOfSeedAndName) {
   EXPECT_NEAR(weight.mean().item<double>(), 0, bound * 0.3);
 }
 
-TEST(ModelTest, StateGoesFromOneModelToAnother) {
+TEST(ModelTest, StateCopiesBetweenModels) {
   ModelOptions options = HomogeneousOptions();
   options.model.normalization = job::LayerNormalization::kBatch;
   const auto from = *MakeModel(options);
@@ -399,7 +399,7 @@ class StringWriter final : public storage::ObjectWriter {
   std::string text;
 };
 
-TEST(ModelTest, StateGoesThroughASafetensorsFile) {
+TEST(ModelTest, StateRoundTripsThroughSafetensors) {
   ModelOptions options = TypedOptions(job::ModelType::kRgcn, 2);
   const auto from = *MakeModel(options);
   options.seed = 99;
@@ -435,7 +435,7 @@ TEST(MakeModelTest, RefusesOptionsThatDoNotFit) {
   EXPECT_NE(message_of([](auto& o) { o.seed_type = NodeTypeId(3); }).find("seed"), std::string::npos);
 }
 
-TEST(MathSetupTest, SetsAndReportsWhatResultsDependOn) {
+TEST(MathSetupTest, SetsAndReportsNumericSettings) {
   const int threads_before = at::get_num_threads();
   const Result<MathSettings> settings = SetUpMath(2);
   ASSERT_TRUE(settings.ok());

@@ -40,7 +40,7 @@ std::vector<Status> ReadByRanks(const std::vector<storage::StoreLocation>& files
   return statuses;
 }
 
-TEST(ModuleFileTest, AllRanksReadTheSameBytesOrNoneGoesOn) {
+TEST(ModuleFileTest, RanksRequireSameBytes) {
   for (const Status& status : ReadByRanks({StoreWith("one"), StoreWith("one")})) EXPECT_TRUE(status.ok());
   const std::vector<Status> statuses = ReadByRanks({StoreWith("one"), StoreWith("one"), StoreWith("another")});
   for (const Status& status : statuses) {
@@ -50,7 +50,7 @@ TEST(ModuleFileTest, AllRanksReadTheSameBytesOrNoneGoesOn) {
   }
 }
 
-TEST(ModuleFileTest, OneRankThatCannotReadEndsAll) {
+TEST(ModuleFileTest, ReadErrorOfOneRankEndsAll) {
   const std::vector<Status> statuses =
       ReadByRanks({StoreWith("one"), {std::make_shared<storage::MemoryStore>(), "model.pt"}});
   for (const Status& status : statuses) {

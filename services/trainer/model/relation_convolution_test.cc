@@ -71,7 +71,7 @@ torch::Tensor MaskedSoftmax(const torch::Tensor& scores, const torch::Tensor& ad
   return terms / terms.sum(1, true).clamp_min(1e-30);
 }
 
-TEST(GcnTest, IsTheSymmetricallyNormalizedSumOfThePaper) {
+TEST(GcnTest, MatchesNormalizedSumOfPaper) {
   const sampler::Block graph = RandomBlock(1, kNodes, kNodes, 5);
   const torch::Tensor features = RandomMatrix(2, kNodes, kFeatures), adjacency = ToDense(graph, kNodes);
   const auto model = *MakeModel(OneLayer(job::ModelType::kGcn));
@@ -112,7 +112,7 @@ Distribution MeasureDistribution(const torch::Tensor& values) {
 // DGL 2.1 on the same shapes (GATConv(500, 16, 8), GATv2Conv(500, 16, 8)) has standard deviations of 0.0798 for fc and
 // 0.1667 for attn_l and attn_r: xavier_normal_ with the gain of ReLU, which treats [1, 8, 16] as the kernel of a
 // convolution.
-TEST(GatTest, BeginsWithTheValuesOfDgl) {
+TEST(GatTest, HasInitialValuesOfDgl) {
   for (const auto type : {job::ModelType::kGat, job::ModelType::kGatv2}) {
     ModelOptions options = OneLayer(type);
     options.input_widths = {500};
@@ -138,7 +138,7 @@ TEST(GatTest, BeginsWithTheValuesOfDgl) {
   }
 }
 
-TEST(GatTest, IsTheAttentionOfThePaper) {
+TEST(GatTest, MatchesAttentionOfPaper) {
   const sampler::Block graph = RandomBlock(1, kNodes, kNodes, 5);
   const torch::Tensor features = RandomMatrix(2, kNodes, kFeatures);
   const torch::Tensor looped = ToDense(graph, kNodes) + torch::eye(kNodes);

@@ -52,7 +52,7 @@ std::string GetModelError(const std::string& forward) {
 }
 
 // Compares the module with the built-in GraphSAGE, whose W_self and W_neigh, concatenated, are the module's matrix.
-TEST(ScriptModelTest, ComputesAndLearnsWhatTheSameModelOfOursDoes) {
+TEST(ScriptModelTest, MatchesBuiltInModel) {
   ModelOptions sage;
   sage.model = {.type = job::ModelType::kGraphSage, .hidden_size = 5, .dropout = 0};
   sage.schema = Options(MeanModule(6, 5, 3)).schema;
@@ -138,7 +138,7 @@ TEST(ScriptModelTest, NamesTheSignatureItExpects) {
   EXPECT_THAT(GetModelError("def other(self, x: Tensor) -> Tensor:\n    return x\n"), HasSubstr("found no forward"));
 }
 
-TEST(ScriptModelTest, NamesTheLayerAndWhatItWrote) {
+TEST(ScriptModelTest, NamesLayerAndItsOutput) {
   EXPECT_THAT(GetModelError(Replaced(kMeanForward, "return {\"node\": y}", "return {\"paper\": y}")),
               HasSubstr("layer 0, writes no rows of node type 'node'"));
   EXPECT_THAT(GetModelError(Replaced(kMeanForward, "return {\"node\": y}", "return {\"node\": y.double()}")),
@@ -148,7 +148,7 @@ TEST(ScriptModelTest, NamesTheLayerAndWhatItWrote) {
   EXPECT_THAT(GetModelError(Replaced(kMeanForward, "x[\"node\"]", "x[\"paper\"]")), HasSubstr("layer 0, fails: "));
 }
 
-TEST(ScriptModelTest, RefusesWhatCannotBeTrainedOrKept) {
+TEST(ScriptModelTest, RefusesModulesThatCannotBeTrainedOrSaved) {
   torch::jit::Module doubles = MeanModule(6, 5, 3);
   doubles.register_parameter("precise", torch::zeros({2}, torch::kFloat64).set_requires_grad(true), false);
   EXPECT_THAT(MakeModel(Options(doubles)).status().message(), HasSubstr("parameter 'precise' is not f32"));
@@ -186,7 +186,7 @@ TEST(ScriptModelTest, NamesTheRemedyForFilesOfTorchSave) {
               HasSubstr("is a safetensors file: parameters without a program"));
 }
 
-TEST(ScriptModelTest, WhatIsOnlyAppliedNeedNotLearn) {
+TEST(ScriptModelTest, InferenceNeedsNoParameters) {
   torch::jit::Module frozen = MeanModule(6, 5, 3, WithLines("    y = y.detach()\n"));
   for (const char* name : {"weight0", "weight1"}) frozen.attr(name).toTensor().set_requires_grad(false);
   ModelOptions options = Options(frozen);
@@ -221,7 +221,7 @@ def forward(self, layer: int, x: Dict[str, Tensor], blocks: Dict[str, Tuple[Tens
     return result
 )";
 
-TEST(ScriptModelTest, TypesThatALayerDoesNotWriteAreEmptyToTheNext) {
+TEST(ScriptModelTest, UnwrittenTypesAreEmptyInNextLayer) {
   torch::jit::Module module("Typed");
   module.register_attribute("training", c10::BoolType::get(), true);
   module.register_parameter("weight0", RandomMatrix(1, 6, 5).set_requires_grad(true), /*is_buffer=*/false);
@@ -239,12 +239,12 @@ TEST(ScriptModelTest, TypesThatALayerDoesNotWriteAreEmptyToTheNext) {
   EXPECT_EQ((*model)->OutputWidth(1), 3);
 }
 
-TEST(ScriptModelTest, SomeRowsHaveNoInEdgesBeforeAnythingIsSampled) {
+TEST(ScriptModelTest, ProbeHasRowsWithoutInEdges) {
   EXPECT_THAT(GetModelError(WithLines("    assert int(degree.min()) > 0, \"a node that hears nobody\"\n")),
               AllOf(HasSubstr("layer 0, fails: "), HasSubstr("a node that hears nobody")));
 }
 
-TEST(ScriptModelTest, SaysWhyItFailsBeforeItSaysWhere) {
+TEST(ScriptModelTest, ErrorHasReasonBeforeTrace) {
   const std::string text =
       GetModelError(WithLines("    assert int(degree.min()) > 9, str(degree.size(0)) + \" rows\"\n"));
   const size_t cause = text.find("8 rows"), trace = text.find("Traceback of TorchScript");
@@ -289,7 +289,7 @@ std::string ForwardOfTheExample() {
   return text;
 }
 
-TEST(ScriptModelTest, TheExampleIsSuchAModule) {
+TEST(ScriptModelTest, ExampleIsValidModule) {
   const auto example = MakeModel(Options(MeanModule(6, 5, 3, ForwardOfTheExample())));
   ASSERT_TRUE(example.ok()) << example.status().ToString();
   EXPECT_EQ((*example)->OutputWidth(0), 5);
@@ -299,7 +299,7 @@ TEST(ScriptModelTest, TheExampleIsSuchAModule) {
   EXPECT_TRUE(torch::equal((*example)->Layer(0, edges, {features}, {})[0], mean->Layer(0, edges, {features}, {})[0]));
 }
 
-TEST(ScriptModelTest, RandomNumbersBelongToTheStep) {
+TEST(ScriptModelTest, RandomNumbersDependOnStep) {
   const auto model =
       *MakeModel(Options(MeanModule(6, 5, 3, WithLines("    y = torch.dropout(y, 0.5, self.training)\n"))));
   const sampler::BatchLayer edges{{RandomBlock(1, 5, 8, 3)}, {8}, {5}};

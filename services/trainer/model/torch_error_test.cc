@@ -8,7 +8,7 @@
 namespace espalier::trainer {
 namespace {
 
-TEST(TorchErrorTest, TellsMemoryThatRanOutFromMistakes) {
+TEST(TorchErrorTest, DistinguishesOutOfMemoryFromErrors) {
   EXPECT_EQ(StatusOfTorch(std::bad_alloc()).code(), StatusCode::kResourceExhausted);
   const std::runtime_error of_allocator(
       "[enforce fail at alloc_cpu.cpp:66] . DefaultCPUAllocator: can't allocate memory: you tried to allocate 4096 "

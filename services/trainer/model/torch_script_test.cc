@@ -66,7 +66,7 @@ torch::Tensor RunScript(const std::string& archive, const torch::Tensor& x,
   return module.forward({x, blocks}).toTensor();
 }
 
-TEST(TorchScriptTest, ComputesWhatTheModelComputes) {
+TEST(TorchScriptTest, MatchesModel) {
   const torch::NoGradGuard no_gradients;
   const torch::Tensor x = RandomMatrix(3, 8, 6);
   const std::vector<sampler::BatchLayer> layers = TwoLayers();
@@ -125,7 +125,7 @@ TEST(TorchScriptTest, KeepsTheNamesOfTheParameters) {
   }
 }
 
-TEST(TorchScriptTest, SaysWhichModelsItCannotWrite) {
+TEST(TorchScriptTest, NamesUnsupportedModels) {
   ModelOptions options = Options(job::Aggregator::kMean, job::LayerNormalization::kNone);
   options.model.type = job::ModelType::kRgcn;
   const Status status = MakeTorchScript(**MakeModel(options), options).status();

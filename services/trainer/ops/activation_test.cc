@@ -22,7 +22,7 @@ torch::Tensor Dropped(double probability, const std::vector<int64_t>& original_i
                          Plan(probability, original_ids, key));
 }
 
-TEST(DropoutBitsTest, AreTheHalfWordsOfPhilox) {
+TEST(DropoutBitsTest, EqualHalfWordsOfPhilox) {
   for (const int64_t width : {1, 8, 32, 33, 256}) {
     std::vector<uint16_t> halves(static_cast<size_t>((width + 31) / 32 * 32));
     kernels::DropoutHalfWords(0x123456789ABCDEFull, 0xFEDCBA9876543210ull, width, halves.data());
@@ -34,14 +34,14 @@ TEST(DropoutBitsTest, AreTheHalfWordsOfPhilox) {
   }
 }
 
-TEST(BiasReluDropoutTest, WithoutDropoutIsReluOfTheSum) {
+TEST(BiasReluDropoutTest, WithoutDropoutMatchesRelu) {
   const torch::Tensor x = RandomMatrix(1, 300, 19), bias = RandomMatrix(2, 1, 19)[0];
   EXPECT_TRUE(torch::equal(BiasReluDropout(x.clone(), bias, {}), torch::relu(x + bias)));
   EXPECT_TRUE(torch::equal(BiasReluDropout(x.clone(), {}, {}), torch::relu(x)));
 }
 
 // If a hidden layer replaced NaN by zeros, neither the loss nor any metric would show it.
-TEST(BiasReluDropoutTest, WhatIsNoNumberStaysNone) {
+TEST(BiasReluDropoutTest, KeepsNan) {
   torch::Tensor x = RandomMatrix(1, 3, 19), bias = torch::zeros({19});
   x[1][2] = NAN;
   x[2][18] = NAN;
@@ -60,7 +60,7 @@ TEST(BiasReluDropoutTest, WritesOverItsInput) {
   EXPECT_EQ(BiasReluDropout(x, {}, {}).data_ptr(), x.data_ptr());
 }
 
-TEST(BiasReluDropoutTest, DropsTheAskedShareAndScalesTheRest) {
+TEST(BiasReluDropoutTest, DropsRequestedFractionAndScalesRest) {
   std::vector<int64_t> ids(2000);
   std::iota(ids.begin(), ids.end(), 0);
   for (const double probability : {0.1, 0.5, 0.9}) {
@@ -70,7 +70,7 @@ TEST(BiasReluDropoutTest, DropsTheAskedShareAndScalesTheRest) {
   }
 }
 
-TEST(BiasReluDropoutTest, AMaskBelongsToTheNodeNotToItsPosition) {
+TEST(BiasReluDropoutTest, MaskDependsOnNodeNotPosition) {
   const torch::Tensor forward = Dropped(0.5, {3, 1000, 7, 1ll << 40}, 70),
                       backward = Dropped(0.5, {1ll << 40, 7, 1000, 3}, 70);
   EXPECT_TRUE(torch::equal(forward, backward.flip(0)));
@@ -88,7 +88,7 @@ TEST(BiasReluDropoutTest, EachNodeTypeHasItsOwnKey) {
   EXPECT_TRUE(torch::equal(y.slice(0, 2, 4), Dropped(0.5, {5, 6}, 64, 18)));
 }
 
-TEST(BiasReluDropoutTest, GradientsAreThoseOfTheKeptElements) {
+TEST(BiasReluDropoutTest, GradientsPassKeptElements) {
   std::vector<int64_t> ids(700);
   std::iota(ids.begin(), ids.end(), 10);
   torch::Tensor x = RandomMatrix(3, 700, 21).requires_grad_(),
@@ -119,7 +119,7 @@ TEST(BiasReluDropoutTest, AnyNumberOfThreadsGivesTheSameBits) {
   EXPECT_TRUE(torch::equal(gradients[0], gradients[1]));
 }
 
-TEST(BiasReluDropoutTest, NoRowsAreLegal) {
+TEST(BiasReluDropoutTest, AllowsNoRows) {
   torch::Tensor x = torch::empty({0, 8}).requires_grad_(), bias = torch::zeros({8}).requires_grad_();
   BiasReluDropout(x * 1, bias, DropoutPlan{0.5, {}}).sum().backward();
   EXPECT_TRUE(torch::equal(bias.grad(), torch::zeros({8})));

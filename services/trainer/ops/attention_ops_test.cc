@@ -76,7 +76,7 @@ TEST(AttentionOpsTest, ScoresSoftmaxAndSumsAgreeWithTorchOnEdges) {
   }
 }
 
-TEST(AttentionOpsTest, GradientsAreThoseOfFiniteDifferences) {
+TEST(AttentionOpsTest, GradientsMatchFiniteDifferences) {
   const sampler::Block block = RandomBlock(6, 12, 30, 6);
   const AttentionEdges edges(View(block), 30, SelfEdges::kAppended);
   const int64_t num_edges = edges.num_edges();
@@ -140,7 +140,7 @@ TEST(AttentionOpsTest, AnyNumberOfThreadsGivesTheSameBits) {
   }
 }
 
-TEST(AttentionOpsTest, EmptyBlocksAreLegal) {
+TEST(AttentionOpsTest, AllowsEmptyBlocks) {
   const std::vector<uint32_t> no_rows = {0};
   const AttentionEdges edges({no_rows, {}}, 2, SelfEdges::kAppended);
   torch::Tensor source = torch::ones({2, 6}).requires_grad_(), attention = torch::ones({2, 3}).requires_grad_();
@@ -178,7 +178,7 @@ class EdgeDropoutTest : public testing::Test {
   }
 };
 
-TEST_F(EdgeDropoutTest, BelongsToOriginalIdsAndHeadsNotToRows) {
+TEST_F(EdgeDropoutTest, DependsOnOriginalIdsAndHeads) {
   // The edges 70 -> 50 and 60 -> 50, once from rows 0 and 1, once from rows 1 and 0 and with another destination.
   sampler::Block one, other;
   one.indptr = {0, 2}, one.indices = {0, 1};
@@ -190,7 +190,7 @@ TEST_F(EdgeDropoutTest, BelongsToOriginalIdsAndHeadsNotToRows) {
   EXPECT_NE(first, RecordFates(one, ids({70, 60}), ids({50}), 10, 0.5));
 }
 
-TEST_F(EdgeDropoutTest, DropsAsManyAsAskedFor) {
+TEST_F(EdgeDropoutTest, DropsRequestedFraction) {
   const sampler::Block block = RandomBlock(3, 40, 60, 9);
   const Fates fates = RecordFates(block, torch::arange(60), torch::arange(40) + 1000, 4, 0.6);
   std::map<int64_t, double> kept, all;

@@ -42,7 +42,7 @@ torch::Tensor ByIndexing(const std::string& name, const sampler::Block& block, c
 }
 
 // Destination 0 has the in-neighbors 1 and 2, destination 1 has none.
-TEST(SegmentOpsTest, LonelyDestinationsGetZeros) {
+TEST(SegmentOpsTest, DestinationsWithoutEdgesGetZeros) {
   const std::vector<uint32_t> indptr = {0, 2, 2}, indices = {1, 2};
   const torch::Tensor x = torch::tensor({{-4.f}, {1.f}, {-3.f}});
 
@@ -54,7 +54,7 @@ TEST(SegmentOpsTest, LonelyDestinationsGetZeros) {
 }
 
 // NaN comes from the first, the middle or the last edge of destination 0; destination 1 has only the middle source.
-TEST(SegmentOpsTest, TheMaximumOfWhatIsNoNumberIsNone) {
+TEST(SegmentOpsTest, MaximumOfNanIsNan) {
   const std::vector<uint32_t> indptr = {0, 3, 4}, indices = {0, 1, 2, 1};
   for (int64_t place = 0; place < 3; ++place) {
     torch::Tensor x = torch::tensor({{3.f, -4.f}, {2.f, 1.f}, {4.f, -3.f}});
@@ -71,7 +71,7 @@ TEST(SegmentOpsTest, TheMaximumOfWhatIsNoNumberIsNone) {
   }
 }
 
-TEST(SegmentOpsTest, AgreesWithIndexingForwardAndBackward) {
+TEST(SegmentOpsTest, MatchesIndexingForwardAndBackward) {
   for (const int64_t width : {1, 7, 64, 101}) {
     const sampler::Block block = RandomBlock(5, 40, 90, 9);
     for (const NamedOp& op : kOps) {
@@ -87,7 +87,7 @@ TEST(SegmentOpsTest, AgreesWithIndexingForwardAndBackward) {
   }
 }
 
-TEST(SegmentOpsTest, GradientsAreThoseOfFiniteDifferences) {
+TEST(SegmentOpsTest, GradientsMatchFiniteDifferences) {
   const sampler::Block block = RandomBlock(6, 12, 30, 6);
   for (const NamedOp& op : kOps) {
     torch::Tensor x = (RandomMatrix(2, 30, 5) * 10).requires_grad_();
@@ -124,7 +124,7 @@ TEST(SegmentOpsTest, BackwardOutlivesTheBlock) {
   EXPECT_EQ(x.grad().sum().item<float>(), sum.item<float>());
 }
 
-TEST(SegmentOpsTest, EmptyBlocksAndEmptyInputsAreLegal) {
+TEST(SegmentOpsTest, AllowsEmptyBlocksAndInputs) {
   const std::vector<uint32_t> no_rows = {0}, one_lonely_row = {0, 0};
   for (const NamedOp& op : kOps) {
     torch::Tensor x = torch::ones({2, 3}).requires_grad_();

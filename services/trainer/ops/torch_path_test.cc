@@ -79,7 +79,7 @@ TEST_F(TorchPathTest, SegmentOperationsAgreeWithTheKernels) {
   }
 }
 
-TEST_F(TorchPathTest, EmptyBlocksAndLonelyDestinationsAreLegal) {
+TEST_F(TorchPathTest, AllowsEmptyBlocksAndDestinationsWithoutEdges) {
   const std::vector<uint32_t> no_rows = {0}, lonely = {0, 0, 1}, one = {1};
   for (const NamedSum& sum : kSums) {
     ExpectTheSame(sum.name, [&](const Inputs& in) { return sum.op({lonely, one}, in[0]); }, {RandomMatrix(2, 3, 4)});
@@ -101,7 +101,7 @@ TEST_F(TorchPathTest, MaximaOfEqualAndNegativeRowsGiveTheGradientToTheFirst) {
                 {torch::full({3, 4}, -2.0f)});
 }
 
-TEST_F(TorchPathTest, MaximaOfWhatIsNoNumberAreNone) {
+TEST_F(TorchPathTest, MaximaOfNanAreNan) {
   const std::vector<uint32_t> indptr = {0, 3, 4}, indices = {0, 1, 2, 1};
   const TorchPathScope torch_path;
   for (int64_t place = 0; place < 3; ++place) {
@@ -129,7 +129,7 @@ TEST_F(TorchPathTest, ScaledSumsAgreeWithTheKernels) {
   }
 }
 
-TEST_F(TorchPathTest, RowsAreAddedAsByTheKernels) {
+TEST_F(TorchPathTest, AddedRowsMatchKernels) {
   const std::vector<uint32_t> rows = {2, 0, 5};
   ExpectTheSame("added rows", [&](const Inputs& in) { return AddToRows(in[0] * 1, in[1], rows); },
                 {RandomMatrix(1, 6, 3), RandomMatrix(2, 3, 3)});
@@ -156,7 +156,7 @@ TEST_F(TorchPathTest, AttentionAgreesWithTheKernels) {
 }
 
 // More than eight heads take a second block of Philox.
-TEST_F(TorchPathTest, DroppedEdgesAreThoseOfTheKernels) {
+TEST_F(TorchPathTest, DroppedEdgesMatchKernels) {
   const sampler::Block block = RandomBlock(5, 40, 90, 9);
   const AttentionEdges edges(View(block), 90, AttentionEdges::SelfEdges::kAppended);
   const torch::Tensor ids = torch::arange(90, torch::kInt64) * ((int64_t{1} << 35) + 12345);
@@ -178,7 +178,7 @@ DropoutPlan PlanOfTwoTypes(double probability) {
   return {probability, {{0, 200, 0xABCDEF0123456789ull, ids}, {200, 300, 18, ids}}};
 }
 
-TEST_F(TorchPathTest, DroppedElementsAreThoseOfTheKernels) {
+TEST_F(TorchPathTest, DroppedElementsMatchKernels) {
   for (const int64_t width : {1, 8, 33, 256}) {
     for (const double probability : {0.1, 0.5, 0.9}) {
       const torch::Tensor ones = torch::ones({300, width});

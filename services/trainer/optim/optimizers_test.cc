@@ -48,17 +48,17 @@ void ExpectSameSteps(
   }
 }
 
-TEST(OptimizerTest, AdamIsTorchs) {
+TEST(OptimizerTest, AdamMatchesTorch) {
   ExpectSameSteps({.type = job::OptimizerType::kAdam, .learning_rate = 0.1, .weight_decay = 0.01}, [](auto parameters) {
     return std::make_unique<torch::optim::Adam>(parameters, torch::optim::AdamOptions(0.1).weight_decay(0.01));
   });
 }
-TEST(OptimizerTest, AdamWIsTorchs) {
+TEST(OptimizerTest, AdamWMatchesTorch) {
   ExpectSameSteps({.type = job::OptimizerType::kAdamW, .learning_rate = 0.1, .weight_decay = 0.1}, [](auto parameters) {
     return std::make_unique<torch::optim::AdamW>(parameters, torch::optim::AdamWOptions(0.1).weight_decay(0.1));
   });
 }
-TEST(OptimizerTest, SgdIsTorchs) {
+TEST(OptimizerTest, SgdMatchesTorch) {
   for (const double momentum : {0.0, 0.9}) {
     ExpectSameSteps(
         {.type = job::OptimizerType::kSgd, .learning_rate = 0.1, .weight_decay = 0.01, .momentum = momentum},
@@ -78,7 +78,7 @@ TEST(OptimizerTest, AMissingGradientCountsAsZeros) {
   EXPECT_TRUE(torch::equal(with_zeros[0].second, without[0].second));
 }
 
-TEST(OptimizerTest, GoesOnFromASavedState) {
+TEST(OptimizerTest, ResumesFromSavedState) {
   for (const auto type : {job::OptimizerType::kAdam, job::OptimizerType::kSgd}) {
     const job::Optimizer options{.type = type, .momentum = 0.9};
     const NamedTensors straight = TwoParameters();
@@ -100,7 +100,7 @@ TEST(OptimizerTest, GoesOnFromASavedState) {
   }
 }
 
-TEST(OptimizerTest, RefusesAStateThatDoesNotFit) {
+TEST(OptimizerTest, RefusesMismatchedState) {
   Optimizer optimizer({}, TwoParameters());
   NamedTensors state = optimizer.State();
   state.pop_back();
@@ -186,7 +186,7 @@ TEST(FlatGradientsTest, BackwardPassesAddIntoTheBuffer) {
   EXPECT_EQ(parameters[0].second.grad().abs().sum().item<float>(), 0.0f);
 }
 
-TEST(LearningRateTest, FollowsTheDocument) {
+TEST(LearningRateTest, MatchesDocument) {
   const RunLength run{.steps_per_epoch = 10, .epochs = 10};
   const auto rate = [&](job::ScheduleType type, int64_t step, int64_t warmup = 0) {
     return LearningRateAt({.type = type, .warmup_steps = warmup, .step_epochs = 2, .factor = 0.5}, 1.0, run, step);

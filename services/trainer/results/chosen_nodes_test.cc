@@ -36,7 +36,7 @@ TEST_F(ChosenNodesTest, KeepsTheOrder) {
   EXPECT_THAT(chosen->at(NodeTypeId(0)), ElementsAre(OriginalNodeId(7), OriginalNodeId(0), OriginalNodeId(19)));
 }
 
-TEST_F(ChosenNodesTest, RefusesWhatAreNoNodes) {
+TEST_F(ChosenNodesTest, RefusesInvalidNodes) {
   const std::pair<Tensor, const char*> bad[] = {
       {Tensor::FromVector<int64_t>({3, -1}), "chosen/node.npy: id -1 at row 1"},
       {Tensor::FromVector<uint64_t>({20}), "id 20 at row 0"},
@@ -62,7 +62,7 @@ TEST_F(ChosenNodesTest, RefusesWhatAreNoNodes) {
   }
 }
 
-TEST_F(ChosenNodesTest, NamesTheFilesThatItLookedFor) {
+TEST_F(ChosenNodesTest, NamesExpectedFiles) {
   const Status status = Read().status();
   EXPECT_EQ(status.code(), StatusCode::kNotFound);
   EXPECT_THAT(status.message(), HasSubstr("chosen has none of node.npy"));

@@ -17,7 +17,7 @@ T NumberAt(const std::string& bytes, size_t at) {
   return number;
 }
 
-TEST(EventFileTest, ComputesThePublishedChecksums) {
+TEST(EventFileTest, MatchesPublishedChecksums) {
   EXPECT_EQ(Crc32c("123456789"), 0xE3069283u);
   EXPECT_EQ(Crc32c(std::string(32, '\0')), 0x8A9136AAu);  // RFC 3720, B.4
   EXPECT_EQ(Crc32c(std::string(32, '\xFF')), 0x62A8AB43u);
@@ -51,7 +51,9 @@ TEST(EventFileTest, HasTensorBoardsFieldNumbers) {
                                                                14));
 }
 
-TEST(EventFileTest, IsFoundByTensorBoard) { EXPECT_EQ(EventFileName(3), "events.out.tfevents.0000000003.espalier"); }
+TEST(EventFileTest, HasNameThatTensorBoardFinds) {
+  EXPECT_EQ(EventFileName(3), "events.out.tfevents.0000000003.espalier");
+}
 
 }  // namespace
 }  // namespace espalier::trainer

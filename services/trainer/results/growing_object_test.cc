@@ -28,7 +28,7 @@ TEST(GrowingObjectTest, GrowsInALocalFile) {
   EXPECT_EQ(*store.Get("a/metrics.jsonl"), "");
 }
 
-TEST(GrowingObjectTest, IsPutAsAWholeElsewhere) {
+TEST(GrowingObjectTest, IsWrittenWholeToOtherStores) {
   storage::MemoryStore store;
   const auto object = GrowingObject::Open(store, "metrics.jsonl");
   ASSERT_TRUE(object.ok());
@@ -45,7 +45,7 @@ TEST(GrowingObjectTest, IsPutAsAWholeElsewhere) {
   EXPECT_THAT(entry.block_hashes, testing::ElementsAre(Hash64(std::string("one\ntwo\n"))));
 }
 
-TEST(GrowingObjectTest, ReportsWhatStillGoesWrong) {
+TEST(GrowingObjectTest, ReportsLateErrors) {
   storage::MemoryStore inner;
   // The first write, of the empty object, succeeds; all later ones fail.
   storage::FaultyStore store(inner, 1);

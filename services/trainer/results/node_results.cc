@@ -22,7 +22,7 @@ namespace {
 using format::NodeResultsWriter;
 
 constexpr uint64_t kMaxRowsPerRead = uint64_t{1} << 16;
-constexpr std::chrono::seconds kPatienceAfterAnError{10};  // for servers, of which one may have ended
+constexpr std::chrono::seconds kDeadlineAfterError{10};  // for servers, of which one may have ended
 
 // The selected nodes of a type: those of the request, or all nodes in the order of their ids.
 class WantedNodes {
@@ -296,7 +296,7 @@ Result<NodeResultFiles> ExportNodeResults(const NodeResultsContext& context, Mod
     status = WriteInSteps(context, std::move(walk), what);
   }
   // Also after an error, because a repeated pass uses another name and would leave these tensors behind.
-  const std::chrono::seconds patience = status.ok() ? context.timeouts.data : kPatienceAfterAnError;
+  const std::chrono::seconds patience = status.ok() ? context.timeouts.data : kDeadlineAfterError;
   const Status dropped = outputs.DropInSteps(std::min(context.timeouts.data, patience));
   RETURN_IF_ERROR(status);
   RETURN_IF_ERROR(dropped.While("dropping " + what));

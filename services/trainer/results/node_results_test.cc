@@ -64,7 +64,7 @@ job::Training TrainingToWriteAbout() {
 }
 
 // However long rank 0 takes in total, the other ranks wait for at most one read at a time.
-TEST(NodeResultsTest, TheRanksMeetAfterEachRead) {
+TEST(NodeResultsTest, RanksSynchronizeAfterEachRead) {
   graph::PowerLawOptions generated;
   generated.num_nodes = 300;
   generated.num_edges = 2000;

@@ -29,7 +29,7 @@ job::DistTraining JobOf(job::TaskType type) {
   return job;
 }
 
-TEST(TaskTest, IsThatOfTheDocumentsType) {
+TEST(TaskTest, HasTypeOfDocument) {
   struct Row {
     job::TaskType type;
     const char *seeds, *drawn_edge, *head;
@@ -83,7 +83,7 @@ TEST(TaskTest, NamesAnEdgeTypeThatTheGraphLacks) {
   }
 }
 
-TEST(TaskTest, PlansTheResultsThatItHas) {
+TEST(TaskTest, PlansItsResults) {
   const auto plan_of = [](job::TaskType type) {
     const job::DistTraining job = JobOf(type);
     return MakeTask(job.training)->PlanResults(job);
@@ -113,7 +113,7 @@ TEST(TaskTest, PlansNoResultsWithoutARequest) {
   }
 }
 
-TEST(TaskTest, RecordsWhatAModelFileNeeds) {
+TEST(TaskTest, RecordsFieldsOfModelFile) {
   const graph::GraphSchema schema = RatingSchema();
   const TaskFacts nodes = MakeTask(JobOf(job::TaskType::kNodeClassification).training)->Facts(schema);
   EXPECT_THAT(nodes.model_metadata, ElementsAre(Pair("label", "stars")));

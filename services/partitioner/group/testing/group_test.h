@@ -59,8 +59,8 @@ class GroupTest : public ::testing::Test {
   }
 
   static GroupOptions Group(uint32_t rank, uint32_t size) {
-    constexpr std::chrono::seconds kPatience{30};
-    return {.rank = rank, .size = size, .name = "try-1", .peer_timeout = kPatience, .start_timeout = kPatience};
+    constexpr std::chrono::seconds kTimeout{30};
+    return {.rank = rank, .size = size, .name = "try-1", .peer_timeout = kTimeout, .start_timeout = kTimeout};
   }
 
   // Runs the pipeline as one process of `group`, or alone if it is nullopt, and writes partitions below `output`.
