@@ -83,7 +83,7 @@ class BuildTest(unittest.TestCase):
         cross.chmod(0o755)
         return pathlib.Path(shutil.copy(BUILD, self.folder / "sources/images"))
 
-    def test_each_tool_is_asked_for_the_images(self):
+    def test_each_tool_builds_the_images(self):
         for tool, verb, buildkit in (("docker", "build", "1"), ("podman", "build", "none"), ("buildah", "bud", "none")):
             done = self.build(tools=[tool])
             self.assertEqual(done.returncode, 0, done.stderr)
@@ -98,7 +98,7 @@ class BuildTest(unittest.TestCase):
             for name in ("core", "trainer", "python"):
                 self.assertIn(f"images/build: espalier-{name}:{VERSION}, 123 MB with its base\n", done.stdout)
 
-    def test_the_first_that_is_there_and_works_is_taken(self):
+    def test_the_first_working_tool_is_used(self):
         for tools, docker_info, taken in ((TOOLS, 0, "docker"), (TOOLS, 1, "podman"),
                                           (["docker", "buildah"], 1, "buildah")):
             self.assertEqual(self.build("core", tools=tools, docker_info=docker_info).returncode, 0)
@@ -106,13 +106,13 @@ class BuildTest(unittest.TestCase):
         self.assertEqual(self.build("core", "--tool", "podman").returncode, 0)
         self.assertEqual({words[0] for words in self.calls("build", "bud")}, {"podman"})
 
-    def test_without_any_it_says_what_is_missing(self):
+    def test_without_a_tool_the_error_names_them(self):
         for tools, docker_info in (([], 0), (["docker"], 1)):
             done = self.build(tools=tools, docker_info=docker_info)
             self.assertEqual(done.returncode, 69)
             self.assertEqual(done.stderr, "images/build: needs docker, podman or buildah\n")
 
-    def test_options_are_handed_on(self):
+    def test_options_are_forwarded(self):
         archives = self.folder / "archives"
         for tool in ("podman", "buildah"):
             done = self.build("core", "--binaries", "given", "--base", "localhost/debian", "--tool", tool,
@@ -163,7 +163,7 @@ class BuildTest(unittest.TestCase):
             self.assertEqual(self.calls(name), [["wheels", name, f"build/python-wheels/{name}"]])
             self.assertEqual(len(self.calls("build", "bud")), 1)
 
-    def test_core_for_arm64_is_what_images_cross_has_collected(self):
+    def test_core_for_arm64_comes_from_images_cross(self):
         script = self.sources()
         done = self.build("--architecture", "arm64", "--binaries", "given", script=script)
         self.assertEqual(done.returncode, 66)
@@ -188,7 +188,7 @@ class BuildTest(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn(f"Apache-2.0 {VERSION} 0123abc amd64', expected '65532:65532 espalier-core", done.stderr)
 
-    def test_the_archive_for_arm64_has_names_of_its_own(self):
+    def test_the_archive_for_arm64_has_its_own_names(self):
         archives = self.folder / "archives"
         done = self.build("--architecture", "arm64", "core", "--archive", archives, tools=["podman"], script=self.sources())
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -197,14 +197,14 @@ class BuildTest(unittest.TestCase):
         record = dict(line.split("=", 1) for line in (archives / "espalier-core-arm64.build").read_text().splitlines())
         self.assertEqual((record["image"], record["architecture"], record["tag"]), ("core", "arm64", VERSION))
 
-    def test_the_other_images_are_for_x86_64_alone(self):
+    def test_the_other_images_are_only_for_x86_64(self):
         for names in (["trainer"], ["core", "python"]):
             done = self.build("--architecture", "arm64", *names)
             self.assertEqual(done.returncode, 64)
             self.assertEqual(done.stderr, f"images/build: --architecture arm64 is for core alone, found {' '.join(names)}: the "
                                           "others have programs with torch or Python's wheels, which are for x86-64\n")
 
-    def test_the_finished_image_is_asked_for_its_user_and_labels(self):
+    def test_user_and_labels_of_the_image_are_checked(self):
         for tool, words, config in (("docker", ["image", "inspect"], ".Config"),
                                     ("podman", ["image", "inspect"], ".Config"),
                                     ("buildah", ["inspect", "--type", "image"], ".OCIv1.Config")):
@@ -220,7 +220,7 @@ class BuildTest(unittest.TestCase):
             said = f"espalier-core Apache-2.0 {VERSION} 0123abc'"
             self.assertIn(f"has user and labels 'root {said}, expected '65532:65532 {said}\n", done.stderr)
 
-    def test_what_it_does_not_know_is_refused(self):
+    def test_unknown_arguments_are_refused(self):
         for words in (["--binaries", "none"], ["--architecture", "riscv64"], ["--tag"], ["--tool", "kaniko"], ["operator"],
                       ["--tags", "1"]):
             done = self.build(*words)

@@ -79,7 +79,7 @@ class CollectTest(unittest.TestCase):
     def libraries(self):
         return sorted(path.name for path in (self.root / "rootfs").rglob("*.so.1"))
 
-    def test_a_library_that_the_base_has_in_another_version_is_taken_along(self):
+    def test_a_library_in_another_version_is_copied(self):
         done = self.collect("libc6=1", "libold=1", "libsame=1")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(self.libraries(), ["libnew.so.1", "libold.so.1"])
@@ -90,7 +90,7 @@ class CollectTest(unittest.TestCase):
         for package in ("libnew", "libold", "headers"):
             self.assertTrue((self.root / f"rootfs/usr/share/doc/{package}/copyright").exists(), package)
 
-    def test_a_base_with_the_pinned_versions_gets_nothing_of_them(self):
+    def test_pinned_versions_in_the_base_are_not_copied(self):
         done = self.collect("libc6=1", *PINS)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(self.libraries(), [])
@@ -146,7 +146,7 @@ class CollectTest(unittest.TestCase):
                          ["python3.11-minimal=3.11.2", "headers=1 (compiled in)", "numpy=2.3.5 (wheel)"])
         self.assertIn(f"-s {rootfs} -p / {rootfs}/usr\n", (self.root / "compiled").read_text())
 
-    def test_a_base_that_has_python_gets_the_packages_alone(self):
+    def test_a_base_with_python_gets_only_packages(self):
         self.write_python()
         done = self.collect_python("python3.11-minimal=3.11.2")
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -165,7 +165,7 @@ class CollectTest(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn("the image adds 2 MB to its base (at most 1)", done.stdout)
 
-    def test_the_c_library_is_the_bases(self):
+    def test_the_c_library_comes_from_the_base(self):
         done = self.collect("libc6=1", pins=("libc6=2", *PINS))
         self.assertEqual(done.returncode, 1)
         self.assertIn("the base image's C library is too old for the pinned packages", done.stderr)

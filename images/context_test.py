@@ -36,13 +36,13 @@ def examples(pattern):
 
 
 class ContextTest(unittest.TestCase):
-    def test_what_git_ignores_stays_out(self):
+    def test_ignored_files_are_excluded(self):
         for pattern in patterns(".gitignore"):
             for path in examples(pattern):
                 with self.subTest(path=path):
                     self.assertFalse(is_in_context(path))
 
-    def test_sources_and_the_binaries_that_are_given_are_there(self):
+    def test_sources_and_given_binaries_are_included(self):
         for path in ("LICENSE", "services/job/parsing/parse.cc", "images/collect.sh", "build/release/bin/espalier",
                      "build/release/bin/espalier-trainer", "build/torch/torch/lib/libtorch_cpu.so",
                      "build/release/python/espalier/_core.abi3.so", "build/python-wheels/python/numpy/__init__.py",
@@ -54,7 +54,7 @@ class ContextTest(unittest.TestCase):
                      "build/arm64/release/bin/espalier"):
             self.assertFalse(is_in_context(path), path)
 
-    def test_nanobind_is_pinned_as_the_package_is_compiled(self):
+    def test_nanobind_has_the_pinned_version_of_the_build(self):
         pinned = r"nanobind==[0-9.]+"
         self.assertEqual(re.findall(pinned, (SOURCE / "images/nanobind.txt").read_text()),
                          re.findall(pinned, (SOURCE / "python/pyproject.toml").read_text()))

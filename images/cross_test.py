@@ -117,7 +117,7 @@ class CrossTest(unittest.TestCase):
             f"-DESPALIER_SYSROOT={self.folder}/out/sysroot -DESPALIER_TRAINER=OFF -DESPALIER_TESTS=OFF "
             "-DESPALIER_BENCHMARKS=OFF"))
 
-    def test_targets_that_are_named_are_built_alone(self):
+    def test_only_named_targets_are_built(self):
         done = self.cross("arm64", "kubectl-espalier")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(self.calls("cmake")[1:], [f"--build {self.folder}/out/release --target kubectl-espalier"])
@@ -131,7 +131,7 @@ class CrossTest(unittest.TestCase):
         self.assertLessEqual({"libgrpc++-dev", "libcpprest-dev", "libc6-dev", "zlib1g-dev", "--download-only", *pins}, set(words))
         self.assertEqual({"protobuf-compiler", "protobuf-compiler-grpc", "cmake", "clang", "curl"} & set(words), set())
 
-    def test_the_sysroot_answers_dpkg(self):
+    def test_dpkg_queries_the_sysroot(self):
         self.assertEqual(self.cross("arm64", "kubectl-espalier").returncode, 0)
         sysroot = self.folder / "out/sysroot"
         environment = {**os.environ, "DPKG_ADMINDIR": str(sysroot / "var/lib/dpkg")}
@@ -163,7 +163,7 @@ class CrossTest(unittest.TestCase):
             self.assertEqual((rootfs / f"usr/share/doc/{package}/copyright").read_text(), f"license of {package}")
         self.assertEqual((rootfs / "etc/ssl/certs/ca-certificates.crt").read_text(), "first\nsecond\n")
 
-    def test_what_is_missing_is_named(self):
+    def test_missing_programs_are_named(self):
         pin = (IMAGES / "packages-core.txt").read_text().splitlines()[-1]
         done = self.cross("arm64", gone=pin.partition("=")[0])
         self.assertEqual(done.returncode, 65)
@@ -178,7 +178,7 @@ class CrossTest(unittest.TestCase):
         self.assertEqual(done.returncode, 69)
         self.assertEqual(done.stderr, "images/cross: needs aarch64-linux-gnu-g++: apt-get install g++-aarch64-linux-gnu\n")
 
-    def test_what_it_does_not_know_is_refused(self):
+    def test_unknown_arguments_are_refused(self):
         for words in ([], ["amd64"], ["--tag", "1", "arm64"]):
             done = self.cross(*words)
             self.assertEqual(done.returncode, 64, words)
@@ -198,7 +198,7 @@ class LinkedLibrariesTest(unittest.TestCase):
         self.assertEqual(done.returncode, status, done.stderr)
         return done.stderr if status else done.stdout
 
-    def test_the_libraries_are_those_of_ldd(self):
+    def test_the_libraries_match_ldd(self):
         loaded = subprocess.run(["ldd", PROGRAM], capture_output=True, text=True, check=True, timeout=60).stdout
         self.assertEqual(sorted(re.findall(r"^\s*(\S+) => (/\S+)", self.linked("/", PROGRAM), re.MULTILINE)),
                          sorted(re.findall(r"^\s*(\S+) => (/\S+)", loaded, re.MULTILINE)))
@@ -207,7 +207,7 @@ class LinkedLibrariesTest(unittest.TestCase):
         with tempfile.TemporaryDirectory(prefix="espalier-cross-") as folder:
             self.assertIn("\tlibc.so.6 => not found\n", self.linked(folder, PROGRAM))
 
-    def test_what_is_no_program_is_refused(self):
+    def test_other_files_are_refused(self):
         self.assertIn(f"images/linked-libraries: {IMAGES}/cross: expected a program or a shared library",
                       self.linked("/", IMAGES / "cross", status=1))
 

@@ -22,10 +22,10 @@ class DebianLicenseTest(unittest.TestCase):
         text = HEAD + files("*", "Apache-2.0") + "\n" + files("a/*", "Expat") + "\n" + files("b/*", "Expat")
         self.assertEqual(debian_license(text, "x"), ("Apache-2.0 AND MIT", {}))
 
-    def test_packaging_itself_does_not_count(self):
+    def test_the_packaging_files_are_ignored(self):
         self.assertEqual(debian_license(HEAD + files("*", "Expat") + "\n" + files("debian/*", "GPL-3"), "x"), ("MIT", {}))
 
-    def test_choices_are_kept_and_mixed_ones_are_not_taken_apart(self):
+    def test_choices_are_kept_and_mixed_expressions_are_not_split(self):
         self.assertEqual(debian_license(HEAD + files("*", "GPL-2+ or Expat"), "x")[0], "(GPL-2.0-or-later OR MIT)")
         self.assertEqual(debian_license(HEAD + files("*", "GPL-2+ or Expat and ISC"), "x")[0],
                          "LicenseRef-x-GPL-2-or-Expat-and-ISC")
@@ -36,7 +36,7 @@ class DebianLicenseTest(unittest.TestCase):
         self.assertEqual(debian_license(HEAD + files("*", "Odd"), "x")[1],
                          {"LicenseRef-x-Odd": "Odd: see /usr/share/doc/x/copyright"})
 
-    def test_names_that_differ_in_other_characters_stay_apart(self):
+    def test_names_that_differ_in_other_characters_stay_distinct(self):
         text = HEAD + files("*", "Odd/1", " one") + "\n" + files("a", "Odd_1", " two")
         self.assertEqual(debian_license(text, "x"), ("LicenseRef-x-Odd-1 AND LicenseRef-x-Odd-1-2",
                                                      {"LicenseRef-x-Odd-1": "one", "LicenseRef-x-Odd-1-2": "two"}))
@@ -55,7 +55,7 @@ class WheelLicenseTest(unittest.TestCase):
         self.assertEqual(wheel_license("Name: x\nLicense: Apache 2.0\n"), ("Apache-2.0", "Apache 2.0"))
         self.assertEqual(wheel_license("Name: x\nClassifier: License :: OSI Approved :: MIT License\n"), ("MIT", "MIT License"))
 
-    def test_what_is_not_known_is_only_quoted(self):
+    def test_unknown_names_are_quoted(self):
         self.assertEqual(wheel_license("Name: x\nLicense: Proprietary Software\n"), (None, "Proprietary Software"))
         self.assertEqual(wheel_license("Name: x\nClassifier: License :: OSI Approved :: BSD License\n"), (None, "BSD License"))
         self.assertEqual(wheel_license("Name: x\n"), (None, ""))

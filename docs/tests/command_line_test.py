@@ -25,7 +25,7 @@ def page():
 class CommandLineTest(unittest.TestCase):
     maxDiff = None
 
-    def test_the_page_is_what_the_programs_say(self):
+    def test_the_page_matches_the_help_texts(self):
         check_page(self, DOCS / "reference" / "command-line.md", page())
 
 

@@ -49,7 +49,7 @@ def table_of_options():
 class EnvironmentTest(unittest.TestCase):
     maxDiff = None
 
-    def test_the_page_has_the_options_variables_and_every_other_that_the_code_names(self):
+    def test_the_page_lists_all_variables_of_options_and_code(self):
         check_page(self, PAGE, with_section(PAGE.read_text(), "options", table_of_options()))
         self.assertGreater(len(variables_of_the_code()), 60)
         self.assertEqual(variables_of_the_page(PAGE.read_text()), variables_of_the_code())

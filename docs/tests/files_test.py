@@ -30,7 +30,7 @@ def is_in(place, folder):
 
 
 class FilesTest(unittest.TestCase):
-    def test_the_page_has_every_place_of_a_pod_and_no_other(self):
+    def test_the_page_lists_exactly_the_paths_of_pods(self):
         code, page = places_of_the_code(), places_of_the_page()
         self.assertGreaterEqual(len(code), 5)
         self.assertEqual([folder for folder in code if not any(is_in(place, folder) for place in page)], [])

@@ -195,7 +195,7 @@ class GuideTest(unittest.TestCase):
         self.assertEqual(len(process.stderr.splitlines()), 1, process.stderr)
         self.assertIn("spec.training.epochs: expected an integer", process.stderr)
 
-    def test_the_readmes_commands_for_a_cluster_are_those_of_the_pages(self):
+    def test_the_readmes_cluster_commands_match_the_pages(self):
         """The story `first_job` of e2e does what the pages say."""
         def commands(path):
             of_cluster = "".join(text for _, _, kind, _, text in blocks(path) if kind == "sh cluster")

@@ -41,19 +41,19 @@ def code():
 
 
 class MetricsTest(unittest.TestCase):
-    def test_the_page_has_every_metric_of_the_code_and_no_other(self):
+    def test_the_page_lists_exactly_the_metrics_of_the_code(self):
         symbols = {f"espalier_plugin_v{version}" for version in (1, 2, 3)}  # server-plugins.md
         named = set(QUOTED.findall(code())) - symbols
         self.assertGreater(len(named), 50)
         self.assertEqual(sorted(documented()), sorted(named))
 
-    def test_the_page_says_of_which_type_they_are(self):
+    def test_the_page_has_the_types_of_metrics(self):
         found = {name: KINDS[how] for how, name in REGISTERED.findall(code())}
         self.assertGreater(len(found), 50)
         types = {name: kind for name, (kind, _) in documented().items() if name in found}
         self.assertEqual(types, found)
 
-    def test_names_say_where_what_and_in_which_unit(self):
+    def test_names_have_component_quantity_and_unit(self):
         names = {name: kind for name, (kind, _) in documented().items()}
         self.assertEqual([name for name, kind in names.items() if name.endswith("_total") != (kind == "counter")], [])
         ours = [name for name in names if name.startswith("espalier_")]
@@ -61,7 +61,7 @@ class MetricsTest(unittest.TestCase):
         without = {name for name in ours if not name.endswith("_total") and name.rpartition("_")[2] not in UNITS}
         self.assertEqual(without, WITHOUT_UNIT)
 
-    def test_dashboards_and_alerts_ask_for_what_there_is(self):
+    def test_dashboards_and_alerts_use_existing_metrics(self):
         known = documented()
         asked = {f"{name}: {panel.title}": metrics_in(query.expression, known) for name in ("fleet", "job")
                  for panel in dashboard(name).panels for query in panel.queries}
@@ -74,7 +74,7 @@ class MetricsTest(unittest.TestCase):
 
 
 class DashboardsTest(unittest.TestCase):
-    def test_panels_are_drawn_in_full_and_beside_each_other(self):
+    def test_panels_are_complete_and_do_not_overlap(self):
         for name in ("fleet", "job"):
             taken = {}
             for panel in dashboard(name).panels:
@@ -94,7 +94,7 @@ class DashboardsTest(unittest.TestCase):
             for expression in expressions:
                 self.assertNotIn("$", filled_in(expression, variables, "1m"))
 
-    def test_variables_are_chosen_from_labels_that_there_are(self):
+    def test_variables_use_existing_labels(self):
         known = documented()
         for name in ("fleet", "job"):
             before = set()
@@ -111,7 +111,7 @@ class AlertsTest(unittest.TestCase):
         headings = re.findall(r"^## (\w+)$", (DOCS / "alerts.md").read_text(), flags=re.MULTILINE)
         self.assertEqual(headings, list(alerts()))
 
-    def test_each_says_what_happens_how_bad_it_is_and_where_to_read_on(self):
+    def test_each_has_summary_severity_and_runbook_link(self):
         rules = (SOURCE / "helm/espalier/files/alerts/espalier.yaml").read_text().split("  - alert: ")[1:]
         for rule in rules:
             name = rule.split("\n", 1)[0]
@@ -120,7 +120,7 @@ class AlertsTest(unittest.TestCase):
             self.assertRegex(rule, r"\n      description: >-\n        \S", name)
             self.assertIn(f"\n      runbook_url: docs/alerts.md#{name.lower()}\n", rule + "\n")
 
-    def test_promtool_is_asked_whether_each_fires_and_keeps_quiet(self):
+    def test_promtool_tests_that_each_fires_and_stays_silent(self):
         tests = (SOURCE / "e2e/observability/alerts_test.yaml").read_text()
         expected = re.findall(r"alertname: (\w+)\n    exp_alerts:( \[\])?", tests)
         for name in alerts():

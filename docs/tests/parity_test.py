@@ -83,7 +83,7 @@ class ParityTest(unittest.TestCase):
         self.assertGreater(len(tests_of_the_code()), 1000)
         self.assertEqual(sorted(named - tests_of_the_code()), [])
 
-    def test_every_row_names_tests_or_says_why_there_is_nothing(self):
+    def test_every_row_names_tests_or_a_reason(self):
         for page in PAGES:
             self.assertGreater(len(list(rows_of(page))), 80, page)
         for place, cells in rows_of_all_pages():
@@ -94,7 +94,7 @@ class ParityTest(unittest.TestCase):
                     self.assertGreaterEqual(len(reason), 5, f"no reason: {cells[1]}")
                 self.assertEqual(re.sub(r"`[^`]*`", "", cells[2]).strip(), "", "the last column has tests only")
 
-    def test_every_name_that_dgl_offers_is_in_a_row(self):
+    def test_every_public_name_of_dgl_is_in_a_row(self):
         self.assertGreater(len(names_of_dgl()), 100)
         asked = {word for _, cells in rows_of(DGL) for code in tests_of(cells[0]) for word in re.findall(r"\w+", code)}
         self.assertEqual([f"{part}: {name}" for part, name in names_of_dgl() if name not in asked], [])

@@ -196,7 +196,7 @@ class PythonReferenceTest(unittest.TestCase):
                    if not docstring(node)]
         self.assertEqual(without, [])
 
-    def test_every_call_is_annotated_with_what_it_returns(self):
+    def test_every_call_has_a_return_annotation(self):
         without = []
         for module in MODULES:
             for name, (where, node) in definitions(module):

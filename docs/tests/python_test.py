@@ -61,7 +61,7 @@ class PythonTest(unittest.TestCase):
         shown = set(re.findall(r"^<!-- from: python/examples/(\S+) -->$", pages, re.MULTILINE))
         self.assertEqual(shown, {str(path.relative_to(EXAMPLES)) for path in EXAMPLES.rglob("*.py")})
 
-    def test_examples_print_what_they_say(self):
+    def test_examples_print_the_documented_output(self):
         found = 0
         for path in sorted(EXAMPLES.glob("*.py")):
             expected = PRINTS.findall(path.read_text())
@@ -71,7 +71,7 @@ class PythonTest(unittest.TestCase):
                     self.assertEqual(self.alone(path.name, self.cora, self.dir / path.stem).splitlines(), expected)
         self.assertGreaterEqual(found, 7)
 
-    def test_softmax_regression_has_the_numbers_of_the_program_in_cpp(self):
+    def test_softmax_regression_matches_the_cpp_program(self):
         graph = self.dir / "generated"
         process = self.espalier("generate", "--nodes", 6000, "--edges", 60000, "--features", 16, "--classes", 10,
                                 "--train", 0.5, "--seed", 3, "--output", graph)

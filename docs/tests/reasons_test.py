@@ -29,7 +29,7 @@ def reasons_of_the_page():
 
 
 class ReasonsTest(unittest.TestCase):
-    def test_the_page_has_every_reason_and_no_other(self):
+    def test_the_page_lists_exactly_the_reasons(self):
         self.assertGreater(len(reasons_of_the_code()), 40)
         # Suspended is an event where a condition becomes true, too (NoteSuspension).
         self.assertEqual(reasons_of_the_page(), reasons_of_the_code() | {"Suspended"})

@@ -63,7 +63,7 @@ def table():
 class StatusTest(unittest.TestCase):
     maxDiff = None
 
-    def test_the_table_is_what_the_schema_says(self):
+    def test_the_table_matches_the_schema(self):
         self.assertGreater(len(fields()), 30)
         check_page(self, PAGE, with_section(PAGE.read_text(), "fields", table()))
 

@@ -39,10 +39,10 @@ class UpTest(ClusterTest):
                 command_line.up(self.cluster, argparse.Namespace(nodes=2, kubernetes="default"))
         return remove.called
 
-    def test_what_was_started_does_not_stay(self):
+    def test_a_started_cluster_is_removed(self):
         self.assertTrue(self.removed_by_a_failing_up(None))
 
-    def test_a_cluster_that_was_there_does(self):
+    def test_an_existing_cluster_is_kept(self):
         self.assertFalse(self.removed_by_a_failing_up({"nodes": 2}))
 
     def test_another_kubernetes_is_refused(self):
@@ -113,7 +113,7 @@ class AloneTest(ClusterTest):
 
 
 class SignalTest(unittest.TestCase):
-    def test_it_ends_on_sigterm_where_a_shell_has_made_it_ignore_ctrl_c(self):
+    def test_it_ends_on_sigterm_if_sigint_is_ignored(self):
         program = ("import os, signal, sys\n"
                    "from cluster_setup import command_line\n"
                    "command_line.check = lambda *_: os.kill(os.getpid(), signal.SIGTERM)\n"

@@ -57,7 +57,7 @@ def with_headers(package):
 
 
 class LicencesTest(unittest.TestCase):
-    def test_what_programs_are_built_from_is_loaded_or_among_what_is_compiled_in(self):
+    def test_build_inputs_are_loaded_or_compiled_in(self):
         wanted = {name for name in lines_of(SOURCE / "services/cmake/debian-packages.txt") if name.endswith("-dev")}
         self.assertLess(NOT_SHIPPED, wanted)
         compiled_in = {line.partition("=")[0] for line in lines_of(COMPILED_IN)}
@@ -67,14 +67,14 @@ class LicencesTest(unittest.TestCase):
         self.assertGreater(len(headers), 15)
         self.assertEqual({name for name in headers if source_of(name) not in loaded}, compiled_in)
 
-    def test_what_is_compiled_in_is_pinned_and_has_a_licence(self):
+    def test_compiled_in_libraries_are_pinned_and_licensed(self):
         for line in lines_of(COMPILED_IN):
             with self.subTest(line=line):
                 self.assertRegex(line, r"^[a-z0-9.+-]+=\S+$")
                 self.assertTrue(pathlib.Path("/usr/share/doc", line.partition("=")[0], "copyright").exists())
 
     @unittest.skipIf(os.environ.get("ESPALIER_TORCH"), "the licences of another torch are not in build/torch")
-    def test_what_is_loaded_of_wheels_has_a_licence(self):
+    def test_loaded_wheels_have_a_licence(self):
         torch = SOURCE / "build/torch"
         loaded = {str(pathlib.Path(path).relative_to(torch).parent) for path in loaded_libraries()
                   if pathlib.Path(path).is_relative_to(torch)}

@@ -21,7 +21,7 @@ class CgroupsTest(unittest.TestCase):
     def obstacle(self):
         return machine._obstacle_of_cgroups(self.root)
 
-    def test_all_controllers_will_do_and_keep_nothing(self):
+    def test_all_controllers_are_sufficient_and_leave_nothing(self):
         self.assertIsNone(self.obstacle())
         self.assertEqual(list(self.root.glob("*/*")), [])
 
@@ -30,13 +30,13 @@ class CgroupsTest(unittest.TestCase):
         (self.root / "pids").rmdir()
         self.assertEqual(self.obstacle(), f"nodes need cgroup v1 controllers in {self.root}; missing: cpuset, pids")
 
-    def test_one_in_which_none_can_be_made(self):
+    def test_a_controller_without_new_cgroups_is_named(self):
         (self.root / "memory" / f"espalier-check-{os.getpid()}").touch()
         self.assertEqual(self.obstacle(), f"no cgroups can be made in {self.root}/memory: File exists")
 
 
 class MemoryTest(unittest.TestCase):
-    def test_what_is_available_counts(self):
+    def test_available_memory_counts(self):
         meminfo = "MemTotal:       33554432 kB\nMemFree:         1000000 kB\nMemAvailable:   {} kB\nBuffers: 5 kB\n"
         self.assertIsNone(machine.shortage(meminfo.format(4 << 20)))
         self.assertEqual(machine.shortage(meminfo.format(3 << 20)), "a cluster takes 4 GiB of memory; available: 3.0")
@@ -58,7 +58,7 @@ class KernelTest(unittest.TestCase):
 
 
 class CheckTest(unittest.TestCase):
-    def test_this_machine_can_or_one_line_says_why_not(self):
+    def test_the_check_passes_or_prints_one_line(self):
         with tempfile.TemporaryDirectory(prefix="espalier-check-") as folder:
             done = subprocess.run([SOURCE / "e2e/cluster", "check"], capture_output=True, text=True, timeout=50,
                                   stdin=subprocess.DEVNULL, env={**os.environ, "TMPDIR": folder}, check=False)

@@ -66,7 +66,7 @@ class ScrapingTest(unittest.TestCase):
                 found[target["targets"][0]] = labels
         return found
 
-    def test_pods_of_jobs_have_the_labels_that_alerts_and_dashboards_go_by(self):
+    def test_pods_of_jobs_have_the_labels_of_alerts_and_dashboards(self):
         common = {"namespace": "ml", "espalier_io_job": "cora", "job": "espalier-system/espalier-jobs"}
         self.assertEqual(self.scraped("jobs"), {
             "10.244.1.7:9090": {**common, "pod": "cora-trainer-2-0-abcde", "container": "trainer",
@@ -80,7 +80,7 @@ class ScrapingTest(unittest.TestCase):
                                 "container": "operator", "service": "espalier-operator-metrics",
                                 "job": "espalier-operator-metrics", "endpoint": "metrics"}})
 
-    def test_the_chart_says_the_same(self):
+    def test_the_chart_has_the_same_settings(self):
         pod_monitor = MONITORS.split("kind: PodMonitor")[1]
         self.assertIn("app.kubernetes.io/managed-by: espalier-operator\n", pod_monitor)
         labels = re.search(r"podTargetLabels: \[(.*)\]", pod_monitor).group(1)

@@ -22,7 +22,7 @@ class RunTogether(unittest.TestCase):
             return number
         self.assertEqual(run_together([lambda number=number: meet(number) for number in range(3)]), [0, 1, 2])
 
-    def test_the_first_error_is_raised_when_all_have_ended(self):
+    def test_the_first_error_is_raised_after_all_end(self):
         ended = []
 
         def fail(words):

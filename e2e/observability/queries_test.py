@@ -35,7 +35,7 @@ class QueriesTest(unittest.TestCase):
             done = subprocess.run([PROMTOOL, "test", "rules", file], capture_output=True, text=True, timeout=60)
         self.assertEqual(done.returncode, 0, f"{expression}\n{done.stdout}{done.stderr}")
 
-    def test_the_queue_is_the_leaders(self):
+    def test_the_queue_is_that_of_the_leader(self):
         queries = {f"{panel.title}/{query.legend}": query.expression for panel in dashboard("fleet").panels
                    for query in panel.queries if "workqueue_depth" in query.expression}
         self.assertEqual(set(queries), {"Keys that wait/waiting", "Queue depth/waiting"})

@@ -56,7 +56,7 @@ class ChartsAlertsTest(unittest.TestCase):
         self.assertEqual(longest, 120)  # EspalierCertificateExpiring: an hour
 
     @unittest.skipUnless(os.environ.get("ESPALIER_PROMETHEUS"), "ESPALIER_PROMETHEUS names no promtool")
-    def test_promtool_takes_them_beside_the_charts(self):
+    def test_promtool_accepts_them_with_the_rules_of_the_chart(self):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "shortened.yaml"
             path.write_text(shortened(ALERTS.read_text()))

@@ -37,16 +37,16 @@ class AlertsTest(unittest.TestCase):
             patch.start()
             self.addCleanup(patch.stop)
 
-    def test_what_pends_of_an_earlier_cause_is_over_before_an_alert_is_expected(self):
+    def test_pending_alerts_end_before_an_alert_is_expected(self):
         prometheus = FakePrometheus(states("firing"), states("pending"), [])
         Alerts(prometheus, note=None).expect("Slow", job_name="a")
         self.assertEqual(3, prometheus.num_looks)
 
-    def test_what_is_never_over_cannot_be_expected(self):
+    def test_an_alert_that_stays_pending_is_an_error(self):
         with self.assertRaisesRegex(Failure, "the end of Slow .*: not within .* active: Slow pending"):
             Alerts(FakePrometheus(states("pending")), note=None).expect("Slow")
 
-    def test_an_alert_that_was_never_pending_did_not_wait_as_its_rule_says(self):
+    def test_an_alert_that_was_never_pending_is_an_error(self):
         prometheus = FakePrometheus([], states("firing"))
         expected = Alerts(prometheus, note=None).expect("Slow")
         with self.assertRaisesRegex(Failure, "Slow fires and was never pending, although it waits for 10 s"):

@@ -36,7 +36,7 @@ class OthersTest(unittest.TestCase):
             return json.dumps({"items": self.jobs})
         return ""
 
-    def test_a_cluster_without_espalier_and_one_that_scenarios_have_left_are_free(self):
+    def test_a_new_cluster_and_one_left_by_scenarios_are_free(self):
         self.assertIsNone(chart.used_by_others())
         self.definition = OURS
         self.assertIsNone(chart.used_by_others())

@@ -25,7 +25,7 @@ class ClusterLogsTest(unittest.TestCase):
         (folder / "0.log").write_text(text)
         return folder.parent
 
-    def test_those_of_the_namespace_and_of_the_operator_outlive_their_pods(self):
+    def test_logs_of_namespace_and_operator_outlive_their_pods(self):
         kept = KeptPodLogs(self.cluster, "e2e-story-1")
         pods = [self.log_of("n1", "e2e-story-1_cora-server-0-0_uid1", "first\n"),
                 self.log_of("n2", "espalier-system_espalier-operator-1_uid2", "operator\n"),
@@ -51,7 +51,7 @@ class ClusterLogsTest(unittest.TestCase):
         self.assertEqual({path.read_text() for path in report.rglob("*uid2/server/*")},
                          {"operator\n", "after the first was full\n"})
 
-    def test_they_look_by_themselves_and_leave_nothing(self):
+    def test_collection_runs_in_the_background_and_leaves_nothing(self):
         kept = KeptPodLogs(self.cluster, "e2e-story-1")
         looked, look = [], kept.look
 

@@ -43,11 +43,11 @@ class CommandLineTest(unittest.TestCase):
         with contextlib.redirect_stderr(said):
             return command_line.main(["--reports", str(self.reports), *words], ""), said.getvalue()
 
-    def test_the_chart_is_installed_without_programs_on_this_machine(self):
+    def test_the_chart_is_installed_without_local_programs(self):
         self.assertEqual(self.main("--prepare"), (0, ""))
         self.chart.install.assert_called_once_with()
 
-    def test_what_stories_took_is_kept_until_the_chart_is_prepared_for_the_next_ones(self):
+    def test_times_are_kept_until_the_chart_is_prepared_again(self):
         self.build(here.PROGRAM, here.PLUGIN)
 
         def tell(scenarios, world, reports, times, rounds, most_seconds):
@@ -61,7 +61,7 @@ class CommandLineTest(unittest.TestCase):
         self.main("--prepare")
         self.assertEqual(levels.kept(self.reports), [])
 
-    def test_on_a_cluster_of_the_users_own_stories_that_need_ours_are_left_out(self):
+    def test_scenarios_that_need_our_cluster_are_skipped_elsewhere(self):
         self.build(here.PROGRAM, here.PLUGIN, "espalier_example_ask_degrees", "espalier_example_degrees.so",
                    "espalier_example_rows.so")
         self.assertEqual(self.main("--kubeconfig", str(self.programs / "config"), "--level", "full"), (0, ""))
@@ -74,7 +74,7 @@ class CommandLineTest(unittest.TestCase):
         for name in ("killed_pods", "drained_node", "same_numbers"):
             self.assertNotIn(name, told)
 
-    def test_a_cluster_of_the_users_own_that_has_espalier_is_left_alone(self):
+    def test_a_cluster_that_already_has_espalier_is_refused(self):
         self.build(here.PROGRAM, here.PLUGIN)
         self.chart.used_by_others.return_value = "it has DistTrainings"
         status, said = self.main("--kubeconfig", "config", "happy_path")
@@ -87,7 +87,7 @@ class CommandLineTest(unittest.TestCase):
         os.environ["ESPALIER_E2E_CLUSTER"] = "main"  # on ours the chart stays between runs
         self.assertEqual(self.main("happy_path"), (0, ""))
 
-    def test_stories_that_need_numpy_are_left_out_where_it_is_not(self):
+    def test_scenarios_that_need_numpy_are_skipped_without_it(self):
         self.build(here.PROGRAM, here.PLUGIN)
         for has_numpy in (True, False):
             with mock.patch.object(here, "has_numpy", return_value=has_numpy):
@@ -136,7 +136,7 @@ class CommandLineTest(unittest.TestCase):
                                         timeout=command_line.TOOL_SECONDS)
             self.assertEqual(os.environ["ESPALIER_KUEUE"], "/tools/kueue-1")
 
-    def test_stories_are_told_once_what_they_call_is_built(self):
+    def test_scenarios_run_after_their_programs_are_built(self):
         status, said = self.main("happy_path")
         self.assertEqual(status, command_line.UNAVAILABLE_STATUS)
         self.assertIn(f"not built: {self.programs / here.PROGRAM}, {self.programs / here.PLUGIN};", said)
@@ -145,7 +145,7 @@ class CommandLineTest(unittest.TestCase):
         self.assertEqual(self.main("happy_path"), (0, ""))
         self.tell.assert_called_once()
 
-    def test_programs_of_one_story_are_asked_for_where_it_is_to_be_told(self):
+    def test_programs_of_one_scenario_are_built_only_for_it(self):
         self.build(here.PROGRAM, here.PLUGIN)
         status, said = self.main("happy_path", "own_program", "server_plugin")
         self.assertEqual(status, command_line.UNAVAILABLE_STATUS)

@@ -21,7 +21,7 @@ class WaitForTest(unittest.TestCase):
     def sleep(self, seconds):
         self.now += seconds
 
-    def test_what_is_seen_is_returned(self):
+    def test_the_observed_value_is_returned(self):
         self.assertEqual(wait_for("a minute", 90, lambda: "it" if self.now >= 60 else None), "it")
         self.assertLess(self.now, 62)
 
@@ -32,12 +32,12 @@ class WaitForTest(unittest.TestCase):
         self.assertEqual(pauses, sorted(pauses))
         self.assertEqual((pauses[0], pauses[-1]), (0.25, 0.5))
 
-    def test_its_own_deadline_is_said(self):
+    def test_the_error_has_its_deadline(self):
         with self.assertRaisesRegex(Failure, "^nothing: not within 5 s; so it is$"):
             wait_for("nothing", 5, lambda: False, lambda: "so it is")
         self.assertLess(self.now, 6)
 
-    def test_no_wait_outlives_the_story(self):
+    def test_no_wait_outlives_the_scenario(self):
         end_waits_at(8)
         with self.assertRaisesRegex(Failure, "^nothing: not before the story's time was over$"):
             wait_for("nothing", 60, lambda: False)

@@ -22,23 +22,23 @@ class LevelsTest(unittest.TestCase):
         with contextlib.redirect_stdout(said):
             return levels.main(self.reports), said.getvalue()
 
-    def test_what_each_run_keeps_is_added_up(self):
+    def test_times_of_runs_are_added(self):
         levels.keep(self.reports, [Told("calm", 60.4, True)])
         levels.keep(self.reports, [Told("first", 89, False, {"to the accuracy": 48.5})])
         self.assertEqual(levels.kept(self.reports)[1], Told("first", 89, False, {"to the accuracy": 48.5}))
         self.assertEqual(self.main(), (0, "all stories together took 149 s of 900 s: calm, first\n"))
 
-    def test_what_took_too_long_is_said_the_longest_first(self):
+    def test_slow_scenarios_are_listed_longest_first(self):
         levels.keep(self.reports, [Told("calm", 60, True), Told("first", 841, True)])
         self.assertEqual(self.main(), (1, "!! all stories together took 901 s, expected at most 900 s: "
                                           "first 841 s, calm 60 s\n"))
 
-    def test_a_story_that_is_told_again_counts_once(self):
+    def test_a_repeated_scenario_counts_once(self):
         levels.keep(self.reports, [Told("calm", 800, False)])
         levels.keep(self.reports, [Told("calm", 700, True)])
         self.assertEqual(self.main(), (0, "all stories together took 700 s of 900 s: calm\n"))
 
-    def test_where_nothing_was_told_nothing_is_known(self):
+    def test_without_runs_there_are_no_times(self):
         levels.forget(self.reports)
         self.assertEqual(self.main(), (1, "!! no story was told\n"))
         levels.keep(self.reports, [Told("calm", 60, True)])

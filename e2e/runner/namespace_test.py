@@ -38,18 +38,18 @@ class WaitUntilItTrainsTest(unittest.TestCase):
         namespace.run_prefix = lambda name: "run"
         return namespace
 
-    def test_one_that_was_under_way_is_not_enough(self):
+    def test_one_checkpoint_in_progress_is_not_enough(self):
         with self.assertRaisesRegex(Failure, "training of cora: not within 10 s"):
             self.namespace(FakeBucket([1, 2], [2, 3])).wait_until_it_trains("cora", 10)
 
-    def test_two_are_and_the_first_may_be_gone_by_then(self):
+    def test_two_checkpoints_are_enough_even_if_the_first_is_deleted(self):
         self.namespace(FakeBucket([1, 2], [2, 3], [4])).wait_until_it_trains("cora", 10)
 
-    def test_what_was_there_before_does_not_count(self):
+    def test_earlier_checkpoints_do_not_count(self):
         with self.assertRaises(Failure):
             self.namespace(FakeBucket([1, 2, 3, 4], [2, 3], [1, 4])).wait_until_it_trains("cora", 10)
 
-    def test_a_job_that_is_over_fails(self):
+    def test_an_ended_job_fails(self):
         with self.assertRaisesRegex(Failure, "over too early"):
             self.namespace(FakeBucket([1]), "Succeeded").wait_until_it_trains("cora", 10)
 
@@ -63,7 +63,7 @@ class UnexpectedWarningsTest(unittest.TestCase):
             for kind, reason, message in events]})
         return namespace
 
-    def test_each_is_named_whatever_child_of_the_job_it_is_about(self):
+    def test_warnings_of_all_children_are_named(self):
         namespace = self.namespace(
             ("Pod", "Unhealthy", "Startup probe failed: connection refused"),
             ("PodDisruptionBudget", "CalculateExpectedPodCountFailed", "no controller"), ("Job", "FailedCreate", "a"),
@@ -77,7 +77,7 @@ class UnexpectedWarningsTest(unittest.TestCase):
         self.assertEqual(namespace.unexpected_warnings(("FailedCreate",)),
                          ["Job cora-x: FailedCreate: a", "StatefulSet cora-x: FailedCreate: b"])
 
-    def test_a_late_copy_of_a_secret_and_the_cluster_s_endpoints_are_no_fault_of_a_job(self):
+    def test_late_secrets_and_endpoint_updates_are_no_warnings(self):
         late = 'MountVolume.SetUp failed for volume "tls" : failed to sync secret cache: timed out waiting for the condition'
         namespace = self.namespace(
             ("Pod", "FailedMount", late), ("Endpoints", "FailedToUpdateEndpoint", "conflict"))

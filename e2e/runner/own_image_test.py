@@ -6,7 +6,7 @@ from runner import own_image
 
 
 class OwnImageTest(unittest.TestCase):
-    def test_the_page_has_a_last_stage_that_adds_the_program_to_the_trainer_image(self):
+    def test_the_last_stage_of_the_page_adds_the_program_to_the_trainer_image(self):
         first, *lines = own_image.last_stage().splitlines()
         self.assertEqual(first, f"FROM {own_image.TRAINER_IMAGE}")
         self.assertEqual(lines, [f"COPY --from=build /{own_image.COMPILED}/{own_image.PROGRAM} "

@@ -74,12 +74,12 @@ class ReaderTest(unittest.TestCase):
             self.reader.do("(exit 3)\ntouch after")
         self.assertFalse((self.folder / "after").exists())
 
-    def test_a_watch_is_ended_when_it_has_shown_enough(self):
+    def test_a_watch_ends_after_the_expected_output(self):
         shown = self.reader.do("mkfifo fifo\nsh -c 'echo Training; echo Succeeded; read forever < fifo'",
                                watch_until="Succeeded")
         self.assertEqual(shown.split(), ["Training", "Succeeded"])
 
-    def test_a_watch_that_does_not_show_it_in_time_is_ended(self):
+    def test_a_watch_without_the_expected_output_times_out(self):
         os.mkfifo(self.folder / "fifo")
         with self.assertRaisesRegex(Failure, "Succeeded in what `cat fifo` shows: not within 0 s"):
             self.reader.do("cat fifo", seconds=0, watch_until="Succeeded")

@@ -30,7 +30,7 @@ class FakeCluster:
 
 
 class ReportTest(unittest.TestCase):
-    def test_objects_events_and_logs_are_there_of_the_scenario_and_of_the_operator(self):
+    def test_the_report_has_objects_events_and_logs_of_scenario_and_operator(self):
         cluster = FakeCluster()
         environment = {name: value for name, value in os.environ.items() if name != "ESPALIER_E2E_CLUSTER"}
         with tempfile.TemporaryDirectory() as temporary, mock.patch("runner.report.attempt", cluster.attempt), \

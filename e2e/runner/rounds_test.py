@@ -7,7 +7,7 @@ from runner.rounds import Told, summary, table
 
 
 class RoundsTest(unittest.TestCase):
-    def test_the_table_has_a_line_for_each_story_and_each_of_its_figures(self):
+    def test_the_table_has_a_line_for_each_scenario_and_figure(self):
         rounds = [[Told("calm", 61.24, True), Told("first", 90, True, {"to the accuracy": 48.5})],
                   [Told("calm", 59, True), Told("first", 100, True, {"to the accuracy": 52})]]
         self.assertEqual(table(rounds).splitlines(), [
@@ -16,7 +16,7 @@ class RoundsTest(unittest.TestCase):
             "first                 90.0    100.0  90.0  100.0",
             "  to the accuracy     48.5     52.0  48.5   52.0"])
 
-    def test_what_failed_is_marked_and_is_neither_the_least_nor_the_most(self):
+    def test_failures_are_marked_and_excluded_from_minimum_and_maximum(self):
         rounds = [[Told("calm", 60, True, {"a part": 8})], [Told("calm", 2, False, {"a part": 1})]]
         self.assertEqual(table(rounds).splitlines(), ["seconds   round 1  round 2   min   max",
                                                       "calm         60.0     2.0!  60.0  60.0",
@@ -24,14 +24,14 @@ class RoundsTest(unittest.TestCase):
         story = summary(rounds)["stories"][0]
         self.assertEqual((story["passed"], story["min"], story["max"]), ([True, False], 60, 60))
 
-    def test_a_story_that_was_not_told_any_more_has_no_seconds(self):
+    def test_a_scenario_that_did_not_run_has_no_seconds(self):
         rounds = [[Told("a", 1, True), Told("b", 2, False)], [Told("a", 3, True)]]
         story = summary(rounds)["stories"][1]
         self.assertEqual(story, {"name": "b", "seconds": [2, None], "passed": [False, None], "min": None, "max": None,
                                  "figures": []})
         self.assertEqual(table(rounds).splitlines()[2].split(), ["b", "2.0!", "-", "-", "-"])
 
-    def test_what_is_kept_is_json_also_of_nothing(self):
+    def test_the_result_is_json_even_without_rounds(self):
         self.assertEqual(summary([]), {"rounds": 0, "stories": []})
         kept = summary([[Told("a", 1.5, True, {"half": 0.75})]])
         self.assertEqual(json.loads(json.dumps(kept)), kept)

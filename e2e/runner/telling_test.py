@@ -67,14 +67,14 @@ class TellingTest(unittest.TestCase):
     def passed(self):
         return [[(told.story, told.passed) for told in round_] for round_ in self.rounds]
 
-    def test_each_round_begins_anew_and_ends_when_all_of_it_is_gone(self):
+    def test_each_round_ends_after_its_objects_are_deleted(self):
         self.assertTrue(self.tell(2, a=measures, b=lambda world: None))
         self.assertEqual(self.passed(), [[("a", True), ("b", True)]] * 2)
         self.assertEqual(self.world.asked, ["round", "a for 60 s", "end", "b for 60 s", "end", "gone"] * 2)
         self.assertEqual([told.figures for told in self.rounds[0]], [{"a part": 1.5}, {}])
         self.written.assert_not_called()
 
-    def test_the_round_in_which_a_story_fails_is_told_to_its_end_and_is_the_last(self):
+    def test_a_failed_round_completes_and_is_the_last(self):
         def fails_at_last(world):
             if world.asked.count("round") == 2:
                 raise Failure("too late")
@@ -85,7 +85,7 @@ class TellingTest(unittest.TestCase):
         self.written.assert_called_once_with(self.reports / "a", "none")
         self.assertTrue(any("too late" in call.args[0] for call in self.said.call_args_list))
 
-    def test_what_fails_while_it_is_cleaned_up_does_not_hide_why(self):
+    def test_cleanup_errors_do_not_hide_the_failure(self):
         def fails_twice(world):
             try:
                 raise Failure("not upgraded")
@@ -96,7 +96,7 @@ class TellingTest(unittest.TestCase):
         self.assertTrue(any("not upgraded\nand then: not rolled back" in call.args[0]
                             for call in self.said.call_args_list), self.said.call_args_list)
 
-    def test_the_round_that_takes_too_long_is_the_last_and_says_what_took_how_long(self):
+    def test_a_slow_round_is_the_last_and_reports_its_times(self):
         def takes(seconds):
             def story(_):
                 self.seconds += seconds
@@ -107,7 +107,7 @@ class TellingTest(unittest.TestCase):
         self.assertEqual(self.said.call_args.args[0],
                          "!! all stories together took 110 s, expected at most 100 s: long 90 s, short 20 s")
 
-    def test_an_interruption_keeps_what_was_told(self):
+    def test_an_interruption_keeps_the_results_so_far(self):
         def interrupted(world):
             raise KeyboardInterrupt
 
@@ -116,7 +116,7 @@ class TellingTest(unittest.TestCase):
         self.assertEqual(self.passed(), [[("a", True)]])
         self.assertEqual(self.world.asked, ["round", "a for 60 s", "end", "b for 60 s", "end"])
 
-    def test_reports_of_runs_before_are_removed(self):
+    def test_reports_of_earlier_runs_are_removed(self):
         (self.reports / "a").mkdir()
         (self.reports / "other").mkdir()
         self.tell(1, a=measures)

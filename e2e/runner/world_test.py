@@ -32,7 +32,7 @@ class FakeBucket:
 
 
 class EndTest(unittest.TestCase):
-    def test_namespaces_go_while_the_next_story_is_told_one_at_a_time(self):
+    def test_namespaces_are_deleted_during_the_next_scenario(self):
         told = world.World(FakeBucket(), pathlib.Path("none"))
         events, may_go = [], [threading.Event(), threading.Event()]
 
@@ -92,7 +92,7 @@ class UndisturbedTest(unittest.TestCase):
     def quietly(self):
         return contextlib.redirect_stdout(None)
 
-    def test_the_pod_runs_beside_the_job_and_the_next_world_finds_what_came_of_both(self):
+    def test_the_pod_runs_beside_the_job_and_results_are_found_later(self):
         with self.quietly():
             first = self.world()
             first.train_undisturbed()
@@ -105,7 +105,7 @@ class UndisturbedTest(unittest.TestCase):
             self.expect(second, {"cora": {"other.safetensors": ["cc"]}})
         self.assertEqual(self.asked.count("create"), 1)
 
-    def test_on_another_cluster_it_runs_alone_and_nothing_is_kept(self):
+    def test_on_other_clusters_it_runs_alone_and_keeps_nothing(self):
         del os.environ["ESPALIER_E2E_CLUSTER"]
         with self.quietly():
             told = self.world()
@@ -120,7 +120,7 @@ class UndisturbedTest(unittest.TestCase):
         told.namespace = types.SimpleNamespace(models=(models or {}).get, result=(results or {}).get)
         told.expect_as_undisturbed("cora")
 
-    def test_bits_are_compared_on_a_cluster_of_this_machine_alone(self):
+    def test_bits_are_compared_only_on_a_local_cluster(self):
         fields = {"same": ["digest"], "near": "testAccuracy"}
         here, near, far = ({"digest": digest, "testAccuracy": accuracy}
                            for digest, accuracy in (("a", 0.8), ("b", 0.81), ("a", 0.7)))
@@ -132,14 +132,14 @@ class UndisturbedTest(unittest.TestCase):
         with self.assertRaisesRegex(Failure, "testAccuracy"):
             self.world().expect_as_here(far, here, **fields)
 
-    def test_what_failed_is_reported_before_it_is_deleted(self):
+    def test_failures_are_reported_before_deletion(self):
         self.alone["parametersDigest"] = "d2"
         with self.quietly(), self.assertRaisesRegex(Failure, "d1 on the cluster, and with d2"):
             self.world().train_undisturbed()
         self.assertEqual(self.asked[-3:], ["pod's end", "report", "delete"])
         self.assertEqual(self.bucket.objects, {})
 
-    def test_a_scenario_may_keep_what_it_is_about_to_clean_up(self):
+    def test_a_scenario_may_keep_objects_from_cleanup(self):
         with self.quietly(), self.assertRaisesRegex(Failure, "as it should not be"):
             told = self.world()
             told.namespace, told._scenario = self.namespace("e2e-undisturbed-1"), "story"

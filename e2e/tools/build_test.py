@@ -116,22 +116,22 @@ class Prometheus(Built):
         self.assertLessEqual(left, set(cached))
         return folder and folder.name, (self.stubs / "calls").read_text().split()
 
-    def test_comes_once(self):
+    def test_is_downloaded_once(self):
         self.assertEqual(self.build("2.42", "2.42"), ("prometheus-2.42", ["download"]))
         self.assertEqual({path.name for path in (self.cache / "prometheus-2.42").iterdir()}, {"prometheus", "promtool"})
         self.assertEqual(self.build("2.42", cached=["2.42", "2.45"]), ("prometheus-2.42", []))
 
-    def test_without_lists_the_newest_of_the_cache_will_do(self):
+    def test_without_package_lists_the_newest_cached_version_is_used(self):
         self.assertEqual(self.build("", "2.50", cached=["2.9", "2.42", "build-abcdef"]), ("prometheus-2.42", []))
 
-    def test_where_the_version_is_replaced_the_newest_of_the_cache_will_do(self):
+    def test_if_the_version_is_replaced_the_newest_cached_one_is_used(self):
         self.assertEqual(self.build("2.45", "2.50", cached=["2.42"]), ("prometheus-2.42", ["download"]))
 
     def test_with_nothing_in_the_cache_the_lists_are_fetched(self):
         self.assertEqual(self.build("", "2.50"), ("prometheus-2.50", ["update", "download"]))
         self.assertEqual(self.build("2.45", "2.50"), ("prometheus-2.50", ["download", "update", "download"]))
 
-    def test_where_nothing_helps_it_says_so(self):
+    def test_an_unavailable_package_is_an_error(self):
         self.assertEqual(self.build(), (None, ["update"]))
         self.assertEqual(self.build("", "2.50", user="1000"), (None, []))
 
@@ -156,7 +156,7 @@ class TorchPython(Built):
         for word in ("-m pip", "--require-hashes", "--no-deps", "python/tests/pinned/requirements.txt"):
             self.assertIn(word, call)
 
-    def test_what_cannot_be_installed_leaves_nothing(self):
+    def test_a_failed_installation_leaves_nothing(self):
         folder, error = self.build("exit 1")
         self.assertIsNone(folder)
         self.assertIn("!! PyTorch and PyTorch Geometric could not be installed", error)
@@ -212,7 +212,7 @@ class Clients(Built):
 
 
 class Go(Built):
-    def test_two_builds_at_a_time_install_it_once(self):
+    def test_concurrent_builds_install_it_once(self):
         self.stub(GO_STUBS)
         (self.stubs / "new-go").write_text(NEW_GO)
         (self.stubs / "new-go").chmod(0o755)
@@ -258,7 +258,7 @@ class Go(Built):
         # A module's files are read-only; the cache can be deleted.
         self.assertTrue((folder / "config/default").stat().st_mode & 0o200)
 
-    def test_the_newest_kubernetes_says_its_version(self):
+    def test_the_newest_kubernetes_reports_its_version(self):
         self.stub({"go": """case "$*" in
               "env GOVERSION") echo go1.26.6 ;;
               "list -m -f {{.Version}} k8s.io/kubernetes") echo v1.37.2 ;;

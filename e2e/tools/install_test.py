@@ -39,11 +39,11 @@ class WithoutStartingServices(unittest.TestCase):
                               preexec_fn=heed_signals)
         return done.stdout.splitlines(), done.returncode
 
-    def test_forbids_to_start_them_and_leaves_nothing(self):
+    def test_forbids_starting_services_and_leaves_nothing(self):
         self.assertEqual(self.install("true"), (["101 openssh-server iproute2", "went on"], 0))
         self.assertFalse(self.policy.exists())
 
-    def test_leaves_nothing_where_the_packages_do_not_come(self):
+    def test_leaves_nothing_if_packages_are_unavailable(self):
         self.assertEqual(self.install("return 100"), (["101 openssh-server iproute2", "not installed", "went on"], 0))
         self.assertFalse(self.policy.exists())
 
@@ -56,7 +56,7 @@ class WithoutStartingServices(unittest.TestCase):
                 self.assertEqual(status, -getattr(signal, "SIG" + name))
                 self.assertFalse(self.policy.exists())
 
-    def test_a_policy_of_the_machines_owner_decides_and_stays(self):
+    def test_an_existing_policy_is_used_and_kept(self):
         self.policy.write_text("#!/bin/sh\nexit 0\n")
         self.policy.chmod(0o755)
         self.assertEqual(self.install("true"), (["0 openssh-server iproute2", "went on"], 0))
@@ -94,7 +94,7 @@ class InstallTorch(unittest.TestCase):
                               env={"PATH": os.environ["PATH"], "HOME": str(self.folder), "PIP_NO_INDEX": "1",
                                    "PIP_FIND_LINKS": str(self.folder / "wheels"), **environment})
 
-    def test_takes_what_is_needed_of_the_wheels_once(self):
+    def test_downloads_the_needed_parts_of_wheels_once(self):
         done = self.install()
         self.assertEqual(done.returncode, 0, done.stderr)
         torch = self.folder / "build/torch"
@@ -106,14 +106,14 @@ class InstallTorch(unittest.TestCase):
         again = self.install()
         self.assertEqual((again.returncode, again.stdout), (0, ""))
 
-    def test_a_wheel_with_another_hash_ends_it_and_leaves_nothing(self):
+    def test_a_wheel_with_another_hash_fails_and_leaves_nothing(self):
         self.pin("0" * 64)
         done = self.install()
         self.assertEqual(done.returncode, 74, done.stderr)
         self.assertIn("ESPALIER_TORCH=FOLDER", done.stderr)
         self.assertEqual(os.listdir(self.folder / "build"), [])
 
-    def test_an_unpacked_torch_is_taken_where_it_is_one(self):
+    def test_an_unpacked_torch_is_used_if_valid(self):
         done = self.install(ESPALIER_TORCH=str(self.folder))
         self.assertEqual(done.returncode, 66, done.stderr)
         self.assertIn("expected torch/include and torch/lib/libtorch_cpu.so", done.stderr)

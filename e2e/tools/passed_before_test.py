@@ -68,7 +68,7 @@ class PassedBefore(unittest.TestCase):
         self.assertEqual(self.left_out(), "")
         self.assertFalse((self.folder / "cache").exists())  # a run that does not pass leaves nothing
 
-    def test_what_passed_is_left_out_and_said_with_its_key(self):
+    def test_passed_tests_are_skipped_and_reported_with_their_key(self):
         self.pass_all()
         done = self.call("check")
         self.assertEqual([name for name in ("helm.lint", "helm.unittest", "helm-lint", "helm.lint2", "a.helm.lint")
@@ -97,7 +97,7 @@ class PassedBefore(unittest.TestCase):
                 change()
                 self.assertEqual(self.left_out(), "")
 
-    def test_what_is_no_input_changes_nothing(self):
+    def test_other_files_change_nothing(self):
         self.pass_all()
         (self.folder / "other").write_text("")
         (self.suite / "__pycache__").mkdir()
@@ -124,7 +124,7 @@ class PassedBefore(unittest.TestCase):
         self.assertEqual(self.left_out(ESPALIER_RUN_ALL="1"), "")
         self.assertNotEqual(self.left_out(ESPALIER_RUN_ALL="0"), "")
 
-    def test_what_changes_while_tests_run_is_not_recorded_as_passed(self):
+    def test_inputs_that_change_during_the_run_are_not_recorded(self):
         self.left_out()
         self.program.write_text("second")
         self.call("record")
@@ -136,13 +136,13 @@ class PassedBefore(unittest.TestCase):
         self.pass_all()
         self.assertEqual(self.call("record").returncode, 1)
 
-    def test_where_packages_cannot_be_listed_everything_runs(self):
+    def test_without_a_package_list_everything_runs(self):
         self.pass_all()
         self.list_packages("exit 2")
         self.pass_all()
         self.assertEqual(self.left_out(), "")
 
-    def test_an_input_that_is_not_there_is_an_error(self):
+    def test_a_missing_input_is_an_error(self):
         self.register("chart", ["helm.lint"], [self.folder / "nowhere"])
         done = self.call("check")
         self.assertEqual((done.returncode, done.stdout), (1, ""))

@@ -105,7 +105,7 @@ class AppliedTest(unittest.TestCase):
         return self.server.kubectl("apply", "--server-side", "--dry-run=server", "--validate=strict", "-f", "-",
                                    "--output=name", stdin=objects)
 
-    def test_what_is_rendered_is_taken(self):
+    def test_rendered_objects_are_accepted(self):
         for name, values in VALUES.items():
             with self.subTest(name):
                 objects = rendered(self.version, values)
@@ -114,7 +114,7 @@ class AppliedTest(unittest.TestCase):
                 taken = [line for line in done.stdout.splitlines() if line]
                 self.assertEqual(len(taken), sum(line.startswith("kind: ") for line in objects.splitlines()), taken)
 
-    def test_what_is_no_object_is_refused(self):
+    def test_invalid_objects_are_refused(self):
         whole = rendered(self.version, {"metrics": EVERYTHING_OF_METRICS})
         for right, wrong, why in (("podTargetLabels:", "targetLabels:", "field not declared in schema"),
                                   ("action: keep", "action: stay", "Unsupported value"),
@@ -139,7 +139,7 @@ class AppliedTest(unittest.TestCase):
         self.helm("upgrade", RELEASE, CHART, "--set", "crd.create=false")
         self.assertEqual(self.identities(), before)
 
-    def test_a_namespaces_own_install_it_as_the_page_says(self):
+    def test_namespaced_operators_install_as_documented(self):
         self.grant("team", *ROLES_OF_ADMIN)
         prepare, install = (block.replace("NAMESPACE", OF_A_TEAM) for block in pages.commands(
             "docs/operations/install.md", "### In one namespace, without cluster-admin"))

@@ -30,7 +30,7 @@ class PushTest(unittest.TestCase):
     def push(self, *arguments):
         return self.run_program(PUSH, f"oci://{self.registry.address}/charts", "--plain-http", *arguments)
 
-    def test_prints_the_digest_of_what_lies_in_the_registry(self):
+    def test_prints_the_digest_in_the_registry(self):
         done = self.push()
         self.assertEqual(done.returncode, 0, done.stderr)
         kind, manifest = self.registry.manifests["charts/espalier", VERSION]
@@ -66,7 +66,7 @@ class PushTest(unittest.TestCase):
         self.assertEqual((done.returncode, done.stdout), (1, ""))
         self.assertEqual(done.stderr, f"helm/push: {self.folder}/helm is missing: install helm, or set ESPALIER_HELM to its folder\n")
 
-    def test_refuses_an_address_that_is_no_registry(self):
+    def test_refuses_an_invalid_registry_address(self):
         done = self.run_program(PUSH, "https://registry.example.com/charts")
         self.assertEqual(done.returncode, 2)
         self.assertIn("'https://registry.example.com/charts': expected oci://HOST or oci://HOST/PATH", done.stderr)

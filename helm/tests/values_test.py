@@ -41,7 +41,7 @@ class ValuesTest(unittest.TestCase):
         self.assertGreater(len(keys()), 60)
         self.assertEqual([path for path, is_explained, is_group in keys() if not is_explained and not is_group], [])
 
-    def test_all_that_can_be_chosen_is_there(self):
+    def test_the_schema_has_all_values(self):
         # Values of helm itself, and of a chart that has this one as an optional dependency.
         others = {"global", "enabled"}
         chosen = set(of_schema(json.loads((CHART / "values.schema.json").read_text()))) - others
@@ -71,7 +71,7 @@ class ValuesTest(unittest.TestCase):
             [value] = re.findall(pattern, definition, re.MULTILINE)
             self.assertRegex(chart, rf"(?m)^    (- |  ){name}: {re.escape(value)}$")
 
-    def test_what_it_has_from_elsewhere_is_the_same(self):
+    def test_copied_files_are_identical(self):
         """The copies are files, because symbolic links do not survive every way of distributing a chart."""
         origins = {"disttrainings.yaml": "crds/disttrainings.yaml"}
         for name in ("role.yaml", "kueue_role.yaml", "kueue_cluster_role.yaml", "gang_role.yaml", "metrics_cluster_role.yaml"):

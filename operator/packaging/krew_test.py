@@ -139,7 +139,7 @@ class KrewTest(unittest.TestCase):
         self.assertIn("bash: expected the RPATH $ORIGIN/lib, with which the target kubectl-espalier is linked",
                       self.krew(WITHOUT_RPATH, status=1))
 
-    def test_what_krew_could_not_install_is_refused(self):
+    def test_manifests_that_krew_cannot_install_are_refused(self):
         self.assertIn("expected an address with https://", self.krew(uri=URI.replace("https", "http"), status=1))
         self.assertIn("expected a name that ends in .tar.gz", self.krew(uri=URI.replace(".tar.gz", ".zip"), status=1))
         self.assertIn("expected a program for x86-64", self.krew(binary=REPOSITORY / "LICENSE", status=1))

@@ -112,7 +112,7 @@ class OlmTest(unittest.TestCase):
         self.check_structure()
         self.assertEqual(self.version()["spec"]["version"], "1.2.3")
 
-    def test_deployment_and_permissions_are_the_charts(self):
+    def test_deployment_and_permissions_match_the_chart(self):
         self.olm(rendered())
         install = self.version()["spec"]["install"]["spec"]
         self.assertEqual(install["clusterPermissions"], [{"serviceAccountName": "espalier-operator", "rules": ROLE}])
@@ -128,7 +128,7 @@ class OlmTest(unittest.TestCase):
             {"name": "trainer", "image": "reg.example.com/espalier-trainer:1.2.3"}])
         self.assertEqual(self.version()["metadata"]["annotations"]["containerImage"], "reg.example.com/espalier-core:1.2.3")
 
-    def test_nothing_is_left_of_helm_and_of_the_namespace(self):
+    def test_labels_of_helm_and_the_namespace_are_removed(self):
         self.olm(rendered())
         self.assertEqual(self.manifests(), [f"manifests/{name}" for name in (
             "espalier-editor.clusterrole.yaml", "espalier-operator-metrics.service.yaml", "espalier.clusterserviceversion.yaml",
@@ -137,12 +137,12 @@ class OlmTest(unittest.TestCase):
             text = (self.bundle / name).read_text()
             self.assertIsNone(re.search("helm.sh|managed-by|espalier-system", text), name)
 
-    def test_what_a_bundle_cannot_contain_is_an_error(self):
+    def test_unsupported_objects_are_an_error(self):
         message = self.olm([*rendered(), of("NetworkPolicy", "espalier-operator", "networking.k8s.io/v1")], status=1)
         self.assertEqual(message, "operator/packaging/olm: NetworkPolicy espalier-operator: the bundle cannot contain this kind; "
                                   "render the chart without it\n")
 
-    def test_what_helm_does_not_write_is_an_error(self):
+    def test_unexpected_yaml_is_an_error(self):
         for text in ("a: [", "Error: chart not found", "kind: Deployment\n"):
             with self.subTest(text):
                 message = self.olm(text, status=1)
@@ -159,7 +159,7 @@ class OlmTest(unittest.TestCase):
         text = yaml.safe_dump_all(rendered()).replace("reg.example.com/", "")
         self.assertIn("the core image is espalier-core:1.2.3: a catalog needs an image with its registry", self.olm(text, status=1))
 
-    def test_a_folder_with_files_is_left_alone(self):
+    def test_a_nonempty_folder_is_not_changed(self):
         self.bundle.mkdir()
         (self.bundle / "mine").touch()
         self.assertIn("is not empty: name another folder", self.olm(rendered(), status=1))

@@ -24,7 +24,7 @@ class Buffers(unittest.TestCase):
             self.assertEqual((array.shape, array.dtype), (shape, np.dtype(dtype)))
             self.assertTrue(array.flags.c_contiguous and array.flags.writeable)
 
-    def test_memory_is_used_again_once_nothing_refers_to_it(self):
+    def test_memory_is_reused_after_the_last_reference(self):
         array = _core.uninitialized([2 * MIB], "float32")
         address, view = array.ctypes.data, array[MIB:]
         view[:] = 3
@@ -38,7 +38,7 @@ class Buffers(unittest.TestCase):
         again = _core.uninitialized([2 * MIB - 9], "int32")
         self.assertEqual((again.ctypes.data, _core.idle_buffer_bytes()), (address, 0))
 
-    def test_no_more_is_kept_than_the_limit(self):
+    def test_at_most_the_limit_is_kept(self):
         _core.set_buffer_limit(10 * MIB)
         arrays = [_core.uninitialized([4 * MIB], "uint8") for _ in range(5)]
         arrays.clear()

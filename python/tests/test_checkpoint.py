@@ -30,7 +30,7 @@ class Checkpoints(unittest.TestCase):
         return ep.DistNodeDataLoader(g, ep.NodesOfSplit("public"), ep.NeighborSampler([5]),
                                      **dict({"batch_size": 20, "seed": 3}, **options))
 
-    def test_everything_comes_back(self):
+    def test_the_state_round_trips(self):
         class Model:
             def __init__(self, weights):
                 self.weights = weights
@@ -76,7 +76,7 @@ class Checkpoints(unittest.TestCase):
         ep.checkpoint.resume(g, group, self.uri).restore(loader=again)
         self.assertEqual(again.state_dict()["epoch"], 1)
 
-    def test_the_last_ones_are_kept_and_nothing_else_is_removed(self):
+    def test_the_newest_are_kept_and_other_files_remain(self):
         ep.save_tensors(g, self.uri / "mine", notes={"of": "the program"})
         for number in range(4):
             ep.checkpoint.save(g, group, self.uri, state={"number": number}, keep=2)
@@ -84,7 +84,7 @@ class Checkpoints(unittest.TestCase):
                          ["checkpoint-000000000003", "checkpoint-000000000004", "mine"])
         self.assertEqual(ep.checkpoint.resume(g, group, self.uri).state, {"number": 3})
 
-    def test_a_job_that_begins_anew_never_resumes_an_older_run(self):
+    def test_a_new_job_never_resumes_an_older_run(self):
         ep.checkpoint.save(g, group, self.uri, state={"run": "old"})
         with mock.patch.dict(os.environ, ESPALIER_RESUME="never"):
             self.assertIsNone(ep.checkpoint.resume(g, group, self.uri))
@@ -94,7 +94,7 @@ class Checkpoints(unittest.TestCase):
         with mock.patch.dict(os.environ, ESPALIER_RESUME="auto"):  # as after a kill before the first save
             self.assertIsNone(ep.checkpoint.resume(g, group, self.uri))
 
-    def test_what_cannot_be_saved_is_named(self):
+    def test_unsupported_values_are_named(self):
         for value, message in (({1, 2}, "not set"), (np.array([object()]), "object"),
                                (np.zeros(2, [("a", int)]), r"\[\('a'")):
             with self.subTest(value=value), self.assertRaisesRegex(ep.InvalidArgument, message):

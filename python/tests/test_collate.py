@@ -53,7 +53,7 @@ class DistDataLoader(unittest.TestCase):
         with self.assertRaises(ep.InvalidArgument):
             left.load_state_dict({"epoch": 0, "step": 8})
 
-    def test_a_loop_that_was_left_is_followed_by_the_next_epoch(self):
+    def test_an_abandoned_loop_is_followed_by_the_next_epoch(self):
         loader = ep.DistDataLoader(np.arange(20), 3, shuffle=True)
         next(iter(loader))
         second = [batch.tolist() for batch in loader]

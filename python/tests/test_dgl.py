@@ -81,7 +81,7 @@ class PartitionGraph(unittest.TestCase):
             with self.assertRaisesRegex(NotImplementedError, "^balance_ntypes by other classes than train_mask is not"):
                 dgl.distributed.partition_graph(self.graph, "balanced", 2, self.folder, balance_ntypes=given)
 
-    def test_the_book_of_metadata_that_is_read_already(self):
+    def test_the_partition_book_of_loaded_metadata(self):
         file = self.folder / "cora.json"
         metadata = json.loads(file.read_text()) | {"graph_name": "renamed"}
         for given, name in ((None, "cora"), (metadata, "renamed")):
@@ -99,7 +99,7 @@ class PartitionGraph(unittest.TestCase):
         np.testing.assert_array_equal(made.edges[WRITES].data["weight"][:], [0.5, 1, 2])
         np.testing.assert_array_equal(made.nodes["paper"].data["year"][:], np.arange(5))
 
-    def test_what_is_refused(self):
+    def test_refusals(self):
         with self.assertRaisesRegex(NotImplementedError, "num_hops=2"):
             dgl.distributed.partition_graph(self.graph, "y", 2, self.folder, num_hops=2)
         with self.assertRaisesRegex(NotImplementedError, "^num_trainers_per_machine=4 is not there: node_split divides"):
@@ -124,7 +124,7 @@ class Absent(unittest.TestCase):
             with self.assertRaisesRegex(AttributeError, words):
                 get()
 
-    def test_samplers_refuse_what_they_lack(self):
+    def test_samplers_refuse_unsupported_options(self):
         for make in (lambda: dgl.dataloading.NeighborSampler([2], prefetch_edge_feats=["x"]),
                      lambda: dgl.dataloading.LaborSampler([2], importance_sampling=1),
                      lambda: dgl.dataloading.as_edge_prediction_sampler(None, prefetch_labels=["x"])):

@@ -31,7 +31,7 @@ def ends_of(g, batch, rows=None):
 
 
 class SeedEdges(unittest.TestCase):
-    def test_every_edge_of_a_split_once_an_epoch(self):
+    def test_every_edge_of_a_split_once_per_epoch(self):
         of_all = []
         for g in typed_graphs.values():
             loader = ep.DistEdgeDataLoader(g, RATED, ep.NeighborSampler([2, 2]), batch_size=64, seed=4)

@@ -56,7 +56,7 @@ class EdgeOutputs(unittest.TestCase):
         process = graphs.espalier("verify", self.uri)
         self.assertEqual(process.returncode, 0, process.stdout + process.stderr)
 
-    def test_files_are_those_of_a_job(self):
+    def test_files_match_those_of_a_job(self):
         job = {"apiVersion": "espalier.io/v1alpha1", "kind": "DistTraining", "metadata": {"name": "rated"}, "spec": {
             "graph": {"source": {"uri": str(folder / "publications"), "format": "NPY"}, "partitions": {"count": 2}},
             "training": {"task": {"type": "EdgeClassification", "edgeType": ":".join(WRITES), "label": "number",
@@ -93,7 +93,7 @@ class EdgeOutputs(unittest.TestCase):
                                  ("espalier.edge-results", ":".join(WRITES), "rated"))
                 self.verify()
 
-    def test_many_edges_are_written_piece_by_piece(self):
+    def test_many_edges_are_written_in_pieces(self):
         g, rng = publications[2], np.random.default_rng(3)
         pairs = np.stack([rng.integers(0, graphs.AUTHORS, 40000), rng.integers(0, graphs.PAPERS, 40000)], 1)
         ends = g.to_global_ids(pairs[:, 0], "author"), g.to_global_ids(pairs[:, 1], "paper")

@@ -28,20 +28,20 @@ class Embeddings(unittest.TestCase):
         optimizer([emb], lr=lr)
         return emb
 
-    def test_sgd_changes_the_rows_with_gradients_alone(self):
+    def test_sgd_changes_only_rows_with_gradients(self):
         emb = self.embedding(init="constant", init_values=[2])
         np.testing.assert_array_equal(emb[[0, 5, 0]], np.full((3, 3), 2, np.float32))
         emb.step([5, 7, 5], [[1, 2, 3], [4, 5, 6], [1, 1, 1]], lr=0.5)
         self.assertEqual(emb.version, 1)
         np.testing.assert_array_equal(emb[[5, 7, 6]], [[1, 0.5, 0], [0, -0.5, -1], [2, 2, 2]])
 
-    def test_duplicates_are_averaged_where_asked_for(self):
+    def test_duplicates_are_averaged_on_request(self):
         emb = ep.DistEmbedding(self.g, self.group, 2, name="emb")
         ep.optim.SparseSGD([emb], lr=1, mean_of_duplicates=True)
         emb.step([3, 3], [[1, 4], [3, 0]], lr=1)
         np.testing.assert_array_equal(emb[[3]], [[-2, -2]])
 
-    def test_adam_is_that_of_the_paper(self):
+    def test_adam_matches_the_paper(self):
         emb = self.embedding(optimizer=ep.optim.SparseAdam, init="normal", init_values=(0, 1), seed=4)
         weights, first, second = emb[[9]].astype(np.float64), 0.0, 0.0
         for step in range(1, 6):
@@ -122,7 +122,7 @@ class Embeddings(unittest.TestCase):
 
 
 class SavedTensors(unittest.TestCase):
-    def test_tensors_come_back_under_another_partitioning(self):
+    def test_tensors_load_under_another_partitioning(self):
         g = of_partitions[2]
         ids = np.arange(2708)
         marks = ep.DistTensor.create(g, (2,), np.int32, "marks", ntype="node")

@@ -68,7 +68,7 @@ class Classes(unittest.TestCase):
         self.assertIn("manifest.json", str(caught.exception))
         self.assertEqual(caught.exception.exit_code, 65)
 
-    def test_a_server_that_is_not_there(self):
+    def test_an_unreachable_server(self):
         began = time.monotonic()
         address = f"127.0.0.1:{graphs.closed_port()}"
         with self.assertRaises((ep.Unavailable, ep.DeadlineExceeded)) as caught:
@@ -162,7 +162,7 @@ class Arguments(unittest.TestCase):
 
 
 class Processors(unittest.TestCase):
-    def test_one_without_avx2_is_refused_in_words(self):
+    def test_a_processor_without_avx2_is_refused_with_a_message(self):
         with tempfile.TemporaryDirectory() as name:
             cpuinfo = pathlib.Path(name) / "cpuinfo"
             cpuinfo.write_text("processor\t: 0\nflags\t\t: fpu sse4_2 avx fma\n")

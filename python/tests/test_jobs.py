@@ -50,7 +50,7 @@ class JobsTest(unittest.TestCase):
         self.assertAlmostEqual(right.mean(), results.result["testAccuracy"], places=6)
         self.assertIn("trainer", results.log("trainer-0"))
 
-    def test_the_loader_draws_what_the_trainers_draw(self):
+    def test_the_loader_samples_like_the_trainers(self):
         job = document()
         job["spec"]["trainers"] = {"replicas": 1}
         # With --audit, the result of the run has a digest of all edges that its trainers sampled.

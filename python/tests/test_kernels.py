@@ -146,7 +146,7 @@ class Attention(unittest.TestCase):
         self.edges.weighted_sum(weights, y, back, by_source=True)
         np.testing.assert_allclose((back * x).sum(), (out * y).sum(), rtol=1e-4)  # <W^T y, x> = <y, W x>
 
-    def test_masks_are_of_the_ends(self):
+    def test_masks_depend_on_the_endpoints(self):
         sources, rows = np.arange(SOURCES) + 100, np.arange(ROWS) + 200
         factors = empty(len(PAIRS), 11)
         self.edges.dropout_factors(0.5, 7, sources, rows, factors)
@@ -159,7 +159,7 @@ class Attention(unittest.TestCase):
 
 
 class Masks(unittest.TestCase):
-    def test_masks_are_of_ids_and_not_of_positions(self):
+    def test_masks_depend_on_ids_not_positions(self):
         ids = np.array([5, 900, 2**40, 3, 8], np.int64)
         key = _core.dropout_key(1, 2, 3, 0, 0)
         factors, permuted = empty(5, 40), empty(5, 40)
@@ -208,7 +208,7 @@ class Refusals(unittest.TestCase):
         self.refused("indices must be contiguous", make, INDPTR, np.repeat(INDICES, 2)[::2], SOURCES)
         self.refused("more rows than there are sources", make, np.zeros(5, np.int32), INDICES[:0], 3, self_edges=True)
 
-    def test_a_block_may_change_afterwards(self):
+    def test_a_block_may_change_after_the_call(self):
         indices = INDICES.copy()
         edges = _core.Edges(INDPTR, indices, SOURCES)
         indices[:] = 2**30

@@ -56,7 +56,7 @@ class Seeds(unittest.TestCase):
     def seeds_of_epoch(self, g, loader):
         return [g.to_original_ids(batch.output_nodes).tolist() for batch in loader]
 
-    def test_every_seed_once_an_epoch(self):
+    def test_every_seed_once_per_epoch(self):
         for g in cora_graphs.values():
             loader = ep.DistNodeDataLoader(g, TRAIN, ep.NeighborSampler([3, 3]), batch_size=32, seed=1)
             epochs = [self.seeds_of_epoch(g, loader) for _ in range(3)]
@@ -354,7 +354,7 @@ class Resumption(unittest.TestCase):
                 following += [in_original_ids(cora_graphs[3], batch) for batch in resumed]
             self.assertEqual(following, expected[consumed:])
 
-    def test_an_epoch_that_is_left_is_over(self):
+    def test_an_abandoned_epoch_ends(self):
         g = cora_graphs[2]
         undisturbed = self.loader(g)
         epochs = [[in_original_ids(g, batch) for batch in undisturbed] for _ in range(3)]

@@ -56,7 +56,7 @@ class OutputsTest(unittest.TestCase):
         with self.assertRaisesRegex(error, words):
             call(*arguments, uri=self.uri, **options)
 
-    def test_files_are_those_of_a_job(self):
+    def test_files_match_those_of_a_job(self):
         job = {"apiVersion": "espalier.io/v1alpha1", "kind": "DistTraining", "metadata": {"name": "cora"}, "spec": {
             "graph": {"source": {"uri": str(graphs.CORA), "format": "OGB"}, "partitions": {"count": 2}},
             "training": {"task": {"type": "NodeClassification", "label": "node-label", "split": "public"},
@@ -133,7 +133,7 @@ class OutputsTest(unittest.TestCase):
             kinds = {"predictions"} if task == "regression" else {"predictions", "logits"}
             self.assertEqual({file["kind"] for file in self.manifest()["files"]}, kinds)
 
-    def test_a_kind_that_is_written_again_replaces_what_was_there(self):
+    def test_a_kind_that_is_written_again_replaces_its_files(self):
         g = publications[3]
         both = {name: tensor_of(g, name, by_original_id(g.num_nodes(name))) for name in g.ntypes}
         ep.write_embeddings(g, both, uri=self.uri)
@@ -143,7 +143,7 @@ class OutputsTest(unittest.TestCase):
         self.assertEqual({file["kind"] for file in self.manifest()["files"]}, {"embeddings", "predictions"})
         self.verify()
 
-    def test_a_result_of_the_programs_own_stays(self):
+    def test_a_result_of_the_program_is_kept(self):
         g, own = publications[2], '{"testAccuracy": 0.5}'
         self.uri.mkdir()
         (self.uri / "result.json").write_text(own)

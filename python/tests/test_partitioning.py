@@ -27,7 +27,7 @@ class WriteAndPartition(unittest.TestCase):
                             {"name": "links", "edge_type": CITES, "train": np.array([3, 1])}], **changes}
         ep.write_graph(self.folder / "graph", "small", **given)
 
-    def test_what_is_written_is_what_is_partitioned(self):
+    def test_the_written_graph_is_partitioned(self):
         self.write()
         for count in 1, 3:
             folder = ep.partition(self.folder / "graph", self.folder / "parts", count=count, algorithm="Random")
@@ -48,7 +48,7 @@ class WriteAndPartition(unittest.TestCase):
             self.assertEqual(folder, ep.partition(self.folder / "graph", self.folder / "parts", count=count,
                                                   algorithm="Random"))
 
-    def test_what_does_not_fit_is_refused(self):
+    def test_mismatches_are_refused(self):
         with self.assertRaisesRegex(ep.InvalidArgument, "'feat' of paper has shape .*; it needs 40 rows"):
             self.write(nodes={"paper": (40, {"feat": np.zeros((39, 3))}), "author": (9, {})})
         with self.assertRaisesRegex(ep.InvalidArgument, "is not empty"):

@@ -62,12 +62,12 @@ class ServeTest(unittest.TestCase):
             self.assertEqual(key.parent.stat().st_mode & 0o077, 0)
         self.assertFalse(key.exists())
 
-    def test_what_a_job_says_of_tls_is_not_of_these_servers(self):
+    def test_tls_settings_of_a_job_do_not_apply_to_these_servers(self):
         with mock.patch.dict(os.environ, ESPALIER_TLS_CA="/absent", ESPALIER_TLS_JOB="a/b"):
             with ep.serve(partitions) as servers:
                 self.check_labels(servers.graph())
 
-    def test_a_server_that_does_not_start_says_why(self):
+    def test_a_server_that_does_not_start_reports_its_error(self):
         with mock.patch.dict(os.environ, ESPALIER_PLUGINS="absent=/absent.so"):
             words = r"graph server of partition 0 ended with 65:\n(.*\n)*.*/absent.so"
             with self.assertRaisesRegex(ep.InvalidArgument, words) as caught:

@@ -29,7 +29,7 @@ def made_stub():
 class Stubs(unittest.TestCase):
     maxDiff = None
 
-    def test_the_stub_is_that_of_the_module(self):
+    def test_the_stub_matches_the_module(self):
         made = made_stub()
         self.assertIn("\nclass DistGraph:\n", made)
         if os.environ.get("ESPALIER_UPDATE_DOCS"):

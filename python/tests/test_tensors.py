@@ -63,7 +63,7 @@ class Lifetime(EveryPartitioning):
 
         self.for_all(check)
 
-    def test_names_are_of_one_kind_of_rows(self):
+    def test_names_belong_to_one_row_space(self):
         g = typed_graphs[2]
         of_papers = ep.DistTensor.create(g, (), name="x", ntype="paper")
         of_edges = ep.DistTensor.create(g, (), name="x", etype="writes")
@@ -78,7 +78,7 @@ class Lifetime(EveryPartitioning):
         ep.DistTensor.drop(g, "x", ntype="paper")
         self.assertEqual(own.sum(), 9)
 
-    def test_unnamed_tensors_are_apart(self):
+    def test_unnamed_tensors_are_distinct(self):
         g = cora_graphs[2]
         first, second = (ep.DistTensor.create(g, 3) for _ in range(2))
         self.assertNotEqual(first.name, second.name)

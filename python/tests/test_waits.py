@@ -66,7 +66,7 @@ class Waits(unittest.TestCase):
         nodes = self.g.to_global_ids(np.arange(cora.num_nodes))
         np.testing.assert_array_equal(self.g.ndata["node-label"][nodes], cora.labels)
 
-    def test_questions(self):
+    def test_queries(self):
         g = self.g
         # Persistent: the servers end before a tensor of this process could be dropped.
         counts = ep.DistTensor.create(g, (10,), np.int64, name="counts", persistent=True)
@@ -114,7 +114,7 @@ class Waits(unittest.TestCase):
         timer.join()
         self.assertEqual((len(nodes), len(handled)), (cora.num_nodes, 1))
 
-    def test_a_handler_may_ask_the_library(self):
+    def test_a_handler_may_call_the_library(self):
         mapped = ep.DistGraph(partitions)
         answers = []
 
@@ -155,7 +155,7 @@ class Waits(unittest.TestCase):
         self.resume()
         self.check_graph()
 
-    def test_questions_of_other_threads(self):
+    def test_queries_of_other_threads(self):
         """A wait of another thread does not block the main thread."""
         self.stop()
         with concurrent.futures.ThreadPoolExecutor() as threads:

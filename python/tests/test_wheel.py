@@ -50,7 +50,7 @@ class Wheels(unittest.TestCase):
         return subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=240, env=environment,
                               cwd=graphs.SOURCE)
 
-    def test_names_say_what_they_run_on(self):
+    def test_names_have_the_platform(self):
         self.assertEqual(len(self.wheels), 2)
         self.assertRegex(self.wheels[0].name, r"^espalier-[0-9.]+-cp310-abi3-manylinux_2_\d+_x86_64.whl$")
         self.assertRegex(self.wheels[1].name, r"^espalier_trainer-[0-9.]+-py3-none-manylinux_2_\d+_x86_64.whl$")
@@ -69,7 +69,7 @@ class Wheels(unittest.TestCase):
             self.assertLessEqual(outside, {"libc.so.6", "libm.so.6", "libstdc++.so.6", "libgcc_s.so.1", "libpthread.so.0",
                                            "libdl.so.2", "librt.so.1", "libresolv.so.2", "libz.so.1"}, outside)
 
-    def test_it_has_what_type_checkers_read(self):
+    def test_it_has_type_information(self):
         installed, sources = self.site_packages / "espalier", graphs.SOURCE / "python/espalier"
         for name in ("py.typed", "_core.pyi"):
             self.assertEqual((installed / name).read_text(), (sources / name).read_text())

@@ -99,7 +99,7 @@ class LayersTest(unittest.TestCase):
             self.assertEqual(unknown, [], target.name)
             self.assertEqual([str(path) for path in target.sources if not path.exists()], [], target.name)
 
-    def test_what_is_not_depended_on_is_found(self):
+    def test_missing_dependencies_are_found(self):
         path = SOURCE / "services/job/places.h"
         self.assertEqual(self.strangers(path, {"job"}), [])
         self.assertEqual(self.strangers(path, {"base"}),

@@ -77,7 +77,7 @@ class UnitsTest(unittest.TestCase):
         unit, = tidy.units_of(self.build, ["texts", "other"])
         self.assertEqual([path.name for path in unit.files((self.build,))], ["a.cc", "b.cc", "text.h"])
 
-    def test_what_passed_runs_again_once_a_file_changes(self):
+    def test_a_passed_unit_runs_again_after_a_change(self):
         changes = {"a source": ("services/b.cc", "int Two() { return 1 + 1; }\n"),
                    "a header": ("services/text.h", "#pragma once\n#include <string>\n#include <utility>\n// Texts.\n"),
                    "the command": ("compile_commands.json",

@@ -88,7 +88,7 @@ class Tensors(unittest.TestCase):
             with self.assertRaisesRegex(ep.InvalidArgument, "GPU"):
                 things.pin_memory()
 
-    def test_columns_of_ones_own(self):
+    def test_user_defined_columns(self):
         block = cora_batch(cora_graphs[2]).blocks[0]
         block.srcdata["h"] = np.arange(block.num_src_nodes())
         block.dstdata["h"] = torch.arange(block.num_dst_nodes())

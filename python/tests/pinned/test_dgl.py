@@ -94,7 +94,7 @@ class Tensors(unittest.TestCase):
         self.assertEqual(tensor[torch.tensor([4, 5])].tolist(), [[1, 1, 1], [0, 0, 0]])
         self.assertEqual(tensor.count_nonzero(), 6)
 
-    def test_rows_of_its_own_and_init_func(self):
+    def test_own_rows_and_init_func(self):
         shapes = []
 
         def init(shape, dtype):

@@ -40,7 +40,7 @@ class Launched(unittest.TestCase):
         return output / "logs"
 
     @unittest.skipUnless(DATA, "ESPALIER_TEST_DATA is not set")
-    def test_the_chapters_example_has_the_numbers_of_one_machine(self):
+    def test_the_chapters_example_matches_one_machine(self):
         arguments = "chapter.py", CHAPTER / "node_classification.py", 2, 1
         launched = result_in((self.launch("chapter", *arguments) / "trainer-0.log").read_text())
         self.assertEqual(launched["ranks"], 2)

@@ -34,7 +34,7 @@ def train_nodes():
 
 
 class Nodes(unittest.TestCase):
-    def test_batches_are_those_of_espalier(self):
+    def test_batches_equal_those_of_espalier(self):
         dgl.seed(3)
         sampler = NeighborSampler([4, 3], prefetch_node_feats=["node-feat"], prefetch_labels=["node-label"])
         loader = DistNodeDataLoader(g, train_nodes(), sampler, batch_size=64, shuffle=True)
@@ -95,7 +95,7 @@ class Nodes(unittest.TestCase):
             with self.assertRaisesRegex(ep.InvalidArgument, "^queue_size and batches_ahead are the same option"):
                 make(g, nodes, NeighborSampler([2]), batch_size=1, queue_size=2, batches_ahead=2)
 
-    def test_a_sampler_of_ones_own(self):
+    def test_a_user_defined_sampler(self):
         class Own(dgl.dataloading.BlockSampler):
             def sample_blocks(self, graph, seeds, exclude_eids=None):
                 self.excluded = exclude_eids
@@ -241,7 +241,7 @@ class SeedsThatRepeat(unittest.TestCase):
         return [list(seeds) for _, seeds, _ in DistNodeDataLoader(g, np.arange(12) // 2, sampler, batch_size=4, shuffle=True,
                                                                   **options)]
 
-    def test_the_seed_orders_them(self):
+    def test_the_seed_determines_the_order(self):
         self.assertEqual(self.batches(seed=1), self.batches(seed=1))
         self.assertNotEqual(self.batches(seed=1), self.batches(seed=2))
 
@@ -259,7 +259,7 @@ class SeedsThatRepeat(unittest.TestCase):
         self.assertTrue(torch.equal(block.dstnodes["paper"].data["label"],
                                     typed.nodes["paper"].data["label"][outputs["paper"]]))
 
-    def test_what_has_no_effect_is_refused(self):
+    def test_options_without_effect_are_refused(self):
         with self.assertRaisesRegex(TypeError, "takes no nonsense"):
             self.batches(nonsense=1)
         with self.assertRaisesRegex(ep.InvalidArgument, "and the sampler makes none"):

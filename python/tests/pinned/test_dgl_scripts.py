@@ -89,7 +89,7 @@ class Scripts(unittest.TestCase):
             self.assertIn("2708", lines)
             self.assertIn("tensor([[0., 0., 0., 0., 0., 0., 0., 0., 0., 0.],", lines)
 
-    def test_a_loader_samples_what_the_trainers_of_a_job_sample(self):
+    def test_a_loader_samples_like_the_trainers_of_a_job(self):
         training = {"task": {"type": "NodeClassification", "label": "node-label", "split": "public"},
                     "inputs": [{"features": ["node-feat"]}], "model": {"type": "GraphSAGE", "hiddenSize": 8},
                     "sampling": SAMPLING, "batchSize": 64, "epochs": 2, "seed": 7}

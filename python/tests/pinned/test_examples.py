@@ -49,7 +49,7 @@ class Examples(unittest.TestCase):
     def accuracy_in(self, text):
         return float(re.search(r"^test accuracy: (\S+)$", text, re.MULTILINE)[1])
 
-    def test_examples_print_what_they_say(self):
+    def test_examples_print_the_documented_output(self):
         for path in sorted(EXAMPLES.glob("*.py")):
             expected = PRINTS.findall(path.read_text())
             if expected:

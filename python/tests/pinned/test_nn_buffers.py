@@ -24,7 +24,7 @@ class Buffers(unittest.TestCase):
         ep.nn.set_buffer_limit(0)
         ep.nn.set_buffer_limit(LIMIT)
 
-    def test_large_tensors_use_memory_again(self):
+    def test_large_tensors_reuse_memory(self):
         like = torch.zeros(1)
         first = uninitialized(like, (1024, 1024))
         address, rows = first.data_ptr(), first[1000:]
@@ -35,7 +35,7 @@ class Buffers(unittest.TestCase):
         self.assertLessEqual(len(found), 2)
         self.assertEqual(_core.idle_buffer_bytes(), 2 * 4 * MIB)
 
-    def test_small_tensors_and_other_dtypes_are_torch_s(self):
+    def test_small_tensors_and_other_dtypes_use_torch(self):
         for like, shape in ((torch.zeros(1), (10, 10)), (torch.zeros(1, dtype=torch.float64), (1024, 1024)),
                             (torch.zeros(1, device="meta"), (1024, 1024))):
             made = uninitialized(like, shape)
@@ -48,7 +48,7 @@ class Buffers(unittest.TestCase):
             with self.subTest(limit), self.assertRaisesRegex(ep.InvalidArgument, "num_bytes must be"):
                 ep.nn.set_buffer_limit(limit)
 
-    def test_linear_has_the_bits_of_torch_s(self):
+    def test_linear_has_the_bits_of_torch(self):
         for rows, inputs, outputs in ((3000, 200, 256), (700, 512, 16), (1, 7, 3), (7, 1, 3), (7, 3, 1), (0, 3, 4)):
             for with_bias in (False, True):
                 found = []
@@ -70,7 +70,7 @@ class Buffers(unittest.TestCase):
         with torch.autocast("cpu", torch.bfloat16):
             self.assertEqual(linear(x, weight).dtype, torch.bfloat16)
 
-    def test_only_what_is_asked_for_gets_a_gradient(self):
+    def test_gradients_are_computed_only_if_needed(self):
         x, weight = torch.randn(5, 4), torch.randn(3, 4, requires_grad=True)
         linear(x, weight).sum().backward()
         self.assertIsNone(x.grad)

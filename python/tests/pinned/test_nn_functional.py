@@ -115,7 +115,7 @@ class Operations(unittest.TestCase):
                        lambda x, b: torch.relu(x + b) * factors, (20, 6), (6,))
         self.assertTrue(((factors == 0) | (factors == 2)).all() and 20 < (factors == 0).sum() < 100)
 
-    def test_only_what_is_asked_for_gets_a_gradient(self):
+    def test_gradients_are_computed_only_if_needed(self):
         x = torch.randn(self.num_src, WIDTH)
         weights = torch.randn(self.edges.num_edges, HEADS, requires_grad=True)
         F.weighted_sum(self.edges, weights, x).sum().backward()

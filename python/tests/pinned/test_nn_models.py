@@ -189,7 +189,7 @@ class Refusals(unittest.TestCase):
         self.refused("relations for 1 layers", models.RGCN, publications, {"paper": 4}, 8, 5, relations=[["cites"]],
                      seed_types=["paper"])
 
-    def test_batches_without_what_the_model_needs(self):
+    def test_batches_without_required_inputs(self):
         loader = ep.DistNodeDataLoader(cora, ep.NodesOfSplit("public", "train"), ep.NeighborSampler([2]), batch_size=8)
         batch = next(iter(loader))
         x = torch.ones(len(batch.input_nodes), 1433)

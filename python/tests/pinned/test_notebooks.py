@@ -45,7 +45,7 @@ def pictures(cell):
 class Notebooks(unittest.TestCase):
     maxDiff = None
 
-    def test_notebooks_give_what_they_say(self):
+    def test_notebooks_reproduce_their_outputs(self):
         self.assertGreater(len(NOTEBOOKS), 0)
         for path in NOTEBOOKS:
             with self.subTest(path.name):

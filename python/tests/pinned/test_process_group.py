@@ -41,7 +41,7 @@ class ProcessGroups(unittest.TestCase):
         logs = [(output / f"logs/trainer-{rank}.log").read_text() for rank in range(replicas)]
         return [re.search(r"^result (.*)$", log, re.MULTILINE).group(1) for log in logs], logs
 
-    def test_gloo_finds_the_ranks_by_the_variables_of_the_job(self):
+    def test_gloo_reads_the_variables_of_the_job(self):
         results, logs = self.run_ranks("gloo")
         self.assertEqual(results, ["0 2 0 3.0", "1 2 1 3.0"])
         self.assertNotIn("plaintext", "".join(logs))
@@ -61,7 +61,7 @@ class ProcessGroups(unittest.TestCase):
         self.assertEqual(results, ["done"] * 3)
         self.assertNotIn("plaintext", "".join(logs))
 
-    def test_data_parallel_training_has_the_sums_of_all_ranks(self):
+    def test_data_parallel_training_sums_over_ranks(self):
         for ranks in (2, 3):
             results, _ = self.run_ranks("data_parallel", replicas=ranks)
             self.assertEqual(len(set(results)), 1)  # the same parameters on all ranks
@@ -74,7 +74,7 @@ class ProcessGroups(unittest.TestCase):
             results, _ = self.run_ranks("batch_norm", replicas=ranks)
             self.assertEqual(len(set(results)), 1)  # the same bits on all ranks
 
-    def test_batch_normalization_of_a_model_is_that_of_trainers(self):
+    def test_batch_normalization_of_a_model_matches_trainers(self):
         training = {"task": {"type": "NodeClassification", "label": "node-label", "split": "public"},
                     "inputs": [{"features": ["node-feat"]}],
                     "model": {"type": "GraphSAGE", "hiddenSize": 16, "normalization": "Batch", "dropout": 0},

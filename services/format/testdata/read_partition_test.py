@@ -30,7 +30,7 @@ class ReadPartitionTest(unittest.TestCase):
             original = self.graph.original_ids(node_type)
             np.testing.assert_array_equal(original[self.graph.global_ids(node_type)], np.arange(len(original)))
 
-    def test_node_columns_come_back_by_original_id(self):
+    def test_node_columns_round_trip_by_original_id(self):
         features = self.graph.node_column("paper", "feat")
         self.assertEqual(features.dtype, np.float32)
         np.testing.assert_array_equal(features, np.arange(10).reshape(5, 2) / 2)
@@ -40,7 +40,7 @@ class ReadPartitionTest(unittest.TestCase):
         np.testing.assert_array_equal(self.graph.node_column("paper", "is_new"), [True, False, False, True, True])
         np.testing.assert_array_equal(self.graph.node_column("author", "out_degree.writes.paper"), [2, 2, 0])
 
-    def test_splits_come_back_in_order(self):
+    def test_splits_round_trip_in_order(self):
         self.assertEqual(self.graph.split("public", "paper", "train").tolist(), [0, 1, 3])
         self.assertEqual(self.graph.split("public", "paper", "validation").tolist(), [4])
         self.assertEqual(self.graph.split("public", "paper", "test").tolist(), [])

@@ -128,7 +128,7 @@ edges:
         self.assertIn("job.json:1:", process.stderr)
         self.assertFalse((self.dir / "run" / "result.json").exists())
 
-    def test_names_that_the_graph_lacks_are_found_before_it_is_cut(self):
+    def test_unknown_names_are_reported_before_partitioning(self):
         graph = self.generate("--nodes", 500, "--edges", 3000, "--classes", 3, "--features", 4)
         right = self.write_job(job(graph), "right.json")
         wrong = self.write_job(
@@ -188,7 +188,7 @@ splits:
 """)
         return folder
 
-    def test_headers_and_values_are_checked_before_the_graph_is_cut(self):
+    def test_headers_and_values_are_checked_before_partitioning(self):
         labels = np.random.default_rng(5).integers(0, 3, 200)
         weights = np.ones(2000, np.float32)
         negative = weights.copy()

@@ -89,7 +89,7 @@ class BucketRecovery(RecoveryScenario):
         self.assertEqual(set(fetched.values()), {1}, fetched)
         self.assertEqual(len(list(cache.glob("partitions/*/*/part-*"))), 2, "a copy of each partition")
 
-    def test_a_stopped_run_goes_on_elsewhere(self):
+    def test_a_stopped_run_resumes_elsewhere(self):
         document = self.in_bucket()
         process = self.start(document, "first", "--access", "rpc", env={**os.environ, **self.keys})
         self.addCleanup(process.kill)
@@ -101,7 +101,7 @@ class BucketRecovery(RecoveryScenario):
         self.assertEqual(done["parametersDigest"], self.digest())
         self.assertEqual(done["incarnation"], 2)
 
-    def test_a_third_of_all_requests_going_wrong_changes_nothing(self):
+    def test_failures_of_a_third_of_all_requests_change_nothing(self):
         network = BadNetwork(self.endpoint, percent=30, seed="cora")
         self.addCleanup(network.close)
         done = self.under_fire("run", [("trainer-0", 60)], environment=self.keys,
@@ -109,7 +109,7 @@ class BucketRecovery(RecoveryScenario):
         self.assertEqual(done["parametersDigest"], self.digest())
         self.assertGreater(sum(network.met.values()), network.num_requests / 5)
 
-    def test_a_store_that_is_down_for_good_ends_the_run_with_its_reason_and_harms_nothing(self):
+    def test_an_unavailable_store_ends_the_run_with_its_reason(self):
         document = self.in_bucket(runPolicy={"backoffLimit": 0})
         process = self.start(document, "run", "--access", "rpc", env={**os.environ, **self.keys})
         self.addCleanup(process.kill)
@@ -160,7 +160,7 @@ class BucketRecovery(RecoveryScenario):
             seen += chunk
         return seen
 
-    def test_a_run_waits_for_a_store_that_hangs_and_goes_on_when_it_answers(self):
+    def test_a_run_waits_for_a_hanging_store_and_continues(self):
         _, process = self.hang_in_mid_run(patience=8)
         output = self.read_until(process, "waiting for the store: ")
         self.assertRegex(output, r"trainer-[01] ended with exit code 74")
@@ -171,7 +171,7 @@ class BucketRecovery(RecoveryScenario):
         self.assertEqual(result["parametersDigest"], self.digest())
         self.assertEqual(result["restarts"]["trainers"], 1, "one failure, whatever the store was away for")
 
-    def test_a_store_that_hangs_for_good_ends_the_run_after_one_failure(self):
+    def test_a_store_that_keeps_hanging_ends_the_run_after_one_failure(self):
         document, process = self.hang_in_mid_run(patience=3)
         output, _ = process.communicate(timeout=240)
         self.assertEqual(process.returncode, 74, output)

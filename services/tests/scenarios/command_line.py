@@ -75,7 +75,7 @@ class CommandLine(Scenario):
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                 env={**os.environ, "ESPALIER_FAILPOINTS": failpoint + "=delay:120000ms"})
 
-    def test_what_is_interrupted_leaves_nothing_behind(self):
+    def test_an_interrupted_command_leaves_nothing_behind(self):
         made = self.dir / "made"
         commands = {"generate": ["--nodes", 300, "--edges", 2000], "import": [CORA, "--format", "OGB"]}
         for name, args in commands.items():
@@ -93,7 +93,7 @@ class CommandLine(Scenario):
                     self.assertIn(f"espalier {name}: asked to stop", error)
                     self.assertEqual(list(self.dir.iterdir()), [])
 
-    def test_verify_ends_when_it_is_asked_to(self):
+    def test_verify_ends_on_sigterm(self):
         parts = self.dir / "parts"
         self.assertEqual(espalier("partition", CORA, "--format", "OGB", "--count", 2, "--output", parts).returncode, 0)
         process = self.start_command("store.get", "verify", parts)
@@ -105,7 +105,7 @@ class CommandLine(Scenario):
         output, error = process.communicate(timeout=60)
         self.assertEqual((process.returncode, output), (75, ""), error)
 
-    def test_a_graph_that_import_has_cleaned_is_cut_as_if_the_job_had_cleaned_it(self):
+    def test_import_and_job_preprocess_equally(self):
         flags = ["--drop-self-loops", "--add-reverse-edges", "--drop-duplicate-edges"]
         graph = self.generate("--nodes", 500, "--edges", 3000)
         cleaned = self.dir / "cleaned"

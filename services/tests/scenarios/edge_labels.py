@@ -93,7 +93,7 @@ class EdgeLabels(LabeledEdges):
         plain = self.train("plain", "--audit", **(reverse | {"task": {}}), graph__partitions={"count": 1})
         self.assertNotEqual(plain["samplesDigest"], one["samplesDigest"])
 
-    def test_samplers_draw_what_trainers_draw(self):
+    def test_samplers_draw_the_same_as_trainers(self):
         fields = {"task": {"exclude": "Self"}, "training__epochs": 2, "output__save": ["Model"]}
         for trainers, rows in ((1, ((1, "mapped", 4), (3, "rpc", 4), (3, "mapped", 1))), (2, ((3, "rpc", 4),))):
             none = self.train(f"{trainers}-none", "--audit", **fields, trainers__replicas=trainers,
@@ -148,7 +148,7 @@ class LabelsOfParallelEdges(LabeledEdges):
         self.write_graph(["user", "rates", "user"], {"user": rng.integers(0, 4, 60)}, edges,
                          {"class": rng.integers(0, 5, edges.shape[1])})
 
-    def test_a_split_by_numbers_tells_them_apart(self):
+    def test_a_split_by_numbers_distinguishes_parallel_edges(self):
         fields = {"training__epochs": 2, "graph__preprocess": {"addReverseEdges": True}}
         one = self.train("one", "--audit", **fields, graph__partitions={"count": 1})
         for part in ("validation", "test"):

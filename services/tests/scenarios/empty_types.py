@@ -68,7 +68,7 @@ splits:
             (folder / name).write_text("".join(",".join(map(str, row)) + "\n" for row in rows))
         return folder, "OGB", "random"
 
-    def test_a_job_names_features_of_nodes_that_are_not_there(self):
+    def test_a_job_names_features_of_an_empty_type(self):
         for source, source_format, split in (self.in_npy(), self.in_chunks(), self.in_text()):
             with self.subTest(source_format):
                 document = job(source, source_format, graph__partitions={"count": 2, "algorithm": "Random"},

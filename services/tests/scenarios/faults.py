@@ -74,7 +74,7 @@ class Faults(Scenario):
             self.assertLess(time.monotonic(), deadline, "processes survived the run")
             os.sched_yield()
 
-    def test_two_runs_at_once_do_not_meet_and_one_folder_serves_one_run(self):
+    def test_concurrent_runs_are_separate_and_a_folder_serves_one_run(self):
         first = self.start_training("first")
         second = self.start_training("second")
         third = self.start(job(self.graph), "first")

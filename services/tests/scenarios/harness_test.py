@@ -37,7 +37,7 @@ class ScratchFolder(unittest.TestCase):
 
         self.assertTrue(self.is_kept(fail_in_a_part))
 
-    def test_goes_with_a_test_that_passes_or_is_left_out(self):
+    def test_is_deleted_if_the_test_passes_or_is_skipped(self):
         def pass_in_a_part(scenario):
             with scenario.subTest():
                 scenario.assertTrue(scenario.dir.exists())
@@ -45,7 +45,7 @@ class ScratchFolder(unittest.TestCase):
         self.assertFalse(self.is_kept(pass_in_a_part))
         self.assertFalse(self.is_kept(lambda scenario: scenario.skipTest("not here")))
 
-    def test_goes_when_another_test_has_failed(self):
+    def test_is_deleted_if_another_test_fails(self):
         class Two(harness.Scenario):
             def test_1(self):
                 self.fail()
@@ -63,7 +63,7 @@ class ScratchFolder(unittest.TestCase):
 
 
 class IsAlive(unittest.TestCase):
-    def test_a_process_that_ended_is_not_even_if_nobody_waits_for_it(self):
+    def test_an_unreaped_process_is_not_running(self):
         process = subprocess.Popen(["cat"], stdin=subprocess.PIPE)
         self.assertTrue(harness.is_alive(process.pid))
         process.stdin.close()

@@ -100,7 +100,7 @@ class InstalledLibrary(Scenario):
             list(threads.map(lambda header: self.without_source("c++", "-std=c++20", "-fsyntax-only", "-x", "c++",
                                                                 f"-I{self.prefix / 'include'}", header), without_torch))
 
-    def test_the_package_says_what_it_lacks(self):
+    def test_the_package_names_missing_dependencies(self):
         process = subprocess.run(["cmake", "-S", str(self.project), "-B", str(self.built),
                                   f"-DCMAKE_PREFIX_PATH={self.prefix}"], capture_output=True, text=True, check=False)
         self.assertNotEqual(process.returncode, 0)

@@ -14,7 +14,7 @@ KEPT = pathlib.Path(__file__).parent / "kept_checkpoints"
 
 
 class KeptCheckpoints(Scenario):
-    def test_one_of_another_torch_resumes_with_a_warning(self):
+    def test_a_checkpoint_of_another_torch_resumes_with_a_warning(self):
         graph = self.generate("--shape", "products", "--nodes", "200", "--edges", "1000", "--communities", "4", "--seed",
                               "1", "--features", "4", "--classes", "3", "--train", "0.5", "--validation", "0.2", "--test",
                               "0.2")

@@ -19,7 +19,7 @@ from ssh_scenario import LaunchScenario, cora, setUpModule  # noqa: F401
 
 
 class Launch(LaunchScenario):
-    def test_two_machines_end_with_the_numbers_of_one(self):
+    def test_two_machines_give_the_numbers_of_one(self):
         process = self.launch("two", "--logs")
         self.assertEqual(process.returncode, 0, process.stderr)
         result = self.result("two")
@@ -31,7 +31,7 @@ class Launch(LaunchScenario):
         self.assertIn("10.77.0.11:30050", log)
         self.assertEqual(list((self.shared / "two").glob("hosts/*/run/tls")), [])
 
-    def test_in_plaintext_only_where_it_is_asked_for_by_name(self):
+    def test_plaintext_needs_its_flag(self):
         process = self.launch("plain", "--plaintext", "--logs", hosts=["10.77.0.10 0", "10.77.0.11 31000"])
         self.assertEqual(process.returncode, 0, process.stderr)
         self.assertEqual(self.result("plain")["parametersDigest"], self.digest())
@@ -77,7 +77,7 @@ class Launch(LaunchScenario):
         logs = "".join(log.read_text() for log in (self.shared / "rows/logs").glob("trainer-*"))
         self.assertIn("lost the learnable rows", logs)
 
-    def test_a_launcher_that_is_killed_leaves_nothing_and_is_taken_up(self):
+    def test_a_killed_launcher_leaves_nothing_and_its_run_resumes(self):
         process, _ = self.begin("orphans", 20)
         self.assertTrue(all(self.hosts.processes(host) for host in (0, 1)))
         process.kill()
@@ -87,7 +87,7 @@ class Launch(LaunchScenario):
         self.assertEqual(process.returncode, 0, process.stderr)
         self.assertEqual(self.result("orphans")["parametersDigest"], self.digest())
 
-    def test_a_stop_saves_a_checkpoint_and_says_how_to_go_on(self):
+    def test_a_stop_saves_a_checkpoint_and_prints_the_resume_command(self):
         # 100 ms a step: long enough for a line of progress, which the host of rank 0 sends.
         process, log = self.begin("stop", 20, "--set", "training.epochs=5000")
         deadline = time.monotonic() + 200
@@ -100,7 +100,7 @@ class Launch(LaunchScenario):
         self.assertEqual(self.hosts.await_quiet(), {})
         self.assertRegex(log.read_text(), r"saved up to epoch .* resume with: espalier launch --hosts .* --resume")
 
-    def test_a_connection_that_is_lost_ends_everything(self):
+    def test_a_lost_connection_ends_all_processes(self):
         process, log = self.begin("lost", 20)
         sessions = self.hosts.sessions(1)
         self.assertTrue(sessions)
@@ -110,18 +110,18 @@ class Launch(LaunchScenario):
         self.assertIn("10.77.0.11", log.read_text())
         self.assertEqual(self.hosts.await_quiet(), {})
 
-    def test_a_host_that_is_not_there(self):
+    def test_an_unreachable_host(self):
         process = self.launch("nobody", "--connect-seconds", 3, hosts=["10.77.0.10", KNOWN_UNREACHABLE])
         self.assertEqual(process.returncode, 74, process.stderr)
         self.assertIn(f"ssh to {KNOWN_UNREACHABLE} failed: ssh: connect to host {KNOWN_UNREACHABLE}", process.stderr)
 
-    def test_a_key_that_is_refused(self):
+    def test_a_refused_key(self):
         process = self.launch("stranger", key="stranger")
         self.assertEqual(process.returncode, 77, process.stderr)
         self.assertIn("ssh to 10.77.0.10 was refused", process.stderr)
         self.assertIn("Permission denied", process.stderr)
 
-    def test_a_host_key_that_is_not_the_known_one(self):
+    def test_a_changed_host_key(self):
         known = self.hosts.folder / "known_hosts"
         stranger = " ".join((self.hosts.folder / "stranger.pub").read_text().split()[:2])
         known.write_text("".join(f"[{address}]:2222 {stranger}\n" for address in self.hosts.addresses))
@@ -149,7 +149,7 @@ class Launch(LaunchScenario):
                          rf"process {holder.pid} \(\S*python3 -c")  # with any path of python3
         self.assertNotIn("did not end after SIGTERM", process.stderr)  # server-1 was never started
 
-    def test_a_document_that_is_wrong_calls_nobody(self):
+    def test_an_invalid_document_connects_to_no_host(self):
         process = self.launch("wrong", "--set", "training.epochs=many", hosts=[KNOWN_UNREACHABLE])
         self.assertEqual(process.returncode, 64, process.stderr)
         self.assertIn("spec.training.epochs: expected an integer", process.stderr)
@@ -184,7 +184,7 @@ class WithoutSharedStorage(LaunchScenario):
         self.assertRegex(process.stderr,
                          r"copied partitions to 2 hosts .*: (\d+) files, \1 of them already there, 0B sent")
 
-    def test_a_copy_goes_on_and_mends_what_is_broken(self):
+    def test_a_copy_resumes_and_repairs_damaged_files(self):
         folder = self.dir / "scripts"
         (folder / "deep").mkdir(parents=True)
         (folder / "deep/tool.sh").write_text("#!/bin/sh\necho here\n")
@@ -245,7 +245,7 @@ class OfAUsers(LaunchScenario):
         self.assertEqual(process.returncode, 0, process.stderr)
         return self.result("out")
 
-    def test_a_program_ends_with_the_numbers_of_one_machine(self):
+    def test_a_program_gives_the_numbers_of_one_machine(self):
         program = "espalier_example_training_loop"
         alone = self.alone(self.document(), BIN / program, 8)
         result = self.launch_own(self.document(), [program], f"own/{program}", 8)
@@ -253,7 +253,7 @@ class OfAUsers(LaunchScenario):
         self.assertEqual(result["weightsDigest"], alone["weightsDigest"])
         self.assertEqual(result["testAccuracy"], alone["testAccuracy"])
 
-    def test_rows_of_a_programs_own_lie_on_every_host(self):
+    def test_own_rows_of_a_program_are_on_every_host(self):
         self.graph = self.dir / "cora-links"
         subprocess.run([sys.executable, str(SOURCE / "services/examples/cora_links.py"), str(self.graph)], check=True,
                        timeout=120)
@@ -287,7 +287,7 @@ class ThreeHosts(LaunchScenario):
         self.assertEqual(process.returncode, 0, process.stderr)
         return process
 
-    def test_an_earlier_copy_of_other_partitions_is_made_whole(self):
+    def test_an_earlier_copy_of_other_partitions_is_completed(self):
         three = ("--set", "graph.partitions.count=3")
         self.launch_apart("swapped", *three)
         digest = self.result("swapped")["parametersDigest"]
@@ -314,7 +314,7 @@ if os.environ.get("ESPALIER_VERSITYGW"):  # CMakeLists.txt reports if it is not 
             self.inside = self.hosts.inside("l")
             s3_gateway.start(self, self.dir / "s3", self.ADDRESS, self.SECRET, self.inside)
 
-        def test_they_cut_the_graph_on_the_hosts(self):
+        def test_partitioners_run_on_the_hosts(self):
             graph = self.generate("--nodes", 2000, "--edges", 20000, "--classes", 4, "--features", 8)
             for path in sorted(graph.iterdir()):
                 s3_gateway.upload(path, f"http://{self.ADDRESS}/bucket/graph/{path.name}", self.SECRET, self.inside)

@@ -38,7 +38,7 @@ class LinkPrediction(Scenario):
         self.assertGreater(result["testMrr"], 0.05)
         self.assertEqual(result["edges"], 2 * (5278 - 264 - 528))  # held-out edges are in neither direction
 
-    def test_training_edges_that_are_left_out_are_said_once(self):
+    def test_omitted_training_edges_are_reported_once(self):
         edges = np.load(self.graph / "edges.npy")
         parts = {part: edges[:, np.load(self.graph / f"{part}.npy")] for part in ("train", "validation", "test")}
         leaks = parts["test"][::-1, :3]  # the same citations in the opposite direction
@@ -64,7 +64,7 @@ class LinkPrediction(Scenario):
             self.assertLess(abs(mine - theirs), 1e-4 * abs(theirs))
         self.assertAlmostEqual(two["testMrr"], one["testMrr"], delta=0.01)
 
-    def test_labor_leaves_out_the_batchs_edges_too(self):
+    def test_labor_excludes_the_edges_of_the_batch(self):
         labor = {"sampling.method": "Labor", "epochs": 1}
         one = self.train("--audit", partitions=1, **labor)
         three = self.train("--audit", "--access", "rpc", partitions=3, **labor)

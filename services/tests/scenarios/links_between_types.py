@@ -77,7 +77,7 @@ class LinksBetweenTypes(Scenario):
             values = np.load(self.output / "embeddings" / node_type / "values.npy")
             self.assertEqual(values.shape, (count, 16))
 
-    def test_samplers_draw_what_trainers_draw(self):
+    def test_samplers_draw_the_same_as_trainers(self):
         for trainers in (1, 2):
             none = self.train("--audit", trainers=trainers)
             for samplers in (1, 3):

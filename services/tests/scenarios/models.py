@@ -26,7 +26,7 @@ class Models(Scenario):
                 self.assertEqual(results[0]["parametersDigest"], results[1]["parametersDigest"])
                 self.assertEqual(results[0]["testAccuracy"], results[1]["testAccuracy"])
 
-    def test_a_file_that_is_no_module_is_named_with_what_was_expected(self):
+    def test_an_invalid_module_file_is_named_with_the_expected_kind(self):
         self.run_job(cora({"type": "GraphSAGE", "hiddenSize": 8}, training__epochs=1,
                           output__save=["Model", "TorchScript"]), "sage")
         for file, expected in (("best.pt", "expected forward(self, layer: int"),

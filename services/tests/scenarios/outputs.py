@@ -29,7 +29,7 @@ def by_id(folder, count=2708):
 
 
 class Outputs(Scenario):
-    def test_all_of_them_open_in_python(self):
+    def test_all_outputs_open_in_python(self):
         result = self.run_job(cora(trainers={"replicas": 2, "threads": 1}))
         out = self.dir / "run"
         manifest = json.loads((out / "manifest.json").read_text())
@@ -114,7 +114,7 @@ class Outputs(Scenario):
         self.assertIn("spec.output.nodesUri", refused.stderr)
         self.assertIn("id 2708 at row 0", refused.stderr)
 
-    def test_a_model_of_one_layer_says_that_it_has_no_embeddings(self):
+    def test_a_model_of_one_layer_reports_missing_embeddings(self):
         result = self.run_job(cora(training__epochs=1, training__sampling={"layers": [{"fanout": 5}]}))
         self.assertIn("one layer", result["notWritten"]["embeddings"])
         self.assertFalse((self.dir / "run/embeddings").exists())
@@ -128,7 +128,7 @@ class Inference(Scenario):
         model = dict(cora()["spec"]["training"]["model"], uri=str(uri), **changes.pop("model", {}))
         return cora(training__epochs=0, training__model=model, **changes), name
 
-    def test_gives_what_the_training_run_gave(self):
+    def test_inference_reproduces_the_training_run(self):
         trained = self.run_job(cora(), "trained")
         uri = self.dir / "trained/model/best.safetensors"
         inferred = self.run_job(*self.infer(uri, graph__partitions={"count": 3, "algorithm": "Random"},
@@ -141,7 +141,7 @@ class Inference(Scenario):
             np.testing.assert_array_equal(by_id(self.dir / "inferred" / kind / "node"),
                                           by_id(self.dir / "trained" / kind / "node"), kind)
 
-    def test_a_model_may_also_be_where_training_begins(self):
+    def test_training_may_start_from_a_model(self):
         first = self.run_job(cora(), "first")
         document, _ = self.infer(self.dir / "first/model/last.safetensors")
         document["spec"]["training"]["epochs"] = 8
@@ -149,7 +149,7 @@ class Inference(Scenario):
         self.assertLess(second["lossPerEpoch"][0], first["lossPerEpoch"][0])
         self.assertNotEqual(second["parametersDigest"], first["parametersDigest"])
 
-    def test_says_what_of_a_model_does_not_fit(self):
+    def test_a_mismatched_model_is_reported(self):
         self.run_job(cora(training__epochs=1), "trained")
         uri = self.dir / "trained/model/best.safetensors"
 

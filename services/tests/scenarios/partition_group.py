@@ -112,7 +112,7 @@ class PartitionGroup(Scenario):
             self.assertEqual(reports[0][field], alone[field], field)
         self.assert_same_files(reports[0]["uri"], alone["uri"])
 
-    def test_triples_in_gzip_files_are_cut_by_three_as_by_one(self):
+    def test_three_processes_partition_gzip_triples_like_one(self):
         """The job adds reverse edges and holds out triples."""
         rng = np.random.default_rng(2)
         folder = self.dir / "triples"
@@ -140,7 +140,7 @@ class PartitionGroup(Scenario):
         for field in ("partitionKey", "testAccuracy", "parametersDigest"):
             self.assertEqual(reports[0][field], reports[1][field], field)
 
-    def test_a_process_that_is_killed_and_started_again_goes_on(self):
+    def test_a_killed_process_resumes_after_its_restart(self):
         graph = self.generate("--nodes", 3000, "--edges", 20000)
         document = self.write_job(job(graph, graph__partitions={"count": 4, "algorithm": "Streaming"}))
         alone = self.report(self.partitioner(document, "alone"))
@@ -155,7 +155,7 @@ class PartitionGroup(Scenario):
         self.assert_same_files(reports[0]["uri"], alone["uri"])
         self.assertEqual(list(pathlib.Path(reports[0]["uri"]).glob("attempt-*/exchange/*")), [])
 
-    def test_the_others_say_who_is_missing_or_silent(self):
+    def test_a_missing_or_silent_process_is_named(self):
         graph = self.generate("--nodes", 500, "--edges", 3000)
         document = self.write_job(job(graph, graph__partitions={"count": 4, "algorithm": "Streaming"}))
         for output, what, start, environment in (
@@ -207,7 +207,7 @@ class PartitionGroup(Scenario):
         self.assertIn("partitioner-1 was killed (signal 9); starting it again", output)
         self.assert_same_files(self.partitions_of("killed"), self.partitions_of("one"))
 
-    def test_what_several_partitioners_cannot_do_is_refused_with_its_place(self):
+    def test_unsupported_options_of_several_partitioners_are_refused(self):
         document = self.small_job(3)
         document["spec"]["graph"]["partitions"]["algorithm"] = "METIS"
         refused = espalier("run", "-f", self.write_job(document), "--output", self.dir / "run")

@@ -69,13 +69,13 @@ class Process1(Scenario):
         out, log = process.communicate(timeout=SECONDS)
         self.assertEqual((process.returncode, out), (0, "1 True passive --rank 1\n"), log)
 
-    def test_elsewhere_sigterm_ends_it_at_once(self):
+    def test_as_another_process_sigterm_ends_it_at_once(self):
         process = self.begin_slowly()
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=SECONDS)
         self.assertEqual(process.returncode, -signal.SIGTERM)
 
-    def test_the_trainer_takes_it(self):
+    def test_the_trainer_handles_sigterm(self):
         document = self.write_job(job(CORA, graph__partitions__count=1))
         with socket.create_server(("127.0.0.1", 0)) as silent:
             silent.settimeout(SECONDS)
@@ -87,7 +87,7 @@ class Process1(Scenario):
                 _, log = process.communicate(timeout=SECONDS)
                 self.assertEqual(process.returncode, 75, log)
 
-    def test_without_its_second_stage_it_says_so(self):
+    def test_a_missing_second_stage_is_reported(self):
         shutil.copy(BIN / "espalier-trainer", self.dir / "trainer")
         process = self.spawn(self.dir / "trainer")
         _, log = process.communicate(timeout=SECONDS)

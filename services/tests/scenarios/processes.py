@@ -104,7 +104,7 @@ class Processes(Scenario):
                 with self.subTest(flags=flags):
                     self.expect_end(self.spawn("trainer", *ask, *flags), 74, str(port))
 
-    def test_an_admin_address_that_is_none_ends_the_process_with_64(self):
+    def test_an_invalid_admin_address_ends_the_process_with_64(self):
         ask = ["--job", self.job, "--servers", "127.0.0.1:1"]
         wrong = ["--admin-listen", "127.0.0.1"]
         words = "--admin-listen: address '127.0.0.1': expected host:port"
@@ -114,7 +114,7 @@ class Processes(Scenario):
             with self.subTest(role=role):
                 self.expect_end(self.spawn(role, *ask, *wrong), 64, words)
 
-    def test_sigterm_ends_whoever_still_waits_for_a_server(self):
+    def test_sigterm_ends_processes_that_wait_for_a_server(self):
         with socket.create_server(("127.0.0.1", 0)) as silent:
             silent.settimeout(60)
             address = "127.0.0.1:%d" % silent.getsockname()[1]
@@ -127,7 +127,7 @@ class Processes(Scenario):
                         self.expect_stop(process)
                         self.assertLess(time.monotonic() - started, 30)
 
-    def test_garbage_on_the_ports_harms_nobody(self):
+    def test_garbage_on_the_ports_has_no_effect(self):
         server, serving = self.server()
         ask = ["--job", self.job, "--servers", serving["address"]]
         sampler, sampling = self.spawn("sampler", *ask, ready="sampler.json")
@@ -181,7 +181,7 @@ class Processes(Scenario):
         result = json.loads((self.dir / folder / "manifest.json").read_text())["result"]
         return [result[name] for name in ("parametersDigest", "learnableRowsDigest", "testAccuracy")]
 
-    def test_two_jobs_over_one_server_end_as_each_does_alone(self):
+    def test_two_jobs_on_one_server_match_separate_runs(self):
         documents = {name: self.named(name, seed) for name, seed in (("first", 1), ("second", 2))}
         for name, document in documents.items():
             self.expect_end(self.trainer(document, name + "-alone", "--partitions", self.partitions), 0)
@@ -203,7 +203,7 @@ class Processes(Scenario):
         self.expect_end(self.trainer(documents["first"], "renamed", *ask, "--job-name", "first-again"), 0)
         self.assertEqual(self.digests("renamed"), self.digests("first-alone"))
 
-    def test_a_partitioner_says_what_it_is_at(self):
+    def test_a_partitioner_reports_its_phase(self):
         process, ready = self.partitioner()
         wait_for(lambda: json.loads(self.ask(ready, "/status")[1]).get("phase") == "validating", "it waits for another")
         for path in ("/livez", "/readyz"):
@@ -222,7 +222,7 @@ class Processes(Scenario):
             self.assertIn(series, metrics)
         self.expect_stop(process)
 
-    def test_each_process_says_once_by_what_it_works_and_no_secret(self):
+    def test_each_process_logs_its_configuration_once_without_secrets(self):
         secrets = {"AWS_ACCESS_KEY_ID": "an-id-that-is-no-secret", "AWS_SECRET_ACCESS_KEY": "not-to-be-told",
                    "AWS_SESSION_TOKEN": "not-to-be-told-either"}
         server, serving = self.server("--max-fanout", 77, environment=secrets)

@@ -86,7 +86,7 @@ class Programs(ProgramScenario):
         self.assertEqual(process.returncode, 0, process.stderr)
         return json.loads(process.stdout)
 
-    def test_alone_and_over_servers_it_ends_with_the_same_numbers(self):
+    def test_standalone_and_remote_give_the_same_numbers(self):
         served = self.finished("served", document=self.document(trainers=1))
         self.assertEqual(served["partitions"], 2)
         self.assertGreater(served["testAccuracy"], 0.3)  # of ten classes
@@ -98,7 +98,7 @@ class Programs(ProgramScenario):
         self.assertEqual(two["trainers"], 2)
         self.assertAlmostEqual(two["lastLoss"], served["lastLoss"], CLOSE)
 
-    def test_a_trainer_trains_alone_with_the_numbers_of_a_run(self):
+    def test_a_standalone_trainer_gives_the_numbers_of_a_run(self):
         document = job(self.graph, training__epochs=2, training__inputs=[
             {"features": ["node-feat"], "embedding": {"size": 8}}])
         run = self.run_job(document, "run")
@@ -165,7 +165,7 @@ class Programs(ProgramScenario):
         self.assertEqual(result["restarts"]["services"], 1)
         self.assertEqual(result["weightsDigest"], self.digest())
 
-    def test_a_run_that_was_stopped_goes_on(self):
+    def test_a_stopped_run_resumes(self):
         process, log = self.begin("stopped")
         process.send_signal(signal.SIGINT)
         self.assertEqual(process.wait(100), 75, log.read_text())
@@ -206,7 +206,7 @@ class ProgramsWithRows(ProgramScenario):
         subprocess.run([sys.executable, str(SOURCE / "services/examples/cora_links.py"), str(self.graph)], check=True,
                        timeout=120)
 
-    def test_rows_of_a_server_that_is_killed_come_back_with_the_last_save(self):
+    def test_rows_of_a_killed_server_are_restored_from_the_last_save(self):
         process = self.run_program("undisturbed", WITH_ROWS, "links", EPOCHS_WITH_ROWS, flags=("--access", "rpc"))
         self.assertEqual(process.returncode, 0, process.stdout + process.stderr)
         undisturbed = self.result("undisturbed")
@@ -233,7 +233,7 @@ class ProgramsWithRows(ProgramScenario):
         logs = "".join(file.read_text() for file in (self.dir / "server/logs").glob("trainer-*"))
         self.assertRegex(logs, "lost the rows of an embedding|rows of a tensor are lost")
 
-    def test_words_and_splits_that_there_are_not(self):
+    def test_unknown_arguments_and_splits(self):
         for arguments, words in ((("links", "many"), "expected SPLIT EPOCHS"), (("no-such-split", 1), "no-such-split")):
             with self.subTest(arguments=arguments):
                 process = self.run_program("-".join(map(str, arguments)), WITH_ROWS, *arguments)

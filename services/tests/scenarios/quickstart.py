@@ -13,7 +13,7 @@ NOTES_ITS_ARGUMENTS = '#!/bin/sh\necho "$@" >>"$(dirname "$0")/asked"\n'
 
 @unittest.skipUnless(BIN == SOURCE / "build/release/bin", "quickstart.sh uses the release preset's programs")
 class Quickstart(Scenario):
-    def test_it_trains_on_cora_and_says_where_everything_lies(self):
+    def test_it_trains_on_cora_and_prints_the_paths(self):
         cmake = self.dir / "path/cmake"
         cmake.parent.mkdir()
         cmake.write_text(NOTES_ITS_ARGUMENTS)

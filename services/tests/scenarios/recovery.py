@@ -92,7 +92,7 @@ class Recovery(RecoveryScenario):
         self.assertIn("trainer-1 was killed (signal 9); restarting trainers from epoch ", self.log)
         self.assertIn("server-1 was killed (signal 9); starting it again (attempt 1 of 20)", self.log)
 
-    def test_a_dead_replica_stops_nobody(self):
+    def test_a_failed_replica_does_not_stop_the_run(self):
         document = cora(servers={"replicasPerPartition": 2})
         # Servers 2 and 3 are the replicas of partitions 0 and 1.
         result = self.under_fire("dead-replicas", [("server-2", 20), ("server-1", 45), ("server-3", 70)],
@@ -101,7 +101,7 @@ class Recovery(RecoveryScenario):
         self.assertEqual(result["restarts"], {"trainers": 0, "services": 3})
         self.assertEqual(result["incarnation"], 1)
 
-    def test_learnable_rows_are_at_the_first_server_and_go_with_it_alone(self):
+    def test_learnable_rows_depend_on_the_first_server_only(self):
         document = cora(servers={"replicasPerPartition": 2}, **ROWS)
         undisturbed = self.undisturbed_run("rows", cora(**ROWS))
         result = self.under_fire("replicated-rows-under-fire", [("server-3", 25), ("server-1", 60)],
@@ -110,7 +110,7 @@ class Recovery(RecoveryScenario):
         self.assertEqual(result["learnableRowsDigest"], undisturbed["learnableRowsDigest"])
         self.assertEqual(result["restarts"], {"trainers": 1, "services": 2})
 
-    def test_processes_of_a_server_are_as_good_as_one(self):
+    def test_processes_of_a_server_give_the_numbers_of_one(self):
         undisturbed = self.undisturbed_run("rows", cora(**ROWS))
         # Servers 2 and 3 are the second processes of partitions 0 and 1; server 1 has the rows of partition 1.
         result = self.under_fire("two-processes", [("server-3", 25), ("server-1", 60), ("server-2", 90)],
@@ -119,7 +119,7 @@ class Recovery(RecoveryScenario):
         self.assertEqual(result["learnableRowsDigest"], undisturbed["learnableRowsDigest"])
         self.assertEqual(result["restarts"], {"trainers": 1, "services": 3})
 
-    def test_learnable_rows_go_back_to_the_checkpoint_with_everybody(self):
+    def test_learnable_rows_return_to_the_checkpoint_with_all_trainers(self):
         document = cora(**ROWS)
         undisturbed = self.undisturbed_run("rows", document)
         self.assertNotEqual(undisturbed["parametersDigest"], self.digest())
@@ -145,7 +145,7 @@ class Recovery(RecoveryScenario):
                 self.assertEqual(result["parametersDigest"], undisturbed["parametersDigest"])
                 self.assertEqual(result["restarts"]["trainers"], 1)
 
-    def test_a_crash_while_rows_are_kept_takes_everybody_back(self):
+    def test_a_crash_while_rows_are_saved_rolls_back_all_processes(self):
         """The other trainers detect the dead trainer during a checkpoint, not during a step."""
         document = cora(training__epochs=EPOCHS_UNWATCHED, training__inputs=[{
             "features": ["node-feat"], "embedding": {
@@ -180,7 +180,7 @@ class Recovery(RecoveryScenario):
         self.assertEqual(process.returncode, 74, output)
         self.assertIn("trainer-1 ended with signal 9", output)
 
-    def test_a_stop_saves_and_resume_goes_on(self):
+    def test_a_stop_saves_and_resume_continues(self):
         process, _ = self.start_and_wait("stopped", 33, cora())
         children = children_of(process.pid)
         process.send_signal(signal.SIGINT)
@@ -200,7 +200,7 @@ class Recovery(RecoveryScenario):
         self.assertEqual(result["parametersDigest"], self.digest())
         self.assertEqual(result["incarnation"], 2)
 
-    def test_a_killed_run_is_resumed_and_a_restarted_one_begins_anew(self):
+    def test_a_killed_run_resumes_and_restart_starts_from_scratch(self):
         endless = cora(training__epochs=4000)
         process, _ = self.start_and_wait("killed", 40, endless)
         self.wait_for_checkpoint("killed", 30)
@@ -222,7 +222,7 @@ class Recovery(RecoveryScenario):
         self.assertEqual(result["parametersDigest"], self.digest())
         self.assertEqual(result["incarnation"], 3)
 
-    def test_a_trainer_of_the_past_is_refused(self):
+    def test_a_trainer_of_an_older_incarnation_is_refused(self):
         partitions = self.dir / "partitions"
         process = self.run_tool("espalier-partitioner", "--job", self.write_job(cora(graph__partitions={"count": 1})),
                                 "--output", partitions, "--json")

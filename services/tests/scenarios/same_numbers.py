@@ -21,7 +21,7 @@ class SameNumbers(Scenario):
         return ["--access", access], dict(graph__partitions={"count": partitions, "algorithm": algorithm},
                                           samplers={"replicas": samplers})
 
-    def test_one_trainer_ends_with_the_same_bits_whatever_the_partitions_samplers_and_access(self):
+    def test_one_trainer_gives_the_same_bits_for_any_partitions_samplers_and_access(self):
         expected = self.train(graph__partitions={"count": 1, "algorithm": "METIS"})
         # Every pair of values of two of (partitions, algorithm, samplers, access) is in some row.
         spread = [self.spread(*row) for row in (
@@ -36,7 +36,7 @@ class SameNumbers(Scenario):
                 self.assertEqual(result["lossPerEpoch"], expected["lossPerEpoch"])
                 self.assertEqual(result["testAccuracy"], expected["testAccuracy"])
 
-    def test_every_way_to_draw_gives_the_same_bits_whatever_the_partitions_samplers_and_access(self):
+    def test_every_sampling_method_gives_the_same_bits_for_any_partitions_samplers_and_access(self):
         self.graph = write_timed_graph(self.dir / "timed")
         layers = [{"fanout": 5}, {"fanout": 5}]
         timed = dict(training__evaluation={"neighborhood": "Sampled"}, output={"save": ["Model"]})
@@ -63,7 +63,7 @@ class SameNumbers(Scenario):
             digests.add(results[0]["samplesDigest"])
         self.assertEqual(len(digests), len(ways))
 
-    def test_learnable_rows_end_with_the_same_bits_whatever_the_partitions_samplers_and_access(self):
+    def test_learnable_rows_give_the_same_bits_for_any_partitions_samplers_and_access(self):
         optimizer = {"type": "Adagrad", "learningRate": 0.05}
         ways = {
             "alone": [{"embedding": {"size": 8, "optimizer": optimizer}}],
@@ -96,7 +96,7 @@ class SameNumbers(Scenario):
                 self.assertLess(abs(mine - theirs), 1e-4 * abs(theirs))
             self.assertAlmostEqual(result["testAccuracy"], one["testAccuracy"], delta=0.01)
 
-    def test_the_seed_decides(self):
+    def test_results_depend_on_the_seed(self):
         first, again = self.train(), self.train()
         other = self.train(training__seed=2)
         self.assertEqual(first["parametersDigest"], again["parametersDigest"])

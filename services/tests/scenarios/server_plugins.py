@@ -47,7 +47,7 @@ class ServerPlugins(Scenario):
         self.check_answers("two", self.ask("two", plugins))
         self.check_answers("three", self.ask("three", plugins, partitions=3, flags=("--access", "rpc", "--tls")))
 
-    def test_what_cannot_be_loaded_is_named_before_anything_is_served(self):
+    def test_an_invalid_plugin_is_named_before_the_server_starts(self):
         text = self.dir / "text.so"
         text.write_text("no library")
         # (file, exit code of the run, text in its error)
@@ -61,7 +61,7 @@ class ServerPlugins(Scenario):
                 self.assertIn("plugin 'degrees'", process.stderr)
                 self.assertIn(words, process.stderr)
 
-    def test_a_function_that_does_not_exist_is_answered_with_those_that_do(self):
+    def test_an_unknown_function_error_lists_the_functions(self):
         process = self.ask("other", [{"name": "other", "path": str(PLUGIN)}])
         self.assertEqual(process.returncode, 64, process.stderr)
         self.assertIn("no function 'degrees/in_degrees'", process.stderr)
@@ -80,7 +80,7 @@ class RowsOfAPlugin(Scenario):
                    graph__partitions={"count": partitions, "algorithm": "METIS"},
                    servers={"plugins": [{"name": "rows", "path": str(ROWS)}]})
 
-    def test_learnable_rows_begin_alike_for_any_partitioning(self):
+    def test_learnable_rows_start_equal_for_any_partitioning(self):
         one = self.run_job(self.document(partitions=1), "one")
         three = self.run_job(self.document(partitions=3), "three", "--access", "rpc")
         other = self.run_job(self.document(arguments="10"), "other")
@@ -89,7 +89,7 @@ class RowsOfAPlugin(Scenario):
             self.assertEqual(three[digest], one[digest])
             self.assertNotEqual(other[digest], one[digest])
 
-    def test_what_is_wrong_with_an_initializer_ends_the_job(self):
+    def test_an_invalid_initializer_ends_the_job(self):
         # (initializer in the document, exit code of the run, text in its error)
         cases = [(dict(plugin="rows/none"), 64, "no initializer 'rows/none'; there are 'rows/sinusoids'"),
                  (dict(arguments="many"), 65, "expected a number above 1, found 'many'"),

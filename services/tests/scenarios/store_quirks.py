@@ -41,7 +41,7 @@ class StoreQuirks(Scenario):
         return espalier("run", "-f", self.write_job(document), "--output", self.dir / "run", timeout=240,
                         env=self.environment)
 
-    def test_a_missing_bucket_is_noticed_before_the_graph_is_read(self):
+    def test_a_missing_bucket_is_reported_before_the_graph_is_read(self):
         self.start_store("bucket=another")
         for done in (self.partition(), self.run_in_store()):
             self.assertEqual(done.returncode, 64, done.stdout + done.stderr)
@@ -70,7 +70,7 @@ class StoreQuirks(Scenario):
                 ("partition", graph, "--format", "NPY", "--output", uri), ("inspect", uri), ("verify", uri),
                 ("verify", parts, "--source", uri, "--format", "NPY"), ("checkpoint", "ls", uri)]
 
-    def test_what_the_store_is_makes_no_bad_input(self):
+    def test_errors_of_the_store_are_no_bad_input(self):
         commands = self.commands_at("s3://nowhere/graph")
         servers = ("web-server", "empty-server", "page-server", "json-server", "json-404-server", "blank-server")
         for quirk, words in (("bucket=tests", "create the bucket first"),
@@ -87,7 +87,7 @@ class StoreQuirks(Scenario):
             self.assertEqual(done.returncode, 64, f"{command}\n{done.stderr}")
             self.assertIn("does not speak TLS", done.stderr, command)
 
-    def test_a_store_that_does_not_answer_is_not_available(self):
+    def test_a_store_that_does_not_respond_is_unavailable(self):
         commands = self.commands_at("s3://nowhere/graph")
         with socket.socket() as closed:  # bound, but not listening
             closed.bind(("127.0.0.1", 0))
@@ -105,7 +105,7 @@ class StoreQuirks(Scenario):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertNotIn("AccessDenied", done.stdout + done.stderr)
 
-    def test_objects_in_parts_go_to_stores_with_composite_checksums(self):
+    def test_multipart_objects_support_composite_checksums(self):
         self.start_store("composite-only")
         graph = self.generate("--nodes", 80000, "--edges", 80000, "--features", 64)
         done = self.partition(graph, "NPY")
@@ -118,7 +118,7 @@ class StoreQuirks(Scenario):
         for line in completions:
             self.assertNotIn("x-amz-checksum", line)
 
-    def test_checkpoints_above_one_part_go_there_too_and_are_read_back(self):
+    def test_multipart_checkpoints_round_trip(self):
         self.start_store("composite-only")
         done = self.run_in_store(training__model__hiddenSize=1024, checkpoint={"every": {"epochs": 1}})
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
@@ -135,7 +135,7 @@ class StoreQuirks(Scenario):
         return subprocess.run([str(BIN / "espalier-partitioner"), "--job", str(self.write_job(document)), "--output",
                                str(self.dir / "cut")], env=self.environment, capture_output=True, text=True, timeout=60)
 
-    def test_the_partitioner_looks_at_what_trainers_start_from(self):
+    def test_the_partitioner_checks_the_start_files_of_trainers(self):
         self.start_store("plain")
         done = self.cut_with_model("s3://tests/models/nowhere.pt")
         self.assertEqual(done.returncode, 65, done.stderr)

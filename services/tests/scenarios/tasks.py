@@ -127,7 +127,7 @@ class TimeColumn(Scenario):
 
 
 class StoredFeatureTypes(Scenario):
-    def test_features_of_half_the_width_train_like_whole_ones(self):
+    def test_half_precision_features_train_like_float_ones(self):
         results = {}
         for stored in ("f32", "f16", "bf16"):
             graph = self.generate("--nodes", 2000, "--edges", 20000, "--classes", 4, "--features", 16, "--seed", 3,
@@ -142,7 +142,7 @@ class StoredFeatureTypes(Scenario):
 
 
 class ExternalAssignment(Scenario):
-    def test_a_run_and_a_command_take_one_of_a_relative_place(self):
+    def test_run_and_partition_accept_a_relative_path(self):
         graph = self.generate("--nodes", 500, "--edges", 3000, "--classes", 3, "--features", 4)
         (self.dir / "mine").mkdir()
         np.save(self.dir / "mine/node.npy", np.repeat(np.array([2, 0, 1]), [250, 100, 150]))

@@ -77,7 +77,7 @@ splits:
         self.assertEqual(sorted(ids.tolist()), list(range(PAPERS)))
         return values[np.argsort(ids)]
 
-    def test_what_is_empty_goes_through_servers_samplers_trainers_and_outputs(self):
+    def test_empty_types_pass_through_all_processes_and_outputs(self):
         one = self.train("one", 1)
         three = self.train("three", 3, "--access", "rpc", samplers={"replicas": 1})
         self.assertEqual(three["parametersDigest"], one["parametersDigest"])
