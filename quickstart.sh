@@ -8,7 +8,7 @@ source services/cmake/install-torch.sh
 
 install_packages
 install_torch
-echo "== building (the first time takes some minutes)"
+echo "== building (the first build takes some minutes)"
 cmake --preset release -DESPALIER_TORCH="${ESPALIER_TORCH:-}" >/dev/null
 cmake --build --preset release --target espalier espalier-partitioner espalier-graph-server espalier-sampler espalier-trainer
 

@@ -50,7 +50,7 @@ else
 fi
 if [ -n "$e2e_cluster" ]; then
   if [ -z "$KUBE_TOOLS" ] || [ -z "$HELM_TOOLS" ] || [ -z "$PROMETHEUS_TOOLS" ]; then
-    echo "--with-e2e: there is no cluster without the programs that e2e/tools/build.sh could not build (above)" >&2
+    echo "--with-e2e: the cluster needs programs that e2e/tools/build.sh could not build (see above)" >&2
     exit 69
   fi
   install_cluster_packages

@@ -57,7 +57,7 @@ if [ -d "$inputs/images/python" ]; then
 fi
 for program in "$@"; do
   if [ ! -f "$inputs/binaries/$program" ]; then
-    echo "$program is not among the binaries" >&2
+    echo "$program is missing in the binaries" >&2
     exit 1
   fi
   case "$program" in
@@ -71,7 +71,7 @@ done >"$lists/ldd"
 # Libraries that Python and the modules of its standard library load.
 find "$rootfs" \( -path '*/bin/python3.*' -o -path '*/lib-dynload/*.so' \) -type f -exec ldd {} + >>"$lists/ldd"
 if grep 'not found' "$lists/ldd" >&2; then
-  echo "libraries are missing: the package lists do not fit the binaries" >&2
+  echo "libraries are missing: the package lists do not match the binaries" >&2
   exit 1
 fi
 
@@ -81,7 +81,7 @@ sed -n 's/.*=> \(\/[^ ]*\) .*/\1/p' "$lists/ldd" | grep -vF "$rootfs/" | sort -u
   package=$(package_of "${file#"$sysroot"}")
   if is_in_base "$package"; then continue; fi
   if [ "$package" = libc6 ]; then  # must match the dynamic linker, which is that of the base
-    echo "the base image's C library is too old for the pinned packages: take a newer base" >&2
+    echo "the base image's C library is too old for the pinned packages: use a newer base image" >&2
     exit 1
   fi
   case "$library" in

@@ -13,21 +13,21 @@ fail() {
 
 dpkg-query -W -f '${Package}=${Version}\n' >/images/base-packages
 apt-get update -qq -o APT::Update::Error-Mode=any ||
-  fail "Debian's lists of packages did not come (apt's words are above): no network, no proxy, or a mirror that is away"
+  fail "Debian's package lists could not be downloaded (see apt's output above): check the network, the proxy and the mirror"
 
 # Debian's archive has only the newest version of a package.
 gone=$(pins "$@" "$compiled_in" | while read -r pin; do
   [ -n "$(apt-cache show "$pin" 2>/dev/null)" ] || printf ' %s' "$pin"
 done)
-[ -z "$gone" ] || fail "these versions are not to be had any more:$gone. Run images/pin and look at what it changes"
+[ -z "$gone" ] || fail "these versions are no longer available:$gone. Run images/pin and review its changes"
 
 pins "$@" | xargs apt-get install -y -qq --no-install-recommends >/dev/null ||
-  fail "the pinned versions are to be had, and were not installed (apt's words are above): the network, or the disk"
+  fail "the pinned versions are available but could not be installed (see apt's output above): check the network and the disk"
 
 mkdir -p /images/licences /tmp/compiled-in
 cd /tmp/compiled-in
 pins "$compiled_in" | xargs apt-get download -qq -o APT::Sandbox::User=root ||
-  fail "the pinned versions are to be had, and did not come (apt's words are above): the network, or the disk"
+  fail "the pinned versions are available but could not be downloaded (see apt's output above): check the network and the disk"
 for archive in *.deb; do
   package=${archive%%_*}
   mkdir -p "/images/licences/$package"

@@ -116,7 +116,7 @@ unpack_prometheus() {
 get_prometheus() {
   local version
   version="$(apt-cache policy prometheus 2>/dev/null | sed -n 's/^  Candidate: \([0-9][^ ]*\)$/\1/p')" || true
-  if [ -z "$version" ]; then echo "!! there is no package prometheus here (Debian 12, apt-get update)" >&2; return 1; fi
+  if [ -z "$version" ]; then echo "!! apt does not know the package prometheus: run apt-get update (Debian 12)" >&2; return 1; fi
   folder="$cache/prometheus-$version"
   if [ -d "$folder" ]; then return 0; fi
   mkdir -p "$cache" && exec 9>"$cache/prometheus.lock" || return 1

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Runs the benchmarks in C++ one after another and prints what they say as the rows of README.md's table of figures.
+"""Runs the C++ benchmarks one after another and prints their results as rows of the table of figures in README.md.
 
-Their own output goes to stderr as it comes. Exit code 1 where one says that a goal is missed, after all rows; a benchmark
-that fails, or says something else than is expected of it, ends the run. The machine is to be otherwise idle.
+The benchmarks' output goes to stderr. Exit code 1, after all rows, if a benchmark misses a goal. A benchmark that fails or
+prints unexpected output ends the run. Run it on an idle machine.
 
 Example: all.py --bin build/release/bin --scale 1 > rows.md
          all.py --bin build/release/bin --only gather_bench sparse_step_bench
@@ -35,7 +35,7 @@ class Output:
         words = [re.escape(word).replace(r"\#", NUMBER) for word in pattern.split()]
         match = re.compile(r"^\s*" + r"\s+".join(words), re.MULTILINE).search(self.text, start)
         if match is None:
-            sys.exit(f"{self.name} has printed no line '{pattern}'")
+            sys.exit(f"{self.name} printed no line '{pattern}'")
         return match
 
 
@@ -137,8 +137,8 @@ def machine():
 def main():
     flags = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     flags.add_argument("--bin", type=pathlib.Path, required=True, help="folder of the binaries")
-    flags.add_argument("--scale", type=float, default=1.0, help="of 2.4 M nodes and 123 M edges")
-    flags.add_argument("--only", nargs="+", choices=BENCHMARKS, default=list(BENCHMARKS), help="these, not all")
+    flags.add_argument("--scale", type=float, default=1.0, help="size of the graph as a fraction of 2.4 M nodes and 123 M edges")
+    flags.add_argument("--only", nargs="+", choices=BENCHMARKS, default=list(BENCHMARKS), help="run only these benchmarks")
     arguments = flags.parse_args()
     arguments.bin = arguments.bin.resolve()
     print(f"{machine()}; --scale {arguments.scale:g}\n\n| | ratio | figure |\n|---|---|---|", flush=True)

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""What a checkpoint costs an epoch beyond its snapshot.
+"""Measures how much a checkpoint slows an epoch down, apart from its snapshot.
 
-A graph is generated and a job of one server and one trainer runs with a checkpoint after every second epoch. So epochs
-that begin with a snapshot, beside which it is uploaded, alternate with epochs that are left alone; each is compared with
-the mean of its two neighbors, because neighbors in time share the machine's mood and two runs do not. An epoch lasts
-from the log line of the one before it to its own, so that whatever lies between two epochs counts. Training stands still
-for the copy in memory (the snapshot, which grows with the model): the cost is (epoch - snapshot - alone) / alone, the
-median over all checkpoints, with the interval in which the true median lies with a probability of 95 % (order
-statistics). Exit code 1 where the median is above --goal.
+The script generates a graph and runs a job with one server, one trainer and a checkpoint after every second epoch. Epochs
+that begin with a snapshot, which is uploaded during the epoch, alternate with epochs without one. Each epoch is compared
+with the mean of the epochs before and after it, because the speed of the machine changes between runs. An epoch lasts
+from the log line of the previous epoch to its own, so the time between two epochs counts. Training stops while the
+parameters are copied (the snapshot, which grows with the model). The cost is (epoch - snapshot - alone) / alone. The
+script prints its median over all checkpoints with a 95 % confidence interval (order statistics). Exit code 1 if the
+median is above --goal.
 
 Checkpoints go to a folder, or with --versitygw to a bucket of a local S3 service.
 
@@ -107,15 +107,15 @@ def interval_of_median(values):
 def main():
     flags = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     flags.add_argument("--bin", type=pathlib.Path, required=True, help="folder of the binaries")
-    flags.add_argument("--versitygw", help="the S3 service; default: checkpoints go to a folder")
-    flags.add_argument("--checkpoints", type=int, default=40, help="that are timed")
-    flags.add_argument("--nodes", type=int, default=200_000, help="of the graph; half of them train")
+    flags.add_argument("--versitygw", help="path of the S3 service; default: checkpoints go to a folder")
+    flags.add_argument("--checkpoints", type=int, default=40, help="number of timed checkpoints")
+    flags.add_argument("--nodes", type=int, default=200_000, help="nodes of the graph; half of them are training nodes")
     flags.add_argument("--hidden", type=int, default=256)
-    flags.add_argument("--goal", type=float, default=0.03, help="share of an epoch")
-    flags.add_argument("--deadline", type=float, default=3600, help="seconds the run may take")
+    flags.add_argument("--goal", type=float, default=0.03, help="largest allowed cost as a fraction of an epoch")
+    flags.add_argument("--deadline", type=float, default=3600, help="time limit of the run in seconds")
     arguments = flags.parse_args()
     if arguments.checkpoints < 6:
-        flags.error("--checkpoints: fewer than 6 say nothing")
+        flags.error(f"--checkpoints is {arguments.checkpoints}: expected at least 6")
     arguments.bin = arguments.bin.resolve()
     with tempfile.TemporaryDirectory(prefix="espalier-checkpoint-cost-") as name, contextlib.ExitStack() as ending:
         folder = pathlib.Path(name)

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Espalier beside DGL and GraphBolt on one machine, one graph, one set of batches, in one run: prints ratios.
+"""Compares Espalier with DGL and GraphBolt on one machine, with one graph and one set of batches, and prints ratios.
 
     python3 -m venv peers && peers/bin/pip install torch==2.2.1 torchdata==0.7.1 dgl==2.1.0 \\
         'numpy<2' 'pandas<2.3' pydantic pyyaml
     services/benchmarks/compare_peers.py --peer-python peers/bin/python
     services/benchmarks/compare_peers.py --peer-python peers/bin/python --scale 0.02 --batches 10
 
-Every figure is printed with its unit; a ratio above 1 says that Espalier is faster.
+Every figure is printed with its unit; a ratio above 1 means that Espalier is faster.
 """
 
 import argparse
@@ -185,12 +185,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--peer-python", type=pathlib.Path, required=True, help="Python with DGL 2.1")
     parser.add_argument("--bin", type=pathlib.Path, default=HERE.parents[1] / "build/release/bin")
-    parser.add_argument("--scale", type=float, default=1.0, help="of 2.4 M nodes and 123 M edges")
+    parser.add_argument("--scale", type=float, default=1.0, help="size of the graph as a fraction of 2.4 M nodes and 123 M edges")
     parser.add_argument("--batches", type=int, default=60)
-    parser.add_argument("--python", help="a Python with torch that finds the package espalier: times espalier.nn too")
-    parser.add_argument("--train-nodes", type=int, default=500_000, help="of the training graph; 50 edges each")
+    parser.add_argument("--python", help="a Python with torch and the package espalier; also times espalier.nn")
+    parser.add_argument("--train-nodes", type=int, default=500_000, help="nodes of the training graph, with 50 edges each")
     parser.add_argument("--epochs", type=int, default=4)
-    parser.add_argument("--only-training", action="store_true", help="without sampling and gather")
+    parser.add_argument("--only-training", action="store_true", help="skip sampling and gather")
     parser.add_argument("--folder", type=pathlib.Path, help="keep the graphs here (default: a temporary folder)")
     parser.add_argument("--markdown", action="store_true", help="print a table for README.md as well")
     parser.add_argument("--json", type=pathlib.Path, help="write the figures here as well")

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Times the download of a partition from an S3 service beside curl's.
+"""Compares the speed of downloading a partition from an S3 service with that of curl.
 
-A graph is generated and cut into an S3 bucket of a local versitygw; then, in turn, `download_bench` downloads the
-partition into an empty data directory as a graph server does (parallel ranges, verified on arrival, straight to
-where they are mapped), and `curl --parallel` gets the same bytes from the same server in ranges of the same size, as
-many at once. Prints both rates and their ratio; exit code 1 where the ratio of the medians is below --goal.
+The script generates a graph and partitions it into an S3 bucket of a local versitygw. Then two downloads alternate:
+`download_bench` downloads the partition into an empty data directory as a graph server does (parallel ranges, verified
+on arrival and written to the mapped file), and `curl --parallel` gets the same bytes from the same server in as many
+parallel ranges of the same size. Prints both rates and their ratio. Exit code 1 if the ratio of the medians is below
+--goal.
 
 Example: download_bench.py --bin build/release/bin --versitygw ~/go/bin/versitygw --mib 1024
 """
@@ -131,11 +132,11 @@ def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bin", type=pathlib.Path, required=True, help="folder with espalier and download_bench")
     parser.add_argument("--versitygw", default=os.environ.get("ESPALIER_VERSITYGW"),
-                        help="the program; default: $ESPALIER_VERSITYGW")
-    parser.add_argument("--mib", type=int, default=512, help="size of the partition, about")
-    parser.add_argument("--parallel", type=int, default=8, help="requests at once, of both")
+                        help="path of versitygw; default: $ESPALIER_VERSITYGW")
+    parser.add_argument("--mib", type=int, default=512, help="approximate size of the partition in MiB")
+    parser.add_argument("--parallel", type=int, default=8, help="parallel requests of each download")
     parser.add_argument("--repetitions", type=int, default=5)
-    parser.add_argument("--folder", type=pathlib.Path, help="for all files, the service's too; default: a temporary one")
+    parser.add_argument("--folder", type=pathlib.Path, help="folder of all files, including the service's; default: temporary")
     parser.add_argument("--goal", type=float, default=0.80)
     return parser.parse_args()
 
@@ -143,7 +144,7 @@ def parse_arguments():
 def main():
     arguments = parse_arguments()
     if not arguments.versitygw:
-        sys.exit("which versitygw? --versitygw or ESPALIER_VERSITYGW")
+        sys.exit("the path of versitygw is missing: set --versitygw or ESPALIER_VERSITYGW")
     with tempfile.TemporaryDirectory(prefix="espalier-download-", dir=arguments.folder) as name:
         folder = pathlib.Path(name)
         with s3_service(arguments.versitygw, folder) as endpoint:

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""How much memory each process takes on the way from `espalier generate` to a trained model, beside the graph on disk.
+"""Measures the peak memory of each process from `espalier generate` to a trained model, relative to the graph on disk.
 
-A graph of ogbn-products' shape is generated (--scale 1: 25 M edges) and a job runs on it, to its end. Of every process
-the kernel's own peak (VmHWM of /proc/PID/status) is read twenty times a second: it never falls, so only what a process
-took on in its last twentieth of a second is missed. The peak counts pages of mapped files too, which the kernel may drop;
-beside it stands what the process had at its largest that it may not drop. Of processes that do the same the largest is
-printed. Exit code 1 where one's peak is above --goal times the graph's size on disk; METIS, which holds a graph many times
-over, is printed and not judged.
+The script generates a graph shaped like ogbn-products (--scale 1: 25 M edges) and runs a job on it. It reads the kernel's
+peak of every process (VmHWM of /proc/PID/status) twenty times per second. This peak never decreases, so only growth in
+the last 50 ms of a process is missed. The peak includes pages of mapped files, which the kernel may drop; a second column
+has the largest memory that the kernel cannot drop. Of several processes with the same role, the largest is printed. Exit
+code 1 if a peak is above --goal times the graph's size on disk. METIS, which needs several times the graph's memory, is
+printed but has no limit.
 
 Example: memory_peaks.py --bin build/release/bin --access rpc
 """
@@ -170,7 +170,7 @@ def largest_by_name(peaks):
 def main():
     flags = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     flags.add_argument("--bin", type=pathlib.Path, required=True, help="folder of the binaries")
-    flags.add_argument("--scale", type=float, default=1.0, help="of 25 M edges; a small graph is less than the libraries")
+    flags.add_argument("--scale", type=float, default=1.0, help="fraction of 25 M edges; small graphs mostly measure libraries")
     flags.add_argument("--algorithm", default="Streaming", choices=["Streaming", "Random", "METIS"])
     flags.add_argument("--partitions", type=int, default=2)
     flags.add_argument("--samplers", type=int, default=0)
@@ -179,11 +179,11 @@ def main():
     flags.add_argument("--batch-size", type=int, default=1024)
     flags.add_argument("--hidden", type=int, default=256)
     flags.add_argument("--epochs", type=int, default=1)
-    flags.add_argument("--neighborhood", default="Sampled", choices=["Sampled", "Full"], help="of the evaluation")
+    flags.add_argument("--neighborhood", default="Sampled", choices=["Sampled", "Full"], help="neighborhood of the evaluation")
     flags.add_argument("--access", default="auto", choices=["mapped", "rpc", "auto"])
-    flags.add_argument("--goal", type=float, default=3.0, help="times the graph's size on disk")
-    flags.add_argument("--deadline", type=float, default=7200, help="seconds that generate, and run, may take")
-    flags.add_argument("--folder", type=pathlib.Path, help="where the graph and the run lie for a while; default: temporary")
+    flags.add_argument("--goal", type=float, default=3.0, help="largest allowed peak as a multiple of the graph's size on disk")
+    flags.add_argument("--deadline", type=float, default=7200, help="time limit of each command in seconds")
+    flags.add_argument("--folder", type=pathlib.Path, help="folder of the graph and the run; default: temporary")
     arguments = flags.parse_args()
     arguments.bin = arguments.bin.resolve()
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: ends the job and removes its folder

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Time, memory and disk space of cutting and training as graphs grow, on one machine.
+"""Measures time, memory and disk space of partitioning and training for graphs of several sizes on one machine.
 
-For each of --edges, a graph with 20 edges a node and 16 columns of F16 is generated (not counted), cut by Streaming within
---memory, and trained on: an epoch over the training nodes, then a test evaluation and the embeddings of chosen nodes, both by
-`espalier run`. The memory of a process is that which the kernel cannot drop: pages of mapped files are not counted.
-The largest graph of the default takes 21 GB of disk in --folder.
+For each of --edges, the script generates a graph with 20 edges per node and 16 columns of F16 (not counted), partitions it
+with Streaming within --memory, and trains on it with `espalier run`: one epoch over the training nodes, a test evaluation,
+and the embeddings of chosen nodes. The memory of a process excludes pages that the kernel can drop, such as those of
+mapped files. The largest default graph takes 21 GB of disk space in --folder.
 
     services/benchmarks/scale.py --bin build/release/bin --folder /scratch
     services/benchmarks/scale.py --bin build/release/bin --folder /scratch --edges 1e6
@@ -120,9 +120,9 @@ def main():
     flags.add_argument("--partitions", type=int, default=4)
     flags.add_argument("--trainers", type=int, default=2)
     flags.add_argument("--hidden", type=int, default=16, help="hiddenSize; servers store two layers of it for all nodes")
-    flags.add_argument("--memory", default="8GiB", help="bound of the partitioner")
-    flags.add_argument("--deadline", type=float, default=7200, help="seconds of a command")
-    flags.add_argument("--folder", type=pathlib.Path, help="where graphs and partitions lie for a while; default: temporary")
+    flags.add_argument("--memory", default="8GiB", help="memory limit of the partitioner")
+    flags.add_argument("--deadline", type=float, default=7200, help="time limit of each command in seconds")
+    flags.add_argument("--folder", type=pathlib.Path, help="folder of graphs and partitions; default: temporary")
     arguments = flags.parse_args()
     arguments.bin = arguments.bin.resolve()
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: ends the job and removes its folder

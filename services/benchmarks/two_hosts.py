@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Bytes over the network and seconds of an epoch on two hosts, with and without a cache of feature rows.
+"""Measures network traffic and epoch time on two hosts, with and without a cache of feature rows.
 
 The hosts are network namespaces of this machine, connected at each of --rates. Each has one graph server and one trainer,
-which `espalier launch` starts. Takes root, sshd, and for the whole graph about 12 GB of memory and 6 GB of disk.
+which `espalier launch` starts. Requires root and sshd; the whole graph takes about 12 GB of memory and 6 GB of disk space.
 
     services/benchmarks/two_hosts.py
     services/benchmarks/two_hosts.py --scale 0.05 --rates 1gbit --fanouts 25,10
@@ -120,7 +120,7 @@ def train(options, folder, graph, rate, fanouts, memory):
         sys.exit(f"{' '.join(command)} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
     result = json.loads((output / "result.json").read_text())
     if len(counts) < options.epochs - 1:
-        sys.exit(f"{output}: the end of {len(counts)} of {options.epochs} epochs was seen: choose a larger --scale")
+        sys.exit(f"{output}: the end of {len(counts)} of {options.epochs} epochs was logged: choose a larger --scale")
     # The last epoch contains an evaluation, which does not use the cache.
     of_epochs = [after - before for before, after in zip(counts, counts[1:options.epochs - 1])]
     return statistics.median(of_epochs), statistics.median(result["secondsPerEpoch"][1:-1]), result
@@ -207,23 +207,23 @@ def compare(options, folder, graph, rate, fanouts):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bin", type=pathlib.Path, default=HERE.parents[1] / "build/release/bin")
-    parser.add_argument("--scale", type=float, default=1.0, help="of ogbn-products' size")
-    parser.add_argument("--train", type=float, default=0.02, help="share of the nodes that train")
-    parser.add_argument("--algorithm", default="METIS", help="of the partitions")
-    parser.add_argument("--rates", nargs="+", default=["1gbit", "10gbit"], help="as tc writes them")
+    parser.add_argument("--scale", type=float, default=1.0, help="size of the graph as a fraction of ogbn-products")
+    parser.add_argument("--train", type=float, default=0.02, help="fraction of training nodes")
+    parser.add_argument("--algorithm", default="METIS", help="partitioning algorithm")
+    parser.add_argument("--rates", nargs="+", default=["1gbit", "10gbit"], help="network rates in the notation of tc")
     parser.add_argument("--fanouts", nargs="+", default=["25,10", "15,10,5"],
-                        help="from the output layer's neighbors to the input's, as in the document")
-    parser.add_argument("--share", type=float, default=0.1, help="the cache's memory, of the bytes of all rows")
-    parser.add_argument("--steps", type=int, default=32, help="known steps")
+                        help="fan-outs from the output layer to the input layer, as in the job document")
+    parser.add_argument("--share", type=float, default=0.1, help="memory of the cache as a fraction of the bytes of all rows")
+    parser.add_argument("--steps", type=int, default=32, help="number of known steps of the cache")
     parser.add_argument("--hidden", type=int, default=16)
     parser.add_argument("--dropout", type=float, default=0.5)
-    parser.add_argument("--batch-size", type=int, default=512, help="of each trainer")
-    parser.add_argument("--dgl", type=pathlib.Path, metavar="PYTHON", help="a Python with DGL, to compare with it")
+    parser.add_argument("--batch-size", type=int, default=512, help="batch size of each trainer")
+    parser.add_argument("--dgl", type=pathlib.Path, metavar="PYTHON", help="a Python with DGL; also measures DGL")
     parser.add_argument("--epochs", type=int, default=4)
-    parser.add_argument("--folder", type=pathlib.Path, help="keeps the graph and its partitions there")
+    parser.add_argument("--folder", type=pathlib.Path, help="folder that keeps the graph and its partitions")
     options = parser.parse_args()
     if options.epochs < 3:
-        parser.error("--epochs: the first and the last are not counted: at least 3")
+        parser.error("--epochs: at least 3 (the first and the last are not counted)")
     options.nodes = round(PRODUCTS_NODES * options.scale)
     with tempfile.TemporaryDirectory() as temporary:
         folder = (options.folder or pathlib.Path(temporary)).resolve()  # absolute: a link points to its partitions

@@ -17,7 +17,7 @@ apt_install() {
   local missing=("$@") sudo=()
   if [ ${#missing[@]} -eq 0 ]; then return 0; fi
   if ! command -v apt-get >/dev/null; then
-    echo "These packages are missing and there is no apt-get to install them: ${missing[*]}" >&2
+    echo "These packages are missing, and apt-get is not available to install them: ${missing[*]}" >&2
     return 74
   fi
   if [ "$(id -u)" -ne 0 ]; then

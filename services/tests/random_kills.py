@@ -6,12 +6,12 @@
   services/tests/random_kills.py --bin build/release/bin --renew-certificates 5
   services/tests/random_kills.py --bin build/release/bin --learnable-rows 16
 
-Each run has at least --kills SIGKILLs of trainers, graph servers and samplers, at steps of the training drawn from
-its seed, and about every second run a failpoint crash besides. A run must end by itself within --deadline seconds,
-with the parametersDigest of the undisturbed run for the same number of trainers. With --renew-certificates all of it
-is under TLS, every process's key and certificate are replaced each so many seconds from an authority that the run did
-not begin with, and no process may end but by a kill or a crash. The table goes to standard output and to
-OUTPUT/kills.md; the exit code is 1 where a run failed. What a failed run left stays in OUTPUT.
+In each run, at least --kills trainers, graph servers and samplers get SIGKILL at training steps drawn from the run's
+seed. About every second run also has a failpoint crash. A run must end by itself within --deadline seconds, with the
+parametersDigest of the undisturbed run with the same number of trainers. With --renew-certificates, all runs use TLS, a
+new authority replaces every process's key and certificate at this interval, and processes may end only by a kill or a
+crash. The table goes to standard output and to OUTPUT/kills.md. Exit code 1 if a run failed. Files of failed runs stay
+in OUTPUT.
 """
 
 import argparse
@@ -299,7 +299,7 @@ def parser():
     flags.add_argument("--job", default="cora", help="cora, or a folder with a graph in OGB's layout (split random20-30)")
     flags.add_argument("--runs", type=int, default=10)
     flags.add_argument("--seed", default="1")
-    flags.add_argument("--kills", type=int, default=3, help="at least so many a run")
+    flags.add_argument("--kills", type=int, default=3, help="smallest number of kills per run")
     flags.add_argument("--access", default="rpc", choices=["rpc", "mapped", "auto"])
     flags.add_argument("--trainers", type=int, default=2)
     flags.add_argument("--samplers", type=int, default=2)
@@ -308,12 +308,12 @@ def parser():
     flags.add_argument("--batch-size", type=int, default=16)
     flags.add_argument("--checkpoint-steps", type=int, default=10)
     flags.add_argument("--learnable-rows", type=int, default=0, metavar="SIZE",
-                       help="rows of so many values on the graph servers, beside the features; 0: none")
-    flags.add_argument("--deadline", type=float, default=300, help="seconds a run may take")
+                       help="size of learnable rows on the graph servers in addition to the features; 0: none")
+    flags.add_argument("--deadline", type=float, default=300, help="time limit of a run in seconds")
     flags.add_argument("--renew-certificates", type=float, default=0, metavar="SECONDS",
-                       help="run with TLS and replace all certificates so often; 0: no TLS")
+                       help="use TLS and replace all certificates at this interval; 0: no TLS")
     flags.add_argument("--more", nargs="*", default=[], help="further arguments of `espalier run`")
-    flags.add_argument("--output", help="folder for the table and for what failed runs leave; default: a new one")
+    flags.add_argument("--output", help="folder of the table and of files of failed runs; default: a new one")
     return flags
 
 
