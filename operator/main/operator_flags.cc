@@ -252,7 +252,7 @@ Status CheckOperatorFlags(const OperatorFlags& flags) {
   RETURN_IF_ERROR(CheckAllowed("--allowed-scripts", flags.allowed_scripts));
   for (const std::string& place : flags.allowed_scripts) RETURN_IF_ERROR(CheckScriptPlace(place));
   if (!flags.script_endpoint.empty()) {
-    if (flags.allowed_scripts.empty()) return InvalidArgument("--script-endpoint: goes with --allowed-scripts alone");
+    if (flags.allowed_scripts.empty()) return InvalidArgument("--script-endpoint requires --allowed-scripts");
     const std::string problem = job::EndpointProblem(flags.script_endpoint);
     if (!problem.empty()) return InvalidArgument("--script-endpoint: " + problem);
   }

@@ -140,7 +140,7 @@ TEST(OperatorFlagsTest, ReadsWhereScriptsComeFrom) {
     EXPECT_THAT(CheckOperatorFlags(flags).message(), HasSubstr("--allowed-scripts: '" + std::string(place))) << place;
   }
   flags.allowed_scripts.clear();
-  EXPECT_THAT(CheckOperatorFlags(flags).message(), HasSubstr("--script-endpoint: goes with --allowed-scripts"));
+  EXPECT_THAT(CheckOperatorFlags(flags).message(), HasSubstr("--script-endpoint requires --allowed-scripts"));
   flags.allowed_scripts = {"-"};
   flags.script_endpoint.clear();
   EXPECT_TRUE(CheckOperatorFlags(flags).ok());

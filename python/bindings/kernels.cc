@@ -158,7 +158,7 @@ class Edges {
       return;
     }
     if (static_cast<int64_t>(offsets.size()) - 1 > num_sources) {
-      Refuse("indptr", "has more rows than there are sources: a destination hears the source of its own row");
+      Refuse("indptr", "has more rows than there are sources: the self-edge of row i needs source i");
     }
     indptr_.assign(offsets.size(), 0);
     indices_.reserve(sources.size() + offsets.size());

@@ -394,7 +394,7 @@ TEST_F(CliTest, RefusesOptionsUnsupportedByAlgorithm) {
     return ended.error;
   };
   EXPECT_THAT(refused("--memory 1GiB"),
-              HasSubstr("--memory: a bound of the memory: METIS and Multilevel hold the whole graph in memory"));
+              HasSubstr("--memory: memory limit: METIS and Multilevel hold the whole graph in memory"));
   EXPECT_THAT(refused("--algorithm Random --balance Edges"),
               HasSubstr("--balance: Random and External balance only nodes"));
   for (const char* algorithm : {"Streaming", "Multilevel"}) {

@@ -110,7 +110,7 @@ TEST_F(BoundedPipelineTest, NamesTheBadEdgeOfTheUser) {
 TEST_F(BoundedPipelineTest, RefusesChangesThatHoldTheGraphInMemory) {
   graph_.preprocess.add_reverse_edges = true;
   EXPECT_THAT(Run("partitions", uint64_t{1} << 30).status().message(),
-              HasSubstr("a bound of the memory: a graph that is preprocessed"));
+              HasSubstr("memory limit: preprocessing and held-out edges"));
   EXPECT_THAT(phases_, ElementsAre());
 }
 

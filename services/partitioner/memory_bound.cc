@@ -8,8 +8,8 @@
 namespace espalier::partitioner {
 
 Status CheckForMemory(const job::Graph& graph, bool holds_edges_out, bool in_group) {
-  const auto refuse = [](const std::string& what) { return InvalidArgument("a bound of the memory: " + what); };
-  if (in_group) return refuse("several partitioner processes divide the memory: use one process, or set no bound");
+  const auto refuse = [](const std::string& what) { return InvalidArgument("memory limit: " + what); };
+  if (in_group) return refuse("several partitioner processes divide the memory: use one process, or set no limit");
   if (graph.partitions.algorithm == job::PartitionAlgorithm::kMetis ||
       graph.partitions.algorithm == job::PartitionAlgorithm::kMultilevel) {
     return refuse("METIS and Multilevel hold the whole graph in memory: use Streaming, Random or External");
@@ -19,8 +19,7 @@ Status CheckForMemory(const job::Graph& graph, bool holds_edges_out, bool in_gro
       preprocess.normalize_features != job::RowNormalization::kNone ||
       preprocess.feature_dtype != job::FeatureDType::kSource || holds_edges_out) {
     return refuse(
-        "a graph that is preprocessed, or of which edges are held out, is in memory: leave it as it is, or set no "
-        "bound");
+        "preprocessing and held-out edges need the whole graph in memory: remove these options, or set no limit");
   }
   return {};
 }

@@ -21,15 +21,13 @@ TEST(CheckForMemoryTest, RefusesOptionsThatHoldGraphInMemory) {
   EXPECT_TRUE(CheckForMemory(StreamedGraph(), false, false).ok());
   job::Graph metis = StreamedGraph();
   metis.partitions.algorithm = job::PartitionAlgorithm::kMetis;
-  EXPECT_EQ(
-      CheckForMemory(metis, false, false).message(),
-      "a bound of the memory: METIS and Multilevel hold the whole graph in memory: use Streaming, Random or External");
+  EXPECT_EQ(CheckForMemory(metis, false, false).message(),
+            "memory limit: METIS and Multilevel hold the whole graph in memory: use Streaming, Random or External");
   EXPECT_EQ(CheckForMemory(StreamedGraph(), false, true).message(),
-            "a bound of the memory: several partitioner processes divide the memory: use one process, or set no bound");
+            "memory limit: several partitioner processes divide the memory: use one process, or set no limit");
   const std::string changed =
-      "a bound of the memory: a graph that is preprocessed, or of which edges are held out, is in memory: leave it as "
-      "it "
-      "is, or set no bound";
+      "memory limit: preprocessing and held-out edges need the whole graph in memory: remove these options, "
+      "or set no limit";
   EXPECT_EQ(CheckForMemory(StreamedGraph(), true, false).message(), changed);
   for (const auto& change : std::vector<void (*)(job::Preprocess*)>{
            [](job::Preprocess* preprocess) { preprocess->drop_self_loops = true; },

@@ -32,7 +32,7 @@ std::string ReportAsText(const PartitionOutcome& outcome) {
   std::string text = manifest.graph_name + ": " + std::to_string(manifest.book.num_nodes()) + " nodes, " +
                      std::to_string(manifest.book.num_edges()) + " edges in " +
                      std::to_string(manifest.book.num_partitions()) + " partitions by " + manifest.algorithm +
-                     (outcome.reused ? " (was there already)" : "") + "\n";
+                     (outcome.reused ? " (reused)" : "") + "\n";
   text += "  cut          " + FormatFixed(100 * manifest.quality.cut_ratio, 2) + " % of the edges (" +
           std::to_string(manifest.quality.cut_edges) + ")\n";
   text += "  replication  " + FormatFixed(manifest.quality.replication, 3) + "\n";

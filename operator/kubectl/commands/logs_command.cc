@@ -69,7 +69,7 @@ class LogsCommand {
   Result<int> PrintAvailable() {
     RETURN_IF_ERROR(ReadJob(context_, flags_.name).status());
     ASSIGN_OR_RETURN(const std::vector<view::JobPod> members, Wanted());
-    if (members.empty()) return NotFound(flags_.name + " has no such pod (any more): " + Choice());
+    if (members.empty()) return NotFound(flags_.name + " has no matching pod: " + Choice());
     const std::vector<logs::LogSource> sources = MakeSources(members, Containers::kAll);
     if (sources.size() > flags_.max_pods) {
       return ResourceExhausted(std::to_string(sources.size()) +

@@ -117,7 +117,7 @@ std::string SignalText(int signal) {
 std::string ExitCodeText(int code) {
   if (code > kSignalBase && code < kSignalBase + NSIG) return SignalText(code - kSignalBase);
   if (const char* meaning = MeaningOfExitCode(code); meaning != nullptr) return meaning;
-  return "a code of its own";
+  return "a code of the program";
 }
 
 std::string ReasonToActOn(const api::Status& status) {

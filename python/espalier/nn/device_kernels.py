@@ -44,8 +44,7 @@ class Edges:
 
     def _add_self_edges(self):
         if self.num_rows > self.num_sources:
-            raise InvalidArgument("indptr has more rows than there are sources: a destination hears the source of its "
-                                  "own row")
+            raise InvalidArgument("indptr has more rows than there are sources: the self-edge of row i needs source i")
         rows = torch.arange(self.num_rows, device=self._offsets.device)
         with_own = self._sources.new_empty(self.num_edges + self.num_rows)
         # Before edge e of destination d there are e edges and d self edges.

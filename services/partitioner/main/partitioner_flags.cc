@@ -5,7 +5,7 @@
 namespace espalier::partitioner {
 
 void AddPartitionerFlags(CLI::App* app, PartitionerFlags* flags) {
-  app->description("Partitions the graph of a job document. What is there already is not made again.");
+  app->description("Partitions the graph of a job document. Reuses an existing partitioning.");
   app->footer(
       "Examples:\n"
       "  espalier-partitioner --job cora.yaml --output file:///srv/partitions\n"

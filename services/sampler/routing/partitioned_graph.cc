@@ -214,7 +214,7 @@ Result<GlobalBatch> PartitionedGraph::SeedsOfStep(const SeedQuery& query, Deadli
   }
   if (!query.edge_column.empty()) batch.rows = seed_rows.Take();
   if (filled == num_seeds) return batch;
-  return Internal("the partitions know " + std::to_string(filled) + " of the " + std::to_string(num_seeds) +
+  return Internal("the partitions returned " + std::to_string(filled) + " of the " + std::to_string(num_seeds) +
                   " seeds of step " + std::to_string(query.step));
 }
 

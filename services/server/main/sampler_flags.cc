@@ -17,7 +17,7 @@ void AddSamplerFlags(CLI::App& app, SamplerFlags* flags) {
       ->check(CLI::IsMember({"auto", "rpc", "mapped"}))
       ->capture_default_str();
   daemon::AddJobNameFlag(app, &flags->job_name,
-                         "by which graph servers know the job, as its trainers'; default: the document's name");
+                         "the job's name at the graph servers, as that of its trainers; default: the document's name");
   app.add_option("--incarnation", flags->incarnation, "number of the job's restarts; absent: from the servers")
       ->envname("ESPALIER_INCARNATION");
   app.add_option("--connect-seconds", flags->connect_seconds, "how long to wait for the servers")

@@ -39,8 +39,8 @@ void AddGraphFlags(CLI::App& app, TrainerFlags* flags) {
       ->capture_default_str();
   app.add_option("--job-uid", flags->job_uid, "the job's uid, repeated in /status")->envname("ESPALIER_JOB_UID");
   daemon::AddJobNameFlag(app, &flags->job_name,
-                         "by which graph servers know the job and keep what it writes apart from others'; default: "
-                         "the document's name");
+                         "the job's name at the graph servers, which separates its tensors from other jobs'; "
+                         "default: the document's name");
   app.add_option("--incarnation", flags->incarnation, "the job's incarnation: servers refuse older ones of its name")
       ->envname("ESPALIER_INCARNATION")
       ->capture_default_str();
@@ -59,10 +59,9 @@ std::string CheckCollective(const std::string& value) {
   if (value == "auto" || value == "ring" || value == "nccl") return "";
   if (value == "gloo") {
     return "Gloo is not supported any more: leave --collective (ESPALIER_COLLECTIVE) out, and trainers use the ring, "
-           "with "
-           "TLS or without";
+           "with TLS or without";
   }
-  return value + " is none of auto, ring, nccl";
+  return value + ": expected auto, ring or nccl";
 }
 
 void AddGroupFlags(CLI::App& app, TrainerFlags* flags) {

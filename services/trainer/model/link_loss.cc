@@ -53,7 +53,7 @@ torch::Tensor LinkLoss(job::LinkLoss kind, const LinkScorer& scorer, const torch
                  links.negative_weights.size() == links.sources.size() * k &&
                  links.negative_destinations.size() == num_sets * k &&
                  (links.negative_sources.empty() || links.negative_sources.size() == num_sets * k))
-      << "negatives do not fit their pairs";
+      << "negatives do not match their pairs";
   const torch::Tensor queries = scorer.Query(RowsAt(embeddings, links.sources), links.relations);
   const torch::Tensor positive = scorer.Score(queries, RowsAt(embeddings, links.destinations));
   const torch::Tensor negative = ScoresOfNegatives(scorer, embeddings, queries, links);
