@@ -164,7 +164,7 @@ def _identity():
     with tempfile.TemporaryDirectory(prefix="espalier-e2e-webhook-") as name:
         folder = pathlib.Path(name)
         run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "1",
-             "-subj", "/CN=webhook of the story", "-addext", "subjectAltName = IP:127.0.0.1",
+             "-subj", "/CN=webhook of the scenario", "-addext", "subjectAltName = IP:127.0.0.1",
              "-keyout", folder / "key", "-out", folder / "certificate"])
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(folder / "certificate", folder / "key")

@@ -38,7 +38,7 @@ class Alerts:
         """`but_for`: names of alerts that no fault of a cluster causes."""
         missing = set(self.rules()) - self._fired - set(but_for)
         if missing:
-            raise Failure(f"the story has no cause for {', '.join(sorted(missing))}")
+            raise Failure(f"the scenario has no cause for {', '.join(sorted(missing))}")
 
     def states(self, name, labels, since=None):
         """Returns the states of an alert, a subset of {"pending", "firing"}: the current ones, or all since `since`

@@ -15,7 +15,7 @@ RELEASE, NAMESPACE = "espalier", "espalier-system"  # as docs/operations/install
 DEFINITION = "disttrainings.espalier.io"
 OPERATOR = "deployment/espalier-operator"
 LEASE = "espalier-operator"
-STORIES = "espalier.io/e2e=scenario"  # label of the namespaces of scenarios
+SCENARIO_SELECTOR = "espalier.io/e2e=scenario"  # label of the namespaces of scenarios
 
 
 def install(*settings, chart=CHART):
@@ -115,8 +115,9 @@ def remove():
     """Uninstalls the chart and deletes the CustomResourceDefinition, and with it all DistTrainings. Fails if there are
     DistTrainings outside the namespaces of scenarios."""
     uninstall()
-    told = run(["kubectl", "get", "namespaces", "--selector", STORIES, "--output=jsonpath={.items[*].metadata.name}"])
-    others = [job for job in _jobs() if job[0] not in told.split()]
+    namespaces = run(["kubectl", "get", "namespaces", "--selector", SCENARIO_SELECTOR,
+                      "--output=jsonpath={.items[*].metadata.name}"])
+    others = [job for job in _jobs() if job[0] not in namespaces.split()]
     if others:
         raise Failure(f"the definition of {DEFINITION} stays, for there is {others[0][1]} in the namespace {others[0][0]}")
     run(["kubectl", "delete", "customresourcedefinition", DEFINITION, "--timeout=60s"], timeout=90)

@@ -16,7 +16,7 @@ def job(namespace, name):
 
 class OthersTest(unittest.TestCase):
     def setUp(self):
-        self.namespace, self.definition, self.jobs, self.told = "", None, [], "e2e-1"
+        self.namespace, self.definition, self.jobs, self.scenario_namespaces = "", None, [], "e2e-1"
         self.deleted = []
         patch = mock.patch("runner.chart.run", self.answer)
         patch.start()
@@ -29,7 +29,7 @@ class OthersTest(unittest.TestCase):
         if words[:3] == ["kubectl", "get", "namespace"]:
             return self.namespace
         if words[:3] == ["kubectl", "get", "namespaces"]:
-            return self.told
+            return self.scenario_namespaces
         if words[:3] == ["kubectl", "get", "customresourcedefinition"]:
             return json.dumps({"metadata": {"annotations": self.definition}}) if self.definition is not None else ""
         if words[:3] == ["kubectl", "get", chart.DEFINITION]:

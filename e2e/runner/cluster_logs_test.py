@@ -26,10 +26,10 @@ class ClusterLogsTest(unittest.TestCase):
         return folder.parent
 
     def test_logs_of_namespace_and_operator_outlive_their_pods(self):
-        kept = KeptPodLogs(self.cluster, "e2e-story-1")
-        pods = [self.log_of("n1", "e2e-story-1_cora-server-0-0_uid1", "first\n"),
+        kept = KeptPodLogs(self.cluster, "e2e-scenario-1")
+        pods = [self.log_of("n1", "e2e-scenario-1_cora-server-0-0_uid1", "first\n"),
                 self.log_of("n2", "espalier-system_espalier-operator-1_uid2", "operator\n"),
-                self.log_of("n2", "e2e-story-12_cora-server-0-0_uid3", "of another story\n")]
+                self.log_of("n2", "e2e-scenario-12_cora-server-0-0_uid3", "of another scenario\n")]
         kept.look()
         log = pods[1] / "server/0.log"
         log.rename(log.with_name("0.log.20261126"))
@@ -43,16 +43,16 @@ class ClusterLogsTest(unittest.TestCase):
         (self.cluster.logs / "etcd.log").write_bytes(b"x" * cluster_logs.TAIL_BYTES + b"the end")
         report = self.root / "report"
         report.mkdir()
-        cluster_logs.copy(self.cluster, "e2e-story-1", report)
+        cluster_logs.copy(self.cluster, "e2e-scenario-1", report)
         texts = {str(path.relative_to(report)): path.read_text() for path in report.rglob("*.log")}
         self.assertEqual(len(texts.pop("cluster/etcd.log")), cluster_logs.TAIL_BYTES)
-        self.assertEqual(texts, {"pods/n1/e2e-story-1_cora-server-0-0_uid1/server/0.log": "first\nlast words\n",
+        self.assertEqual(texts, {"pods/n1/e2e-scenario-1_cora-server-0-0_uid1/server/0.log": "first\nlast words\n",
                                  "pods/n2/espalier-system_espalier-operator-1_uid2/server/0.log": "operator\n"})
         self.assertEqual({path.read_text() for path in report.rglob("*uid2/server/*")},
                          {"operator\n", "after the first was full\n"})
 
     def test_collection_runs_in_the_background_and_leaves_nothing(self):
-        kept = KeptPodLogs(self.cluster, "e2e-story-1")
+        kept = KeptPodLogs(self.cluster, "e2e-scenario-1")
         looked, look = [], kept.look
 
         def look_at_last():
@@ -62,7 +62,7 @@ class ClusterLogsTest(unittest.TestCase):
             look()
 
         kept.look = look_at_last
-        self.log_of("n1", "e2e-story-1_cora-server-0-0_uid1", "first\n")
+        self.log_of("n1", "e2e-scenario-1_cora-server-0-0_uid1", "first\n")
         kept.start()
         while not kept.folder.exists():
             kept._ended.wait(0.01)  # pylint: disable=protected-access

@@ -16,7 +16,7 @@ from runner import chart, here, levels, report
 from runner.bucket import Bucket
 from runner.commands import Failure, attempt, run
 from runner.rounds import summary, table
-from runner.telling import say, tell_rounds
+from runner.scenario_runs import run_rounds, say
 from runner.world import World
 
 SOURCE = here.SOURCE
@@ -28,7 +28,7 @@ NEEDED = ["AWS_ENDPOINT_URL_S3", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "
 
 
 def load(name):
-    """Returns the module of a scenario: LEVEL, SECONDS, story(world)."""
+    """Returns the module of a scenario: LEVEL, SECONDS, run_steps(world)."""
     place = SCENARIOS / name / "steps.py"
     spec = importlib.util.spec_from_file_location(f"scenario_{name}", place)
     module = importlib.util.module_from_spec(spec)
@@ -102,7 +102,7 @@ def programs_of(scenarios):
     return sorted({name for scenario in scenarios.values() for name in getattr(scenario, "NEEDS_PROGRAMS", ())})
 
 
-def tell_all(scenarios, world, arguments, rounds):
+def run_all(scenarios, world, arguments, rounds):
     """Returns whether all scenarios passed in time. Restores the state of the chart: installed or not."""
     most_seconds = math.inf if arguments.scenarios else levels.SECONDS[arguments.level]
     begin = time.monotonic()
@@ -110,7 +110,7 @@ def tell_all(scenarios, world, arguments, rounds):
     try:
         chart.install()
         say(f"-- chart installed in {time.monotonic() - begin:.0f} s")
-        return tell_rounds(scenarios, world, arguments.reports, arguments.repeat, rounds, most_seconds)
+        return run_rounds(scenarios, world, arguments.reports, arguments.repeat, rounds, most_seconds)
     finally:
         if not was_installed and chart.is_installed():
             chart.uninstall()
@@ -120,7 +120,7 @@ def keep(rounds, arguments):
     if rounds and arguments.repeat > 1:
         say(table(rounds))
     if rounds:
-        levels.keep(arguments.reports, [told for round_ in rounds for told in round_])
+        levels.keep(arguments.reports, [one for round_ in rounds for one in round_])
     if arguments.json:
         arguments.json.write_text(json.dumps(summary(rounds), indent=2) + "\n")
 
@@ -190,7 +190,7 @@ def main(argv, description):
     try:
         obstacle = None if World.is_own_cluster() else chart.used_by_others()
         if obstacle:
-            raise Failure(f"stories install, change and remove Espalier, and this cluster is not without: {obstacle}")
+            raise Failure(f"scenarios install, change and remove Espalier, and this cluster already has it: {obstacle}")
         bucket.ensure()
         bucket.upload_folder(SOURCE / "services/examples/cora", "cora")
         for graph in {scenario.NEEDS_GRAPH for scenario in scenarios.values() if hasattr(scenario, "NEEDS_GRAPH")}:
@@ -206,7 +206,7 @@ def main(argv, description):
             chart.install()
             levels.forget(arguments.reports)
             return 0
-        went_well = tell_all(scenarios, World(bucket, arguments.reports), arguments, rounds)
+        went_well = run_all(scenarios, World(bucket, arguments.reports), arguments, rounds)
     except Failure as failure:
         print(f"e2e/run: {failure}", file=sys.stderr)
         report.write(arguments.reports / "installation", chart.NAMESPACE)
@@ -215,8 +215,8 @@ def main(argv, description):
         return INTERRUPTED_STATUS
     finally:
         keep(rounds, arguments)
-    told = [one for round_ in rounds for one in round_]
-    failed = [one.story for one in told if not one.passed]
-    say(f"{len(told) - len(failed)} of {len(told)} scenarios passed in {time.monotonic() - begin:.0f} s"
+    outcomes = [one for round_ in rounds for one in round_]
+    failed = [one.scenario for one in outcomes if not one.passed]
+    say(f"{len(outcomes) - len(failed)} of {len(outcomes)} scenarios passed in {time.monotonic() - begin:.0f} s"
         + (f"; failed: {', '.join(failed)}" if failed else "") + ("" if went_well or failed else "; that is too long"))
     return 0 if went_well else 1

@@ -10,7 +10,7 @@ import unittest
 from unittest import mock
 
 from runner import command_line, here, levels
-from runner.rounds import Told
+from runner.rounds import Outcome
 
 IN_ENVIRONMENT = {name: "given" for name in command_line.NEEDED}
 
@@ -27,7 +27,7 @@ class CommandLineTest(unittest.TestCase):
             self.start(mock.patch(f"runner.command_line.{name}"))
         self.chart = self.start(mock.patch("runner.command_line.chart"))
         self.chart.used_by_others.return_value = None
-        self.tell = self.start(mock.patch("runner.command_line.tell_rounds", return_value=True))
+        self.run_rounds = self.start(mock.patch("runner.command_line.run_rounds", return_value=True))
 
     def start(self, patch):
         self.addCleanup(patch.stop)
@@ -50,14 +50,15 @@ class CommandLineTest(unittest.TestCase):
     def test_times_are_kept_until_the_chart_is_prepared_again(self):
         self.build(here.PROGRAM, here.PLUGIN)
 
-        def tell(scenarios, world, reports, times, rounds, most_seconds):
-            rounds.append([Told(name, 12.5, True) for name in scenarios])
+        def run_rounds(scenarios, world, reports, times, rounds, most_seconds):
+            rounds.append([Outcome(name, 12.5, True) for name in scenarios])
             return True
 
-        self.tell.side_effect = tell
+        self.run_rounds.side_effect = run_rounds
         for name in ("happy_path", "held_back"):
             self.assertEqual(self.main(name), (0, ""))
-        self.assertEqual(levels.kept(self.reports), [Told("happy_path", 12.5, True), Told("held_back", 12.5, True)])
+        self.assertEqual(levels.kept(self.reports),
+                         [Outcome("happy_path", 12.5, True), Outcome("held_back", 12.5, True)])
         self.main("--prepare")
         self.assertEqual(levels.kept(self.reports), [])
 
@@ -67,12 +68,12 @@ class CommandLineTest(unittest.TestCase):
         self.assertEqual(self.main("--kubeconfig", str(self.programs / "config"), "--level", "full"), (0, ""))
         self.assertEqual(os.environ["KUBECONFIG"], str((self.programs / "config").resolve()))
         self.assertNotIn("ESPALIER_E2E_CLUSTER", os.environ)
-        told = self.tell.call_args.args[0]
+        ran = self.run_rounds.call_args.args[0]
         for name in ("happy_path", "deletion", "first_job", "suspend_and_resume"):
-            self.assertIn(name, told)
+            self.assertIn(name, ran)
         # No process is killed and no node drained there; numbers are the same on the same kind of processor.
         for name in ("killed_pods", "drained_node", "same_numbers"):
-            self.assertNotIn(name, told)
+            self.assertNotIn(name, ran)
 
     def test_a_cluster_that_already_has_espalier_is_refused(self):
         self.build(here.PROGRAM, here.PLUGIN)
@@ -82,7 +83,7 @@ class CommandLineTest(unittest.TestCase):
         self.assertIn("it has DistTrainings", said)
         with contextlib.redirect_stderr(io.StringIO()), self.assertRaisesRegex(SystemExit, "64"):
             command_line.main(["--kubeconfig", "config", "--prepare"], "")
-        self.tell.assert_not_called()
+        self.run_rounds.assert_not_called()
         self.chart.install.assert_not_called()
         os.environ["ESPALIER_E2E_CLUSTER"] = "main"  # on ours the chart stays between runs
         self.assertEqual(self.main("happy_path"), (0, ""))
@@ -140,10 +141,10 @@ class CommandLineTest(unittest.TestCase):
         status, said = self.main("happy_path")
         self.assertEqual(status, command_line.UNAVAILABLE_STATUS)
         self.assertIn(f"not built: {self.programs / here.PROGRAM}, {self.programs / here.PLUGIN};", said)
-        self.tell.assert_not_called()
+        self.run_rounds.assert_not_called()
         self.build(here.PROGRAM, here.PLUGIN)
         self.assertEqual(self.main("happy_path"), (0, ""))
-        self.tell.assert_called_once()
+        self.run_rounds.assert_called_once()
 
     def test_programs_of_one_scenario_are_built_only_for_it(self):
         self.build(here.PROGRAM, here.PLUGIN)
@@ -151,7 +152,7 @@ class CommandLineTest(unittest.TestCase):
         self.assertEqual(status, command_line.UNAVAILABLE_STATUS)
         for name in ("espalier_example_training_loop", "espalier_example_degrees.so", "espalier_example_ask_degrees"):
             self.assertIn(str(self.programs / name), said)
-        self.tell.assert_not_called()
+        self.run_rounds.assert_not_called()
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ import subprocess
 import time
 
 # When the running scenario must have ended (time.monotonic()).
-_end_of_story = math.inf
+_end_of_scenario = math.inf
 
 
 class Failure(Exception):
@@ -33,8 +33,8 @@ def attempt(command, timeout=60, stdin=None, **where):
 
 def end_waits_at(moment):
     """Limits all further waits to end at `moment` (time.monotonic())."""
-    global _end_of_story
-    _end_of_story = moment
+    global _end_of_scenario
+    _end_of_scenario = moment
 
 
 def pause(waited_seconds):
@@ -52,7 +52,7 @@ def wait_for(what, seconds, look, describe=None):
         if seen:
             return seen
         now = time.monotonic()
-        if now > min(deadline, _end_of_story):
-            limit = f"within {seconds} s" if now > deadline else "before the story's time was over"
+        if now > min(deadline, _end_of_scenario):
+            limit = f"within {seconds} s" if now > deadline else "before the scenario's time was over"
             raise Failure(f"{what}: not {limit}" + (f"; {describe()}" if describe else ""))
         time.sleep(pause(now - begin))

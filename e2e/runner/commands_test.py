@@ -39,7 +39,7 @@ class WaitForTest(unittest.TestCase):
 
     def test_no_wait_outlives_the_scenario(self):
         end_waits_at(8)
-        with self.assertRaisesRegex(Failure, "^nothing: not before the story's time was over$"):
+        with self.assertRaisesRegex(Failure, "^nothing: not before the scenario's time was over$"):
             wait_for("nothing", 60, lambda: False)
         self.assertLess(self.now, 9)
 

@@ -10,8 +10,8 @@ NEW_KEY = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
 # `openssl ca` instead of `openssl x509`, which cannot set the second at which a certificate expires.
 AUTHORITY = """
 [ca]
-default_ca = story
-[story]
+default_ca = scenario
+[scenario]
 database = {folder}/index.txt
 new_certs_dir = {folder}
 certificate = {folder}/ca.crt
@@ -38,7 +38,7 @@ def make(namespace, uid, roles, lifetime):
         folder = pathlib.Path(name)
         (folder / "authority").write_text(AUTHORITY.format(folder=folder))
         (folder / "index.txt").touch()
-        run(["openssl", "req", "-x509", *NEW_KEY, "-days", "1", "-subj", "/CN=authority of the story",
+        run(["openssl", "req", "-x509", *NEW_KEY, "-days", "1", "-subj", "/CN=authority of the scenario",
              "-keyout", folder / "ca.key", "-out", folder / "ca.crt"])
         for role in roles:
             (folder / "extensions").write_text(EXTENSIONS.format(namespace=namespace, uid=uid, role=role))

@@ -8,46 +8,47 @@ import json
 import pathlib
 import sys
 
-from runner.rounds import Told
+from runner.rounds import Outcome
 
 SECONDS = {"ci": 15 * 60, "full": 50 * 60}
-KEPT = "told.jsonl"  # file in the folder of reports: one line for each run of a scenario
+KEPT = "outcomes.jsonl"  # file in the folder of reports: one line for each run of a scenario
 
 
 def forget(reports):
     (reports / KEPT).unlink(missing_ok=True)
 
 
-def keep(reports, told):
+def keep(reports, outcomes):
     reports.mkdir(parents=True, exist_ok=True)
     with (reports / KEPT).open("a") as file:
-        file.writelines(json.dumps(dataclasses.asdict(one)) + "\n" for one in told)
+        file.writelines(json.dumps(dataclasses.asdict(one)) + "\n" for one in outcomes)
 
 
 def kept(reports):
     """Returns the runs since `forget`: the last one of each scenario."""
     file = reports / KEPT
-    told = [Told(**json.loads(line)) for line in file.read_text().splitlines()] if file.exists() else []
-    return list({one.story: one for one in told}.values())
+    outcomes = [Outcome(**json.loads(line)) for line in file.read_text().splitlines()] if file.exists() else []
+    return list({one.scenario: one for one in outcomes}.values())
 
 
-def overrun(told, seconds, most_seconds):
+def overrun(outcomes, seconds, most_seconds):
     """Returns a message for a level that took too long, with its scenarios, the longest first."""
-    longest = sorted(told, key=lambda one: one.seconds, reverse=True)
-    return (f"all stories together took {seconds:.0f} s, expected at most {most_seconds:.0f} s: "
-            + ", ".join(f"{one.story} {one.seconds:.0f} s" for one in longest))
+    longest = sorted(outcomes, key=lambda one: one.seconds, reverse=True)
+    return (f"all scenarios together took {seconds:.0f} s, expected at most {most_seconds:.0f} s: "
+            + ", ".join(f"{one.scenario} {one.seconds:.0f} s" for one in longest))
 
 
 def main(reports):
-    told = kept(reports)
-    if not told:
-        print("!! no story was told")
+    outcomes = kept(reports)
+    if not outcomes:
+        print("!! no scenario ran")
         return 1
-    seconds = sum(one.seconds for one in told)
+    seconds = sum(one.seconds for one in outcomes)
     if seconds > SECONDS["ci"]:
-        print(f"!! {overrun(told, seconds, SECONDS['ci'])}")
+        print(f"!! {overrun(outcomes, seconds, SECONDS['ci'])}")
         return 1
-    print(f"all stories together took {seconds:.0f} s of {SECONDS['ci']} s: {', '.join(one.story for one in told)}")
+    print(f"all scenarios together took {seconds:.0f} s of {SECONDS['ci']} s: "
+          + ", ".join(one.scenario for one in outcomes))
     return 0
 
 

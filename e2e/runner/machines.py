@@ -31,9 +31,9 @@ class Machines:
     @contextlib.contextmanager
     def cut_between(self, nodes):
         """A block in which two nodes cannot reach each other; both reach the API server and the store."""
-        told = " and ".join(nodes)
-        with self._between(("cut-between", *nodes), ("join-between", *nodes), f"{told} do not reach each other",
-                           f"{told} reach each other again"):
+        names = " and ".join(nodes)
+        with self._between(("cut-between", *nodes), ("join-between", *nodes), f"{names} do not reach each other",
+                           f"{names} reach each other again"):
             yield
 
     @contextlib.contextmanager

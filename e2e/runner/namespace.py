@@ -9,7 +9,7 @@ from runner import chart, containers, here
 from runner.commands import Failure, attempt, run, wait_for
 
 SECRET = "bucket-keys"
-LABEL = chart.STORIES
+LABEL = chart.SCENARIO_SELECTOR
 # Default values for the placeholders of cora.yaml. The epochs take about 40 s on two processors. Faults begin after the
 # first ten epochs and end by about the hundredth, because trainers wait meanwhile or write a few checkpoints. The other
 # epochs are a reserve for faster machines and for slow restarts of pods.

@@ -62,7 +62,7 @@ class ReaderTest(unittest.TestCase):
         self.folder = pathlib.Path(folder.name)
         with mock.patch("runner.pages.run", return_value=""), \
                 mock.patch.dict("os.environ", {"ESPALIER_E2E_CLI": "/nowhere/espalier"}):
-            self.reader = pages.Reader(self.folder, "of-a-story", {"example": "here"})
+            self.reader = pages.Reader(self.folder, "of-a-scenario", {"example": "here"})
 
     def test_examples_are_replaced_and_commands_run_in_the_folder(self):
         self.reader.write("job.yaml", "place: example\n")

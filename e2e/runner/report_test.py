@@ -35,15 +35,15 @@ class ReportTest(unittest.TestCase):
         environment = {name: value for name, value in os.environ.items() if name != "ESPALIER_E2E_CLUSTER"}
         with tempfile.TemporaryDirectory() as temporary, mock.patch("runner.report.attempt", cluster.attempt), \
                 mock.patch.dict(os.environ, environment, clear=True):
-            folder = pathlib.Path(temporary) / "story"
-            report.write(folder, "e2e-story")
+            folder = pathlib.Path(temporary) / "scenario"
+            report.write(folder, "e2e-scenario")
             found = {path.name: path.read_text() for path in folder.iterdir()}
         self.assertEqual(set(found), {"nodes.txt", *(
-            f"{place}.{what}" for place in ("e2e-story", NAMESPACE)
+            f"{place}.{what}" for place in ("e2e-scenario", NAMESPACE)
             for what in ("objects.yaml", "podgroups.yaml", "events.txt", "describe.txt", "a-pod.log"))})
         self.assertEqual(found[f"{NAMESPACE}.objects.yaml"], "seen")
         # A part that cannot be read is replaced by the error; the other parts are complete.
-        self.assertEqual(found["e2e-story.a-pod.log"], "took longer than 30 s\n")
+        self.assertEqual(found["e2e-scenario.a-pod.log"], "took longer than 30 s\n")
         # The reason of a refused pod is an event of its controller.
         kinds = next(command[2] for command in cluster.asked if command[1] == "get").split(",")
         self.assertLessEqual({"disttrainings", "pods", "deployments", "replicasets", "statefulsets", "jobs"}, set(kinds))

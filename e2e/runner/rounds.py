@@ -4,43 +4,43 @@ import dataclasses
 
 
 @dataclasses.dataclass
-class Told:
+class Outcome:
     """One run of one scenario."""
 
-    story: str
+    scenario: str
     seconds: float
     passed: bool
     figures: dict = dataclasses.field(default_factory=dict)  # measurements of the scenario: {name: seconds}
 
 
 def summary(rounds):
-    """Returns the summary of a list of rounds, each a list of Told. Minimum and maximum are over the runs that passed, null
-    if none did. Scenarios that did not run in an interrupted round are null."""
-    return {"rounds": len(rounds), "stories": [_of_story(name, rounds) for name in _names(rounds)]}
+    """Returns the summary of a list of rounds, each a list of Outcome. Minimum and maximum are over the runs that passed,
+    null if none did. Scenarios that did not run in an interrupted round are null."""
+    return {"rounds": len(rounds), "scenarios": [_summarize(name, rounds) for name in _names(rounds)]}
 
 
 def table(rounds):
     """Returns the summary as a table; "!" marks the seconds of a failed run."""
     lines = [["seconds", *(f"round {number}" for number in range(1, len(rounds) + 1)), "min", "max"]]
-    for story in summary(rounds)["stories"]:
-        marks = ["!" if passed is False else "" for passed in story["passed"]]
-        lines.append(_line(story["name"], story, marks))
-        lines += [_line(f"  {figure['name']}", figure, [""] * len(rounds)) for figure in story["figures"]]
+    for scenario in summary(rounds)["scenarios"]:
+        marks = ["!" if passed is False else "" for passed in scenario["passed"]]
+        lines.append(_line(scenario["name"], scenario, marks))
+        lines += [_line(f"  {figure['name']}", figure, [""] * len(rounds)) for figure in scenario["figures"]]
     widths = [max(map(len, column)) for column in zip(*lines)]
     return "\n".join("  ".join([first.ljust(widths[0]), *map(str.rjust, others, widths[1:])])
                      for first, *others in lines)
 
 
-def _of_story(name, rounds):
-    told = [next((one for one in round_ if one.story == name), None) for round_ in rounds]
-    passed = [one for one in told if one and one.passed]
-    figures = dict.fromkeys(what for one in told if one for what in one.figures)
+def _summarize(name, rounds):
+    outcomes = [next((one for one in round_ if one.scenario == name), None) for round_ in rounds]
+    passed = [one for one in outcomes if one and one.passed]
+    figures = dict.fromkeys(what for one in outcomes if one for what in one.figures)
     return {"name": name,
-            "seconds": [one and one.seconds for one in told],
-            "passed": [one and one.passed for one in told],
+            "seconds": [one and one.seconds for one in outcomes],
+            "passed": [one and one.passed for one in outcomes],
             **_extremes([one.seconds for one in passed]),
             "figures": [{"name": what,
-                         "seconds": [one and one.figures.get(what) for one in told],
+                         "seconds": [one and one.figures.get(what) for one in outcomes],
                          **_extremes([one.figures[what] for one in passed if what in one.figures])}
                         for what in figures]}
 
@@ -51,7 +51,7 @@ def _extremes(seconds):
 
 def _names(rounds):
     """Returns the names of the scenarios, in the order of their first runs."""
-    return list(dict.fromkeys(one.story for round_ in rounds for one in round_))
+    return list(dict.fromkeys(one.scenario for round_ in rounds for one in round_))
 
 
 def _line(name, row, marks):

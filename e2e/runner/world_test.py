@@ -33,7 +33,7 @@ class FakeBucket:
 
 class EndTest(unittest.TestCase):
     def test_namespaces_are_deleted_during_the_next_scenario(self):
-        told = world.World(FakeBucket(), pathlib.Path("none"))
+        current = world.World(FakeBucket(), pathlib.Path("none"))
         events, may_go = [], [threading.Event(), threading.Event()]
 
         def deleting(number):
@@ -42,16 +42,16 @@ class EndTest(unittest.TestCase):
                 events.append(f"{number} is gone")
             return types.SimpleNamespace(delete=delete)
 
-        told.namespace = deleting(0)
-        told.end()
-        events.append("the next story")
-        told.namespace = deleting(1)
+        current.namespace = deleting(0)
+        current.end()
+        events.append("the next scenario")
+        current.namespace = deleting(1)
         may_go[0].set()
-        told.end()
-        self.assertEqual(events, ["the next story", "0 is gone"])
+        current.end()
+        self.assertEqual(events, ["the next scenario", "0 is gone"])
         may_go[1].set()
         with mock.patch("runner.world.run", lambda command: '{"items": []}'):
-            told.wait_until_gone()
+            current.wait_until_gone()
         self.assertEqual(events[-1], "1 is gone")
 
 
@@ -108,17 +108,17 @@ class UndisturbedTest(unittest.TestCase):
     def test_on_other_clusters_it_runs_alone_and_keeps_nothing(self):
         del os.environ["ESPALIER_E2E_CLUSTER"]
         with self.quietly():
-            told = self.world()
-            told.train_undisturbed()
+            current = self.world()
+            current.train_undisturbed()
         self.assertEqual(self.asked, ["create", "secret", "job", "job's end", "delete"])
         self.assertEqual(self.bucket.objects, {})
-        self.expect(told, results={"cora": {"testAccuracy": 0.81}})
+        self.expect(current, results={"cora": {"testAccuracy": 0.81}})
         with self.assertRaisesRegex(Failure, "0.7"):
-            self.expect(told, results={"cora": {"testAccuracy": 0.7}})
+            self.expect(current, results={"cora": {"testAccuracy": 0.7}})
 
-    def expect(self, told, models=None, results=None):
-        told.namespace = types.SimpleNamespace(models=(models or {}).get, result=(results or {}).get)
-        told.expect_as_undisturbed("cora")
+    def expect(self, current, models=None, results=None):
+        current.namespace = types.SimpleNamespace(models=(models or {}).get, result=(results or {}).get)
+        current.expect_as_undisturbed("cora")
 
     def test_bits_are_compared_only_on_a_local_cluster(self):
         fields = {"same": ["digest"], "near": "testAccuracy"}
@@ -141,11 +141,11 @@ class UndisturbedTest(unittest.TestCase):
 
     def test_a_scenario_may_keep_objects_from_cleanup(self):
         with self.quietly(), self.assertRaisesRegex(Failure, "as it should not be"):
-            told = self.world()
-            told.namespace, told._scenario = self.namespace("e2e-undisturbed-1"), "story"
-            with told.kept_evidence("upgraded"):
+            current = self.world()
+            current.namespace, current._scenario = self.namespace("e2e-undisturbed-1"), "scenario"
+            with current.kept_evidence("upgraded"):
                 self.note("a part that passes")()
-            with told.kept_evidence("upgraded"):
+            with current.kept_evidence("upgraded"):
                 raise Failure("as it should not be")
         self.assertEqual(self.asked, ["a part that passes", "report"])
 

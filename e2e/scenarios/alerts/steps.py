@@ -31,7 +31,7 @@ MOST_EVICTIONS = 8  # three within two minutes are enough
 TIGHT = 1.07
 
 
-def story(world):
+def run_steps(world):
     alerts = Alerts(world.prometheus, world.note)
     slow = jobs_that_do_not_go_on(world, alerts)
     world.namespace.wait_for_phase("busy", "Training", 300)

@@ -9,7 +9,7 @@ MANIFEST = pathlib.Path(__file__).with_name("job.yaml")
 LEAST_ACCURACY = 0.90  # as on one machine (services/tests/scenarios/train_amazon_photo.py)
 
 
-def story(world):
+def run_steps(world):
     digests = [trained(world, samplers) for samplers in (2, 0)]
     # Samplers and trainers sample the same mini-batches, with the same results.
     assert not world.is_own_cluster() or digests[0] == digests[1], digests

@@ -23,7 +23,7 @@ RUN_POLICY = "  runPolicy:\n"  # a line of the document
 FIELDS_OF_SPEC = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties"
 
 
-def story(world):
+def run_steps(world):
     namespace = world.namespace
     namespace.apply(CORA, epochs=ENDLESS)
     namespace.wait_for_phase("cora", "Training", 120)

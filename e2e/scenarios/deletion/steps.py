@@ -15,7 +15,7 @@ PASSING = {"Partitioning": {}, "Starting": {}, "Restarting": TOO_LITTLE_MEMORY}
 ORPHANS = ("Training", "Suspended")  # and Partitioning: deleted without an operator
 
 
-def story(world):
+def run_steps(world):
     namespace = world.namespace
     for phase, values in PASSING.items():
         apply(namespace, phase.lower(), **values)

@@ -16,7 +16,7 @@ RUNNER = here.SOURCE / "python/tests/pinned/chapter.py"
 LEAST_ACCURACY = 0.77  # python/tests/pinned/test_dgl_scripts.py
 
 
-def story(world):
+def run_steps(world):
     namespace = world.namespace
     image = world.chart.put_on_nodes(*NEEDS_IMAGES, world.machines)
     world.note("the image with PyTorch is on the nodes")

@@ -8,7 +8,7 @@ SECONDS = 600
 NEEDS_OWN_CLUSTER = True  # nodes of another cluster may have other pods
 
 
-def story(world):
+def run_steps(world):
     world.train_undisturbed()
     namespace = world.namespace
     namespace.apply(CORA)

@@ -12,7 +12,7 @@ JOBS = ("ratings", "timed")
 LEAST_ACCURACY_OF_CLASSES = 0.7  # as on one machine (services/tests/scenarios/launch_tasks.py); the largest class alone: 0.4
 
 
-def story(world):
+def run_steps(world):
     namespace = world.namespace
     on_one_machine = {}
     with tempfile.TemporaryDirectory(prefix="espalier-e2e-draws-") as temporary:

@@ -14,7 +14,7 @@ LEAST_ACCURACY = 0.78  # the guide's page of the same job on a laptop has 0.811
 MOST_SECONDS = 180  # from the helm command to the accuracy, if no image has to be pulled
 
 
-def story(world):
+def run_steps(world):
     namespace, bucket = world.namespace, world.namespace.bucket
     places = {**world.chart.places_on_pages(), "https://s3.example.com": bucket.endpoint, "us-east-1": bucket.region,
               "s3://lab/graphs/cora": bucket.uri("cora"), "s3://lab/results/cora": bucket.uri(namespace.name)}

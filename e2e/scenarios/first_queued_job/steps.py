@@ -18,7 +18,7 @@ QUEUE, DOCUMENT = "queue.yaml", "crds/examples/cora.yaml"
 MOST_SECONDS = 180  # from the chart's command to the end of the job, where images need not be pulled
 
 
-def story(world):
+def run_steps(world):
     namespace, bucket = world.namespace, world.namespace.bucket
     places = {**world.chart.places_on_pages(), "https://s3.example.com": bucket.endpoint, "us-east-1": bucket.region,
               "s3://lab/graphs/cora": bucket.uri("cora"), "s3://lab/results/cora": bucket.uri(namespace.name)}

@@ -14,7 +14,7 @@ EPOCHS = 60  # of the manifest
 LEAST_ACCURACY = 0.77  # as on one machine (services/tests/scenarios/train_cora.py)
 
 
-def story(world):
+def run_steps(world):
     for partitions, samplers in ((2, 0), (4, 2)):
         world.note(f"{partitions} partitions, "
                    + (f"{samplers} samplers" if samplers else "samplers inside the trainers"))

@@ -7,7 +7,7 @@ SECONDS = 300
 MANIFEST = pathlib.Path(__file__).with_name("job.yaml")
 
 
-def story(world):
+def run_steps(world):
     namespace = world.namespace
     namespace.set_quota(pods=0)
     namespace.apply(MANIFEST, secret="made-later", node_label="has-none",

@@ -25,7 +25,7 @@ def patch_of(created):
     return []
 
 
-def story(world):
+def run_steps(world):
     namespace = world.namespace
     with Mutation(namespace, [("", "pods"), ("batch", "jobs")], patch_of):
         namespace.apply(CORA, epochs="120")

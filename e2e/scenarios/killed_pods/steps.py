@@ -9,7 +9,7 @@ NEEDS_OWN_CLUSTER = True  # no API kills a process
 VICTIMS = {"server": False, "trainer": True, "sampler": False, "operator": False}
 
 
-def story(world):
+def run_steps(world):
     world.train_undisturbed()
     namespace = world.namespace
     namespace.apply(CORA, samplers="1")

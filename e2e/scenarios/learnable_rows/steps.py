@@ -9,7 +9,7 @@ MANIFEST = pathlib.Path(__file__).with_name("job.yaml")
 DIGESTS = ("learnableRowsDigest", "parametersDigest")
 
 
-def story(world):
+def run_steps(world):
     namespace = world.namespace
     # At the same time: each leaves processors idle while it waits.
     for name in ("calm", "shaken"):

@@ -12,7 +12,7 @@ MANIFEST = pathlib.Path(__file__).with_name("job.yaml")
 LEAST_MRR = 0.05  # as on one machine (services/tests/scenarios/link_prediction.py); chance is 0.003
 
 
-def story(world):
+def run_steps(world):
     namespace = world.namespace
     with tempfile.TemporaryDirectory(prefix="espalier-e2e-links-") as temporary:
         folder = pathlib.Path(temporary)

@@ -7,7 +7,7 @@ SECONDS = 720
 NEEDS_OWN_CLUSTER = True  # no API switches a machine off
 
 
-def story(world):
+def run_steps(world):
     world.train_undisturbed()
     namespace = world.namespace
     namespace.apply(CORA)

@@ -18,7 +18,7 @@ VALIDATED = re.compile(r"/markers/rank-(\d+)/valid$")
 OF_THE_MAKING = ("attempt", "partition_seconds", "peak_memory_bytes")
 
 
-def story(world):
+def run_steps(world):
     namespace = world.namespace
     with tempfile.TemporaryDirectory(prefix="espalier-e2e-partitioners-") as temporary:
         folder = pathlib.Path(temporary)

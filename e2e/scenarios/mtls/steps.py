@@ -16,7 +16,7 @@ EPOCHS = "50000"  # more than the scenario lasts; 25 of them are 0.05 %, the sma
 REACHES_PODS_SECONDS = 180  # the kubelet updates mounted Secrets every minute, after its cache has expired
 
 
-def story(world):
+def run_steps(world):
     namespace = world.namespace
     namespace.apply(CORA, name="stranger", epochs="20")
     strangers = namespace.wait_for("the stranger's certificate", 60,

@@ -11,7 +11,7 @@ MOMENTS = 5.0  # shorter than all timeouts
 A_WHILE = 45.0  # longer than a connection lives without responses, and shorter than the rendezvous of trainers may take
 
 
-def story(world):
+def run_steps(world):
     world.train_undisturbed()
     namespace = world.namespace
     namespace.apply(CORA)

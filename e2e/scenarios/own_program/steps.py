@@ -16,7 +16,7 @@ IMAGE = "localhost/mine:1"
 EPOCHS = "600"  # of twelve steps: time for two pods to be killed
 
 
-def story(world):
+def run_steps(world):
     namespace = world.namespace
     own_image.make(here.beside(PROGRAM), IMAGE, world.machines)
     with tempfile.TemporaryDirectory(prefix="espalier-e2e-program-") as temporary:

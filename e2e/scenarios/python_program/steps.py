@@ -16,7 +16,7 @@ ASKED_TO_STOP = 75
 END = re.compile(r"  # (\d+)(?: (.*))?$")  # behind a line of ends.py
 
 
-def story(world):
+def run_steps(world):
     namespace = world.namespace
     archive = scripts.archive(HERE / "ends.py", broken="def f(:\n")
     namespace.apply_object({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "scripts"},

@@ -15,7 +15,7 @@ QUOTA = {"cpu": "400m", "memory": "16Gi"}
 PRIORITIES = {"batch": 10, "urgent": 1000}
 
 
-def story(world):
+def run_steps(world):
     world.train_undisturbed()
     namespace = world.namespace
     with kueue_manager() as kueue:

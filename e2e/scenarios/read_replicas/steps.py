@@ -13,7 +13,7 @@ FIRST_SERVER = "cora-server-0-0"
 SECOND_SERVERS = ("cora-server-1-0", "cora-server-1-1")
 
 
-def story(world):
+def run_steps(world):
     world.train_undisturbed()  # with one server per partition
     namespace = world.namespace
     namespace.apply(CORA, server_replicas="2")

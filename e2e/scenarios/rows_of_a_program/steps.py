@@ -16,7 +16,7 @@ NEEDS_PROGRAMS = [PROGRAM]
 EPOCHS = "40"  # of seventy steps, with a save after each
 
 
-def story(world):
+def run_steps(world):
     namespace = world.namespace
     with tempfile.TemporaryDirectory(prefix="espalier-e2e-rows-") as temporary:
         folder = pathlib.Path(temporary)

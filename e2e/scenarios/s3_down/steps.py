@@ -12,7 +12,7 @@ OUTAGE = 60.0
 EPOCHS = "600"
 
 
-def story(world):
+def run_steps(world):
     undisturbed = world.undisturbed_losses()
     namespace = world.namespace
     namespace.apply(CORA, epochs=EPOCHS)

@@ -15,7 +15,7 @@ NEEDS_OWN_CLUSTER = True  # results are equal in every bit only on one kind of p
 MANIFEST = pathlib.Path(__file__).with_name("job.yaml")
 
 
-def story(world):
+def run_steps(world):
     namespace = world.namespace
     namespace.apply(MANIFEST)
     on_one_machine = trained_here()

@@ -7,7 +7,7 @@ SECONDS = 600
 LEAST_ACCURACY = 0.77  # as on one machine; with other numbers of trainers sums differ in their last bits
 
 
-def story(world):
+def run_steps(world):
     namespace = world.namespace
     namespace.apply(CORA)
     namespace.wait_for_checkpoint("cora", 120)

@@ -11,7 +11,7 @@ LEVEL = "full"
 SECONDS = 240
 
 
-def story(world):
+def run_steps(world):
     namespace = world.namespace
     first, second = scripts.archive(), scripts.archive(another="")
     digests = [hashlib.sha256(archive).hexdigest() for archive in (first, second)]

@@ -19,7 +19,7 @@ ANSWERS = ("nodesByInDegree", "largest")
 BAD_INPUT = 65
 
 
-def story(world):
+def run_steps(world):
     namespace = world.namespace
     with tempfile.TemporaryDirectory(prefix="espalier-e2e-plugin-") as temporary:
         folder = pathlib.Path(temporary)

@@ -16,7 +16,7 @@ FROM_STORE, FROM_CACHE = (r'^espalier_partition_copied_bytes\{(?=.*from="%s").*\
                           for where in ("store", "cache"))
 
 
-def story(world):
+def run_steps(world):
     world.train_undisturbed()  # with one server per partition
     namespace = world.namespace
     namespace.apply(CORA, server_containers=str(len(SERVERS)))

@@ -7,7 +7,7 @@ LEVEL = "ci"
 SECONDS = 240
 
 
-def story(world):
+def run_steps(world):
     namespace = world.namespace
     namespace.apply(CORA, epochs="3", **TOO_LITTLE_MEMORY)
     namespace.wait_for_condition("cora", "Restarting", "True", "OOMKilled", 120)

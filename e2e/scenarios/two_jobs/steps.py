@@ -7,7 +7,7 @@ SECONDS = 720
 JOBS = ("left", "right")
 
 
-def story(world):
+def run_steps(world):
     world.train_undisturbed()
     namespace = world.namespace
     namespace.apply(CORA, name="left", epochs=ENDLESS)

@@ -6,7 +6,7 @@ LEVEL = "full"
 SECONDS = 600
 
 
-def story(world):
+def run_steps(world):
     world.train_undisturbed()
     namespace = world.namespace
     namespace.apply(CORA)

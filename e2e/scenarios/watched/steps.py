@@ -15,7 +15,7 @@ CHECK = SOURCE / "e2e/observability/check_queries"
 EMPTY = ["job/Errors per second"]
 
 
-def story(world):
+def run_steps(world):
     namespace, prometheus = world.namespace, world.prometheus
     namespace.apply(CORA, epochs=ENDLESS, samplers="1")
     namespace.wait_for_phase("cora", "Training", 180)

@@ -7,7 +7,7 @@ SECONDS = 480
 JOBS = {"secured": "Managed", "plain": "Disabled"}
 
 
-def story(world):
+def run_steps(world):
     namespace = world.namespace
     for name, mode in JOBS.items():
         # The document ends with a field of its spec.

@@ -8,41 +8,41 @@ import traceback
 from runner import report
 from runner.commands import Failure
 from runner.levels import overrun
-from runner.rounds import Told
+from runner.rounds import Outcome
 
 
 def say(text):
     print(text, flush=True)
 
 
-def tell(name, scenario, world, reports):
+def run_scenario(name, scenario, world, reports):
     begin = time.monotonic()
 
-    def told(passed):
-        return Told(name, round(time.monotonic() - begin, 1), passed, world.figures)
+    def outcome(passed):
+        return Outcome(name, round(time.monotonic() - begin, 1), passed, world.figures)
 
     say(f"== {name}: {scenario.__doc__.splitlines()[0]}")
     try:
         world.begin(name, scenario.SECONDS)
-        scenario.story(world)
+        scenario.run_steps(world)
         world.check_time()
-        as_it_should = told(passed=True)
+        passed = outcome(passed=True)
     except KeyboardInterrupt:
         say(f"!! {name} interrupted")
         raise
     except Exception as error:
-        as_it_failed = told(passed=False)
+        failed = outcome(passed=False)
         where = [f"line {frame.lineno}" for frame in traceback.extract_tb(error.__traceback__)
                  if frame.filename.endswith("steps.py")]
-        say(f"!! {name} failed after {as_it_failed.seconds:.0f} s, steps.py {', '.join(where)}: "
+        say(f"!! {name} failed after {failed.seconds:.0f} s, steps.py {', '.join(where)}: "
             + in_words(error))
         report.write(reports / name, world.namespace.name)
-        say(f"   what was there lies in {reports / name}")
-        return as_it_failed
+        say(f"   the report is in {reports / name}")
+        return failed
     finally:
         world.end()
-    say(f"-- {name}: passed in {as_it_should.seconds:.0f} s")
-    return as_it_should
+    say(f"-- {name}: passed in {passed.seconds:.0f} s")
+    return passed
 
 
 def in_words(error):
@@ -53,7 +53,7 @@ def in_words(error):
     return str(error) if before is None else f"{in_words(before)}\nand then: {error}"
 
 
-def tell_rounds(scenarios, world, reports, times, rounds, most_seconds=math.inf):
+def run_rounds(scenarios, world, reports, times, rounds, most_seconds=math.inf):
     """Runs all scenarios `times` times. Returns False after a round in which a scenario failed or which took longer than
     `most_seconds`. Each run is added to `rounds` at once, so that an interruption loses no results."""
     for name in scenarios:
@@ -65,12 +65,12 @@ def tell_rounds(scenarios, world, reports, times, rounds, most_seconds=math.inf)
         world.begin_round()
         rounds.append([])
         for name, scenario in scenarios.items():
-            rounds[-1].append(tell(name, scenario, world, reports))
+            rounds[-1].append(run_scenario(name, scenario, world, reports))
         world.wait_until_gone()
         seconds = time.monotonic() - begin
         if seconds > most_seconds:
             say(f"!! {overrun(rounds[-1], seconds, most_seconds)}")
             return False
-        if not all(told.passed for told in rounds[-1]):
+        if not all(outcome.passed for outcome in rounds[-1]):
             return False
     return True
