@@ -70,7 +70,7 @@ void ExpectTaken(const Way& way, const std::string& name, const PodPolicy& polic
   EXPECT_EQ(answer.refusal, Refusal::kNone) << way.path << ", " << name << ": " << answer.error;
 }
 
-std::vector<Way> WaysToASecret() {
+std::vector<Way> SecretReferences() {
   return {
       {"spec.storage.s3.credentials.secretName",
        Parsed(R"({"storage": {"s3": {"credentials": {"secretName": "NAME"}}}})")},
@@ -111,7 +111,7 @@ std::vector<Way> WaysToASecret() {
 }
 
 TEST(PodPolicyTest, RefusesSecretsWithoutLabel) {
-  for (const Way& way : WaysToASecret()) {
+  for (const Way& way : SecretReferences()) {
     for (const char* name : {"db", "other", "not-there", "Not/a name"}) {
       const bool is_checked_before = std::string(way.path).find("template") == std::string::npos;
       if (is_checked_before && std::string(name) == "Not/a name") continue;  // no valid document
@@ -123,7 +123,7 @@ TEST(PodPolicyTest, RefusesSecretsWithoutLabel) {
 }
 
 TEST(PodPolicyTest, LabelWithoutValueMatchesAnyValue) {
-  const Way way = WaysToASecret().front();
+  const Way way = SecretReferences().front();
   ExpectTaken(way, "other", {.secret_label = "example.org/use"});
   ExpectRefused(way, "db", {.secret_label = "example.org/use"});
 }
@@ -196,7 +196,7 @@ TEST(PodPolicyTest, ReportsAllViolations) {
 
 // A refusal does not disclose which Secrets exist.
 TEST(PodPolicyTest, RefusalDoesNotRevealWhetherSecretExists) {
-  const Way way = WaysToASecret().front();
+  const Way way = SecretReferences().front();
   std::string there = Tried(Named(way.spec, "db"), {.secret_label = kLabel}).error;
   const std::string absent = Tried(Named(way.spec, "ab"), {.secret_label = kLabel}).error;
   there.replace(there.find("db"), 2, "ab");

@@ -61,7 +61,7 @@ bool HasOtherImages(const api::Status& before, const api::Status& after) {
   });
 }
 
-bool LosesItsSamplers(const PlanBuilder& builder) {
+bool RemovesSamplers(const PlanBuilder& builder) {
   const kube::StatefulSet* const samplers = builder.world().sampler_set();
   return samplers != nullptr && samplers->wanted > 0 && builder.spec().job.sampler_replicas == 0;
 }
@@ -76,7 +76,7 @@ bool LosesItsSamplers(const PlanBuilder& builder) {
 bool WasSuspendedUnseen(const PlanBuilder& builder) {
   const api::Status& before = builder.training().status;
   if (!before.started_at || builder.run_policy().suspend || api::IsTrue(before, api::kSuspended)) return false;
-  return HasOtherImages(before, builder.status()) || LosesItsSamplers(builder);
+  return HasOtherImages(before, builder.status()) || RemovesSamplers(builder);
 }
 
 // Plans the dry run with names of Jobs that do not exist yet: the API server refuses a dry run on an existing Job,

@@ -20,7 +20,7 @@ bool JobHasEnded(const kube::Job& job) {
 // Returns whether a Job in whose pods only other containers than the program's still run is kept for now. A sidecar may
 // end by itself within kHeldPodGrace, and its pod is then kept. With policy None all pods are kept.
 bool KeepsHeldPods(PlanBuilder& builder, const JobRun& run, CleanPodPolicy policy) {
-  if (policy == CleanPodPolicy::kAll || !IsHeldByOthersAlone(run)) return false;
+  if (policy == CleanPodPolicy::kAll || !IsHeldOnlyByOtherContainers(run)) return false;
   if (policy == CleanPodPolicy::kNone) return true;
   const kube::WallTime due = *builder.status().finished_at + kHeldPodGrace;
   if (builder.now() >= due) return false;

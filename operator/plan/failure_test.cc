@@ -34,7 +34,7 @@ kube::ContainerEnd NotFoundByTheKubelet() {
           .finished_at = {}};
 }
 
-kube::Pod PodThatTheRuntimeForgot() {
+kube::Pod PodLostByRuntime() {
   kube::Pod pod = PodThatEnded(137);
   pod.containers[0].ended = NotFoundByTheKubelet();
   return pod;
@@ -162,7 +162,7 @@ TEST(FailureTest, PodOnLostNodeIsNotCounted) {
 }
 
 TEST(FailureTest, ContainerLostWithNodeIsNotCounted) {
-  for (const kube::Pod& pod : {PodOfARestartedNode(), PodThatTheRuntimeForgot()}) {
+  for (const kube::Pod& pod : {PodOfARestartedNode(), PodLostByRuntime()}) {
     const std::optional<Failure> failure = FindFailure(pod);
     ASSERT_TRUE(failure.has_value());
     EXPECT_EQ(failure->reason, kNodeLost);
@@ -186,7 +186,7 @@ TEST(FailureTest, LostNodeRanksAboveErrorsOfPeers) {
   EXPECT_EQ(StrongestOf({peer_told_to_end, PodOfARestartedNode()}), kNodeLost);
   EXPECT_EQ(StrongestOf({peer, Deleted(PodOfARestartedNode())}), kNodeLost);
   EXPECT_EQ(StrongestOf({peer, Deleted(PodOfARestartedNode(), kNoon + std::chrono::seconds(5))}), kNodeLost);
-  kube::Pod forgotten = Deleted(PodThatTheRuntimeForgot());
+  kube::Pod forgotten = Deleted(PodLostByRuntime());
   forgotten.containers[0].last_ended = NotFoundByTheKubelet();  // "The container used to be Running"
   EXPECT_EQ(StrongestOf({peer, forgotten}), kNodeLost);
 }
@@ -200,13 +200,13 @@ TEST(FailureTest, UnrelatedFailureRanksAboveLostNode) {
 
 // The kubelet reports a container that was never created in the same way.
 TEST(FailureTest, PodDeletedBeforeStartIsStopped) {
-  const kube::Pod deleted = Deleted(PodThatTheRuntimeForgot());
+  const kube::Pod deleted = Deleted(PodLostByRuntime());
   EXPECT_EQ(StrongestOf({deleted}), "Stopped");
   EXPECT_EQ(StrongestOf({deleted, PodThatEnded(74)}), "Unavailable");
 }
 
 TEST(FailureTest, PodKilledByKubeletIsCounted) {
-  kube::Pod pod = PodThatTheRuntimeForgot();
+  kube::Pod pod = PodLostByRuntime();
   pod.reason = "DeadlineExceeded";
   EXPECT_EQ(FindFailure(pod)->retry, Retry::kCounted);
 }

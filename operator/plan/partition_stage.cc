@@ -162,7 +162,7 @@ void WriteResult(PlanBuilder& builder) {
   if (builder.run_policy().clean_pod_policy == api::CleanPodPolicy::kNone) return;
   const kube::WallTime due = api::FindCondition(builder.status(), api::kPartitioned)->last_transition + kHeldPodGrace;
   for (const auto& [attempt, run] : runs) {
-    if (run.job == nullptr || !IsHeldByOthersAlone(run)) continue;
+    if (run.job == nullptr || !IsHeldOnlyByOtherContainers(run)) continue;
     if (builder.now() < due) {
       builder.RequeueAt(due);
     } else {

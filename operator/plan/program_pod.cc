@@ -133,7 +133,7 @@ bool IsFailing(const JobRun& run) {
                      [](const kube::Pod* pod) { return IsHeld(*pod) && ProgramHasFailed(*pod); });
 }
 
-bool IsHeldByOthersAlone(const JobRun& run) {
+bool IsHeldOnlyByOtherContainers(const JobRun& run) {
   bool any = false;
   for (const kube::Pod* pod : run.pods) {
     if (!ProgramHasEnded(*pod)) return false;

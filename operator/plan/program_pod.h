@@ -43,7 +43,7 @@ bool HasSucceededDespiteOthers(const JobRun& run);
 // suspended Job do not count.
 bool IsFailing(const JobRun& run);
 // Returns whether no program runs any more and at least one pod is held.
-bool IsHeldByOthersAlone(const JobRun& run);
+bool IsHeldOnlyByOtherContainers(const JobRun& run);
 
 // Returns "container istio-proxy holds pod cora-trainer-1-0-x, whose trainer has ended"; empty if no pod is held.
 std::string HoldersText(const JobRun& run);

@@ -23,7 +23,7 @@ constexpr char kReasonEnd[] = ": ";
 // used only if the program's own start is not known.
 Failure Stopped(const PlanBuilder& builder, const kube::Job& job, Failure failure) {
   const auto ran_for = failure.ran_for.value_or(builder.now() - job.meta.created_at);
-  if (!RunsAProgram(builder) || ran_for >= kSoonAfterItsStart) return failure;
+  if (!HasUserProgram(builder) || ran_for >= kSoonAfterItsStart) return failure;
   const std::string& before = builder.status().restart_reason;
   failure.reason = kStoppedSoon;
   if (before != kStoppedSoon && before != kStoppedAgain) return failure;
@@ -88,9 +88,9 @@ std::string MessageWithObstacle(const std::string& job, const Obstacle& obstacle
   return "Job " + job + kObstacleBefore + obstacle.reason + kReasonEnd + obstacle.message;
 }
 
-bool RunsAProgram(const PlanBuilder& builder) { return builder.training().spec && builder.spec().job.program; }
+bool HasUserProgram(const PlanBuilder& builder) { return builder.training().spec && builder.spec().job.program; }
 
-Failure AsItCounts(const PlanBuilder& builder, const kube::Job& job, Failure failure) {
+Failure ClassifyTrainerFailure(const PlanBuilder& builder, const kube::Job& job, Failure failure) {
   static const std::string kStopped = telemetry::TerminationReason(ExitCode::kAskedToStop);
   static const std::string kUnavailableReason = telemetry::TerminationReason(ExitCode::kUnavailable);
   const bool said_itself = failure.exit_code.has_value();  // from the program, not only inferred

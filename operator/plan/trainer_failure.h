@@ -8,7 +8,7 @@
 namespace espalier::ctl::plan {
 
 // Returns whether the trainers run a user's program.
-bool RunsAProgram(const PlanBuilder& builder);
+bool HasUserProgram(const PlanBuilder& builder);
 
 // A blocker that has kept a group of trainers from starting: its reason (plan/reasons.h) and message.
 struct Obstacle {
@@ -32,6 +32,6 @@ std::string MessageWithObstacle(const std::string& job, const Obstacle& obstacle
 //                 counted. The program may mean "try later" (EX_TEMPFAIL)
 //   StoppedAgain  75 as for StoppedSoon, directly after StoppedSoon or StoppedAgain. Counted, as by `espalier run`
 //                 (docs/programs.md), because the program would otherwise be restarted forever
-Failure AsItCounts(const PlanBuilder& builder, const kube::Job& job, Failure failure);
+Failure ClassifyTrainerFailure(const PlanBuilder& builder, const kube::Job& job, Failure failure);
 
 }  // namespace espalier::ctl::plan

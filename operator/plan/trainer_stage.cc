@@ -53,9 +53,9 @@ void FollowIncarnation(PlanBuilder& builder) {
   const JobRun& run = builder.world().trainer_run(status.incarnation);
   const std::string job = resources::TrainerJobName(builder.name(), status.incarnation);
   const BadInputDuringDeletion bad_input =
-      RunsAProgram(builder) ? BadInputDuringDeletion::kIsSecondary : BadInputDuringDeletion::kIsTrusted;
+      HasUserProgram(builder) ? BadInputDuringDeletion::kIsSecondary : BadInputDuringDeletion::kIsTrusted;
   if (const std::optional<Failure> settled = SettledFailure(builder, run, bad_input)) {
-    const Failure failure = AsItCounts(builder, *run.job, *settled);
+    const Failure failure = ClassifyTrainerFailure(builder, *run.job, *settled);
     if (MayRetry(builder, Role::kTrainer, failure)) BeginIncarnation(builder, failure.reason, failure.message);
     return;
   }
@@ -124,7 +124,7 @@ void WriteReadiness(PlanBuilder& builder, const char* waits_for) {
   }
   const api::Condition* before = api::FindCondition(builder.training().status, api::kTrainersReady);
   const bool fails = IsFailing(run);
-  std::optional<Obstacle> obstacle;  // may be the cause of a failure (AsItCounts)
+  std::optional<Obstacle> obstacle;  // may be the cause of a failure (ClassifyTrainerFailure)
   if (run.job != nullptr && !AllRun(run)) obstacle = ObstacleSeen(builder.training().status, job);
   if (fails && obstacle) return;
   if (const std::string holders = HoldersText(run); fails && !holders.empty()) {

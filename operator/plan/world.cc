@@ -74,7 +74,7 @@ void World::Sort(const kube::StatefulSet& set) {
   }
 }
 
-bool World::BelongsToUs(const kube::Pod& pod) const {
+bool World::IsOwnPod(const kube::Pod& pod) const {
   const std::string& uid = pod.meta.controller->uid;
   const auto has_uid = [&uid](const Child& child) { return child.meta.uid == uid; };
   if (std::any_of(children_.begin(), children_.end(), has_uid)) return true;
@@ -110,7 +110,7 @@ void World::Sort(const kube::Pod& pod) {
     if (ParseNumber(controller.name, job, resources::ServerSetName)) role = Role::kServer;
   }
   if (!role) return;
-  if (!BelongsToUs(pod)) {
+  if (!IsOwnPod(pod)) {
     if (IsLeftOver(pod)) leftovers_.push_back(&pod);
     return;
   }

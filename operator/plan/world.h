@@ -55,7 +55,7 @@ class World {
   void Sort(const kube::StatefulSet& set);
   void Sort(const kube::Pod& pod);
   bool Keep(const kube::Resource& resource, const kube::ObjectMeta& meta);
-  bool BelongsToUs(const kube::Pod& pod) const;
+  bool IsOwnPod(const kube::Pod& pod) const;
   bool IsLeftOver(const kube::Pod& pod) const;
 
   const api::DistTraining& training_;

@@ -77,7 +77,7 @@ TEST(FailuresTest, BadInputOfThePartitionerFailsTheJob) {
 
 TEST(FailuresTest, OutOfMemoryIsReported) {
   OperatorWorld world;
-  world.cluster.SetProgram(RankZeroEnds(KilledForMemory(), 1));
+  world.cluster.SetProgram(RankZeroEnds(OutOfMemoryEnd(), 1));
   world.Create("cora", TwoTrainers());
   ASSERT_TRUE(world.RunUntil([&] { return world.StatusOf("cora").incarnation == 2; }));
   EXPECT_EQ(world.StatusOf("cora").last_error->reason, "OOMKilled");

@@ -22,7 +22,7 @@ PodEnd Exit(int code, const std::string& message) {
   return {code, telemetry::TerminationJson(words), code == 0 ? "Completed" : "Error"};
 }
 
-PodEnd KilledForMemory() { return {137, "", "OOMKilled"}; }
+PodEnd OutOfMemoryEnd() { return {137, "", "OOMKilled"}; }
 
 PodEnd Partitioned() {
   telemetry::TerminationMessage words;

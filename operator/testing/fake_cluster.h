@@ -26,7 +26,7 @@ struct PodEnd {
   std::string reason = "Completed";  // "Error", "OOMKilled"
 };
 PodEnd Exit(int code, const std::string& message = "");  // with a termination message as Espalier's processes write it
-PodEnd KilledForMemory();
+PodEnd OutOfMemoryEnd();
 PodEnd Partitioned();  // exit 0, with hash, cut and bytes in the termination message
 
 // The pod of a program.

@@ -39,23 +39,23 @@ void ExactSum::Add(double summand) {
   limbs_[limb] += negative ? -low : low;
   limbs_[limb + 1] += negative ? -middle : middle;
   limbs_[limb + 2] += negative ? -high : high;
-  if (++adds_since_carries_ == kAddsBeforeCarries) MoveCarries();
+  if (++adds_since_carries_ == kAddsBeforeCarries) PropagateCarries();
 }
 
 void ExactSum::Add(const ExactSum& other) {
   ExactSum carried = other;
-  carried.MoveCarries();
-  MoveCarries();
+  carried.PropagateCarries();
+  PropagateCarries();
   // Limbs received over the wire may hold any value, the top ones included.
   for (size_t i = 0; i < kLimbs; ++i) {
     limbs_[i] = static_cast<int64_t>(static_cast<uint64_t>(limbs_[i]) + static_cast<uint64_t>(carried.limbs_[i]));
   }
   specials_ |= carried.specials_;
-  MoveCarries();
+  PropagateCarries();
 }
 
 // Propagates carries. Afterwards every limb except the highest is in [0, 2^32).
-void ExactSum::MoveCarries() {
+void ExactSum::PropagateCarries() {
   Int128 carry = 0;
   for (size_t i = 0; i + 1 < kLimbs; ++i) {
     const Int128 sum = limbs_[i] + carry;
@@ -73,11 +73,11 @@ double ExactSum::Rounded() const {
   if ((specials_ & kMinusInfinity) != 0) return -std::numeric_limits<double>::infinity();
 
   ExactSum magnitude = *this;
-  magnitude.MoveCarries();
+  magnitude.PropagateCarries();
   const bool negative = magnitude.limbs_.back() < 0;
   if (negative) {
     for (int64_t& limb : magnitude.limbs_) limb = static_cast<int64_t>(-static_cast<uint64_t>(limb));
-    magnitude.MoveCarries();
+    magnitude.PropagateCarries();
   }
   const auto bit_at = [&](int bit) {
     return magnitude.limbs_[static_cast<size_t>(bit / kLimbBits)] >> (bit % kLimbBits) & 1;
@@ -106,7 +106,7 @@ double ExactSum::Rounded() const {
 
 std::array<int64_t, ExactSum::kWords> ExactSum::Words() const {
   ExactSum carried = *this;
-  carried.MoveCarries();
+  carried.PropagateCarries();
   std::array<int64_t, kWords> words{};
   std::copy(carried.limbs_.begin(), carried.limbs_.end(), words.begin());
   words.back() = specials_;
@@ -117,7 +117,7 @@ ExactSum ExactSum::FromWords(std::span<const int64_t> words) {
   ExactSum sum;
   std::copy_n(words.begin(), kLimbs, sum.limbs_.begin());
   sum.specials_ = words[kLimbs];
-  sum.MoveCarries();
+  sum.PropagateCarries();
   return sum;
 }
 

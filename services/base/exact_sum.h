@@ -34,7 +34,7 @@ class ExactSum {
   static ExactSum FromWords(std::span<const int64_t> words);
 
  private:
-  void MoveCarries();
+  void PropagateCarries();
 
   std::array<int64_t, kLimbs> limbs_{};  // the least significant first
   int64_t specials_ = 0;                 // kNan | kPlusInfinity | kMinusInfinity, as seen

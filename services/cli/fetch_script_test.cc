@@ -29,7 +29,7 @@ class FetchScriptCommandTest : public CliTest {
     CliTest::TearDown();
   }
   // Returns the digest in the termination message; null if there is none.
-  nlohmann::json DigestOfLastWords() const {
+  nlohmann::json DigestInTerminationMessage() const {
     const auto words = nlohmann::json::parse(ReadText(root_ / "termination"));
     return words.contains("script") ? words["script"]["sha256"] : nlohmann::json();
   }
@@ -42,7 +42,7 @@ TEST_F(FetchScriptCommandTest, ReportsDigestOfScript) {
   const Ended first = Espalier("fetch-script train.py --folder script");
   EXPECT_EQ(first.code, 0) << first.error;
   EXPECT_EQ(first.output, digest_ + "\n");
-  EXPECT_EQ(DigestOfLastWords(), digest_);
+  EXPECT_EQ(DigestInTerminationMessage(), digest_);
   EXPECT_EQ(ReadText(root_ / "script/train.py"), kScript);
   EXPECT_EQ(Espalier("fetch-script train.py --folder script --sha256 " + digest_).code, 0);
 }
@@ -53,13 +53,13 @@ TEST_F(FetchScriptCommandTest, ChangedScriptIsTransientError) {
   EXPECT_EQ(changed.code, 74);
   EXPECT_THAT(changed.error, HasSubstr("s3://code/train.py has SHA-256 " + digest_));
   EXPECT_THAT(changed.error, HasSubstr(other_));
-  EXPECT_EQ(DigestOfLastWords(), digest_);
+  EXPECT_EQ(DigestInTerminationMessage(), digest_);
   EXPECT_FALSE(std::filesystem::exists(root_ / "script/train.py"));
 
   std::ofstream(root_ / "empty.py").flush();
   for (const std::string name : {"absent.py", "empty.py"}) {
     EXPECT_EQ(Espalier("fetch-script " + name + " --folder script --sha256 " + other_).code, 74);
-    EXPECT_EQ(DigestOfLastWords(), nullptr);
+    EXPECT_EQ(DigestInTerminationMessage(), nullptr);
   }
 }
 
@@ -69,7 +69,7 @@ TEST_F(FetchScriptCommandTest, InvalidScriptIsBadInput) {
     EXPECT_EQ(Espalier("fetch-script " + name + " --folder script").code, 65);
   }
   EXPECT_EQ(Espalier("fetch-script train.py --folder script --entrypoint a.py").code, 65);  // not an archive
-  EXPECT_EQ(DigestOfLastWords(), nullptr);
+  EXPECT_EQ(DigestInTerminationMessage(), nullptr);
 }
 
 }  // namespace

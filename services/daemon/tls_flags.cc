@@ -35,7 +35,7 @@ Result<std::shared_ptr<const rpc::TransportSecurity>> LoadTls(const TlsFlags& fl
   settings.certificate_file = flags.certificate_file;
   settings.key_file = flags.key_file;
   ASSIGN_OR_RETURN(settings.job, pki::ParseJobIdentity(flags.job));
-  return rpc::TransportSecurity::LoadPatiently(settings, role);
+  return rpc::TransportSecurity::LoadWithRetry(settings, role);
 }
 
 Status CheckTls(const job::DistTraining& training, const TlsFlags& flags) {

@@ -34,7 +34,7 @@ namespace espalier::partitioner {
 namespace {
 
 // Returns whether a request that failed with this code may have been executed because only its response was lost.
-bool MayHaveHappened(StatusCode code) {
+bool IsAmbiguous(StatusCode code) {
   return code == StatusCode::kUnavailable || code == StatusCode::kDeadlineExceeded || code == StatusCode::kAborted ||
          code == StatusCode::kUnknown;
 }
@@ -414,7 +414,7 @@ class Pipeline {
   Result<format::Manifest> ManifestOfOthers(ProcessGroup& group, storage::ObjectStore& store,
                                             const std::string& prefix) {
     std::optional<format::Manifest> manifest;
-    RETURN_IF_ERROR(group.AwaitThat(0, "manifest", [&]() -> Result<bool> {
+    RETURN_IF_ERROR(group.AwaitCondition(0, "manifest", [&]() -> Result<bool> {
       ASSIGN_OR_RETURN(manifest, FindPartitioning(store, prefix));
       return manifest.has_value();
     }));
@@ -454,7 +454,7 @@ class Pipeline {
                        AttemptFiles& files) {
     const Status committed = format::CommitManifest(store, prefix, manifest);
     if (!committed.ok() && committed.code() != StatusCode::kAlreadyExists) {
-      if (!MayHaveHappened(committed.code())) files.Discard();
+      if (!IsAmbiguous(committed.code())) files.Discard();
       return committed;
     }
     ASSIGN_OR_RETURN(const std::optional<format::Manifest> standing, FindPartitioning(store, prefix));

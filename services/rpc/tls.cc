@@ -97,7 +97,7 @@ Result<std::shared_ptr<const TransportSecurity>> TransportSecurity::Load(const T
   return std::shared_ptr<const TransportSecurity>(new TransportSecurity(settings));
 }
 
-Result<std::shared_ptr<const TransportSecurity>> TransportSecurity::LoadPatiently(const TlsSettings& settings,
+Result<std::shared_ptr<const TransportSecurity>> TransportSecurity::LoadWithRetry(const TlsSettings& settings,
                                                                                   pki::PeerRole role) {
   constexpr int kAttempts = 4;
   constexpr std::chrono::milliseconds kDelay{500};

@@ -41,7 +41,7 @@ class TransportSecurity {
   static Result<std::shared_ptr<const TransportSecurity>> Load(const TlsSettings& settings, pki::PeerRole role);
   // Like Load, but retries for a second or two, because files that are being replaced may not match each other or may
   // be missing for a moment.
-  static Result<std::shared_ptr<const TransportSecurity>> LoadPatiently(const TlsSettings& settings,
+  static Result<std::shared_ptr<const TransportSecurity>> LoadWithRetry(const TlsSettings& settings,
                                                                         pki::PeerRole role);
 
   const TlsSettings& settings() const { return settings_; }

@@ -38,7 +38,7 @@ graph::Partition Sound() {
 }
 
 // A split of edges with 2 -> 0 in train.
-void NameTheEdgeAt(Tensor positions, graph::Partition& partition) {
+void AddSplitOfEdgeAt(Tensor positions, graph::Partition& partition) {
   const graph::EdgeSplitPart none = {.total = 0, .sources = U32({}), .destinations = U32({}), .ordinals = U32({})};
   partition.edge_splits["links"][0] = {{.total = 1,
                                         .sources = U32({2}),
@@ -53,7 +53,7 @@ TEST(CheckPartitionTest, AcceptsValidPartition) {
   EXPECT_EQ(CheckPartition(Book(), Sound()), Status());
   for (const uint32_t position : {1u, 3u}) {  // the edge; 3 in-edges: found by its ends
     graph::Partition partition = Sound();
-    NameTheEdgeAt(U32({position}), partition);
+    AddSplitOfEdgeAt(U32({position}), partition);
     EXPECT_EQ(CheckPartition(Book(), partition), Status());
   }
 }
@@ -112,11 +112,12 @@ TEST(CheckPartitionTest, NamesDamage) {
        }},
       {"positions of train of split 'links'",
        [](auto& p) {
-         NameTheEdgeAt(U32({1, 1}), p);
+         AddSplitOfEdgeAt(U32({1, 1}), p);
        }},
-      {"position 0 of train of split 'links'", [](auto& p) { NameTheEdgeAt(U32({0}), p); }},  // from another source
-      {"position 0 of train of split 'links'", [](auto& p) { NameTheEdgeAt(U32({2}), p); }},  // to another destination
-      {"position 0 of train of split 'links'", [](auto& p) { NameTheEdgeAt(U32({4}), p); }},
+      {"position 0 of train of split 'links'", [](auto& p) { AddSplitOfEdgeAt(U32({0}), p); }},  // from another source
+      {"position 0 of train of split 'links'",
+       [](auto& p) { AddSplitOfEdgeAt(U32({2}), p); }},  // to another destination
+      {"position 0 of train of split 'links'", [](auto& p) { AddSplitOfEdgeAt(U32({4}), p); }},
   };
   for (const Case& c : cases) {
     graph::Partition partition = Sound();

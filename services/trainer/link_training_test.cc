@@ -385,7 +385,7 @@ graph::SourceGraph NamedNodes() {
 // A model that returns the sum of a node's feature and the mean of its neighbors' features, times a scale. If an edge
 // is in the sampled graph, each endpoint contains the feature of the other, so that the edge scores far above all
 // others.
-torch::jit::Module HearsayModule() {
+torch::jit::Module NeighborRevealingModule() {
   torch::jit::Module module("Hearsay");
   if (!module.hasattr("training")) module.register_attribute("training", c10::BoolType::get(), true);
   module.register_parameter("scale", torch::full({1}, 4.0f).set_requires_grad(true), /*is_buffer=*/false);
@@ -404,7 +404,7 @@ TEST(LinkTrainingTest, NeighborsRevealNoHeldOutOrBatchEdge) {
   job.training.model.type = job::ModelType::kTorchScript;
   const storage::TemporaryFolder folder;
   job.training.model.uri = folder.path() + "/module.pt";
-  HearsayModule().save(job.training.model.uri);
+  NeighborRevealingModule().save(job.training.model.uri);
 
   const graph::SourceGraph held_out = Split(NamedNodes(), 264, 528);
   const graph::SourceGraph shown = WithTrainingEdgesAsTest(held_out);

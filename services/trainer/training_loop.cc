@@ -146,7 +146,7 @@ class Loop {
       if (save_at_end && next_step_ < options_.steps_per_epoch) Save();
     }
     report_.loss = MeanLoss();
-    RETURN_IF_ERROR(LookForEdges());
+    RETURN_IF_ERROR(ReportMissingEdges());
     if (const Status validated = Validate(); !validated.ok()) {
       // Cancelled: a rank received a stop request during the evaluation, and all ranks return the same status. The
       // checkpoint keeps all steps of the epoch; the resumed run starts with the evaluation.
@@ -158,10 +158,10 @@ class Loop {
 
   // Calls on_no_edges if no rank had an edge in its first epoch. Runs once, hence it is not part of each step's
   // all-reduce.
-  Status LookForEdges() {
+  Status ReportMissingEdges() {
     // No step was run here yet, or the model reads no edges.
     if (!has_edges_.has_value() || options_.relations.empty()) return Status();
-    if (std::exchange(has_looked_for_edges_, true)) return Status();
+    if (std::exchange(has_checked_edges_, true)) return Status();
     float num_with_edges = *has_edges_ ? 1 : 0;
     RETURN_IF_ERROR(collective_.AllReduceSum(std::span(&num_with_edges, 1), options_.timeouts.ForCollective()));
     if (num_with_edges == 0 && options_.on_no_edges) options_.on_no_edges();
@@ -476,7 +476,7 @@ class Loop {
   const bool keeps_buffers_;
   NamedTensors buffers_before_;
   std::optional<bool> has_edges_;  // whether a mini-batch of this rank had edges; nullopt before the first step
-  bool has_looked_for_edges_ = false;
+  bool has_checked_edges_ = false;
   bool is_given_up_ = false;  // the current step was rolled back and counts as not begun
   EarlyStopping early_stopping_;
 };

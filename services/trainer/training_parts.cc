@@ -26,7 +26,7 @@ namespace {
 Status FindMeasure(const job::Training& training, const GraphAccess& graph, Parts* parts) {
   const Result<uint32_t> steps = StepsPerEpoch(training, *parts->task, parts->data, graph);
   if (steps.ok()) parts->steps_per_epoch = *steps;
-  parts->unmeasurable = parts->task->WhyUnmeasurable(parts->data);
+  parts->unmeasurable = parts->task->ReasonForNoMetric(parts->data);
   const bool lacks_split = !steps.ok() && steps.status().code() == StatusCode::kNotFound;
   if (parts->unmeasurable.empty() && lacks_split && OnlyInfers(training)) {
     parts->unmeasurable = steps.status().message();
@@ -171,7 +171,7 @@ Result<Parts> MakeParts(const job::DistTraining& job, GraphAccess graph, collect
       const std::vector<std::string> label_warnings,
       parts.task->AddHead({file, graph, parts.data.num_outputs(), collective, options.timeouts}, *parts.model));
   parts.warnings.insert(parts.warnings.end(), label_warnings.begin(), label_warnings.end());
-  if (parts.unmeasurable.empty()) parts.unmeasurable = parts.task->WhyUnmeasurable(parts.data);
+  if (parts.unmeasurable.empty()) parts.unmeasurable = parts.task->ReasonForNoMetric(parts.data);
   if (!parts.sampling.layers.empty() && CountEdges(parts.sampling, graph.neighbors.book()) == 0) {
     parts.warnings.push_back("the relations in spec.training.sampling.layers have no " +
                              std::string(parts.task->words().drawn_edge) + ": each node is trained without neighbors");

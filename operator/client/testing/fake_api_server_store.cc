@@ -28,7 +28,7 @@ bool IsSpecChanged(const Json& a, const Json& b) {
 
 bool IsBeingDeleted(const Json& object) { return kube::Find(object, {"metadata", "deletionTimestamp"}) != nullptr; }
 
-bool MayGo(const Json& object) {
+bool IsDeletable(const Json& object) {
   return IsBeingDeleted(object) && kube::ListAt(object, {"metadata", "finalizers"}).empty() &&
          kube::IntegerAt(object, {"metadata", "deletionGracePeriodSeconds"}).value_or(0) == 0;
 }
@@ -147,7 +147,7 @@ StoredPtr ObjectStore::Commit(size_t kind, const StoredPtr& before, const OwnedO
     }
     after.object["metadata"]["generation"] = generation;
   }
-  const bool may_go = before != nullptr && MayGo(after.object);
+  const bool may_go = before != nullptr && IsDeletable(after.object);
   StoredPtr stored = MakeStored(traits, newest_.load() + 1, std::move(after.object), std::move(after.owners));
   Publish(kind, before, stored);
   if (may_go) Erase({kind, stored->key});

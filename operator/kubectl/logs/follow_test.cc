@@ -75,7 +75,7 @@ class FollowTest : public ::testing::Test {
     return result_;
   }
   // Ends `pod`, which is the last one, and waits for Follow.
-  Status JoinAfterTheEndOf(const std::string& pod) {
+  Status JoinAfterPodEnd(const std::string& pod) {
     NoMorePods();
     End(pod);
     return Join();
@@ -86,7 +86,7 @@ class FollowTest : public ::testing::Test {
                               [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return lines_.size() >= count; });
   }
 
-  bool AwaitLooks(int count) {
+  bool AwaitLifeChecks(int count) {
     MutexLock lock(&mutex_);
     return mutex_.AwaitBefore(Deadline::After(std::chrono::seconds(10)),
                               [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return num_looks_ >= count; });
@@ -136,7 +136,7 @@ TEST_F(FollowTest, PrintsLinesAndEndsWithLastPod) {
   ASSERT_TRUE(AwaitLines(1));
   logs_.Write("a", 2, "two");
   ASSERT_TRUE(AwaitLines(2));
-  EXPECT_TRUE(JoinAfterTheEndOf("a").ok());
+  EXPECT_TRUE(JoinAfterPodEnd("a").ok());
   EXPECT_THAT(lines(), ElementsAre("a: one", "a: two"));
   EXPECT_THAT(problems(), IsEmpty());
 }
@@ -150,7 +150,7 @@ TEST_F(FollowTest, FollowsNewPods) {
   logs_.Write("b", 2, "late");
   SetLife("b", ContainerLife::kActive);
   ASSERT_TRUE(AwaitLines(2));
-  EXPECT_TRUE(JoinAfterTheEndOf("b").ok());
+  EXPECT_TRUE(JoinAfterPodEnd("b").ok());
   EXPECT_THAT(lines(), ElementsAre("a: early", "b: late"));
 }
 
@@ -164,7 +164,7 @@ TEST_F(FollowTest, ResumesBrokenStreamsWithoutDuplicates) {
     logs_.Write("a", 1, "more " + std::to_string(i));
   }
   ASSERT_TRUE(AwaitLines(5));
-  EXPECT_TRUE(JoinAfterTheEndOf("a").ok());
+  EXPECT_TRUE(JoinAfterPodEnd("a").ok());
   EXPECT_THAT(lines(), ElementsAre("a: one", "a: more 0", "a: more 1", "a: more 2", "a: more 3"));
 }
 
@@ -192,7 +192,7 @@ TEST_F(FollowTest, ContinuesAfterContainerRestart) {
   logs_.Restart("a");
   logs_.Write("a", 5, "after");
   ASSERT_TRUE(AwaitLines(2));
-  EXPECT_TRUE(JoinAfterTheEndOf("a").ok());
+  EXPECT_TRUE(JoinAfterPodEnd("a").ok());
   EXPECT_THAT(lines(), ElementsAre("a: before", "a: after"));
 }
 
@@ -207,7 +207,7 @@ TEST_F(FollowTest, WaitsForRestartingContainer) {
   logs_.Restart("a");
   logs_.Write("a", 5, "after");
   ASSERT_TRUE(AwaitLines(2));
-  EXPECT_TRUE(JoinAfterTheEndOf("a").ok());
+  EXPECT_TRUE(JoinAfterPodEnd("a").ok());
   EXPECT_THAT(lines(), ElementsAre("a: before", "a: after"));
   EXPECT_THAT(problems(), IsEmpty());
 }
@@ -218,11 +218,11 @@ TEST_F(FollowTest, KeepsStreamOfSilentContainer) {
   SetLife("a", ContainerLife::kActive);
   logs_.Write("a", 1, "one");
   Start();
-  ASSERT_TRUE(AwaitLooks(10));
+  ASSERT_TRUE(AwaitLifeChecks(10));
   logs_.Write("a", 2, "two");
   ASSERT_TRUE(AwaitLines(2));
   EXPECT_EQ(logs_.targets().size(), 1u);
-  EXPECT_TRUE(JoinAfterTheEndOf("a").ok());
+  EXPECT_TRUE(JoinAfterPodEnd("a").ok());
   EXPECT_THAT(lines(), ElementsAre("a: one", "a: two"));
   EXPECT_THAT(problems(), IsEmpty());
 }

@@ -52,7 +52,7 @@ void ExpectUsable(std::vector<std::unique_ptr<Collective>>& ranks) {
   });
 }
 
-RingSocket ConnectAsStranger(const std::string& address, RingTls* tls = nullptr) {
+RingSocket ConnectAsForeignPeer(const std::string& address, RingTls* tls = nullptr) {
   auto socket = ConnectToRank(Rank(0), address, tls, RingWait(Soon()));
   ESPALIER_CHECK(socket.ok()) << socket.status().ToString();
   return *std::move(socket);
@@ -61,7 +61,7 @@ RingSocket ConnectAsStranger(const std::string& address, RingTls* tls = nullptr)
 // Sends bytes as the first bytes of a connection. Returns the error with which the port refuses them, or Unavailable if
 // the connection is closed without an error message.
 Status SendFirst(const std::string& address, const std::string& bytes, RingTls* tls = nullptr) {
-  RingSocket socket = ConnectAsStranger(address, tls);
+  RingSocket socket = ConnectAsForeignPeer(address, tls);
   const RingWait wait(Soon());
   RETURN_IF_ERROR(SendAll(socket, bytes, wait));
   FrameReceiver receiver(1 << 20);
@@ -117,7 +117,7 @@ TEST(RingPortTest, ConnectsRanksDespiteForeignConnections) {
   auto rank0 = ListenAs(0), rank1 = ListenAs(1);
   std::vector<RingSocket> strangers;
   for (int i = 0; i < 300; ++i) {
-    strangers.push_back(ConnectAsStranger(rank0->address()));
+    strangers.push_back(ConnectAsForeignPeer(rank0->address()));
     if (i % 2 == 0) continue;
     const Status sent = SendAll(strangers.back(), GreetingFrame(1, 1).substr(0, 20), RingWait(Soon()));
     EXPECT_TRUE(sent.ok()) << sent.ToString();
@@ -131,7 +131,7 @@ TEST(RingPortTest, ConnectsRanksDespiteForeignGreetings) {
   auto rank0 = ListenAs(0), rank1 = ListenAs(1);
   std::vector<RingSocket> strangers;
   for (uint64_t group = 0; group < 20; ++group) {
-    strangers.push_back(ConnectAsStranger(rank0->address()));
+    strangers.push_back(ConnectAsForeignPeer(rank0->address()));
     const Status sent = SendAll(strangers.back(), GreetingFrame(1, group), RingWait(Soon()));
     EXPECT_TRUE(sent.ok()) << sent.ToString();
   }
@@ -151,7 +151,7 @@ TEST(RingPortTest, FailsPromptlyWhereTheOtherRankSendsGarbage) {
   request.set_address(rank1->address());
   const auto group = JoinAtRank0(rank0_address, request, nullptr, RingWait(Soon()));
   ASSERT_TRUE(group.ok()) << group.status().ToString();
-  RingSocket socket = ConnectAsStranger(rank0_address);
+  RingSocket socket = ConnectAsForeignPeer(rank0_address);
   const std::string bytes = GreetingFrame(1, group->group()) + std::string(kFrameHeaderBytes, 'g');
   EXPECT_TRUE(SendAll(socket, bytes, RingWait(Soon())).ok());
   first.join();
@@ -173,7 +173,7 @@ TEST(RingPortTest, FailsPromptlyWhenARankDies) {
     request.set_address(port->address());
     const auto group = JoinAtRank0(rank0_address, request, nullptr, RingWait(Soon()));
     ASSERT_TRUE(group.ok()) << group.status().ToString();
-    RingSocket socket = ConnectAsStranger(rank0_address);
+    RingSocket socket = ConnectAsForeignPeer(rank0_address);
     EXPECT_TRUE(SendAll(socket, GreetingFrame(1, group->group()), RingWait(Soon())).ok());
   }
   first.join();
@@ -244,7 +244,7 @@ TEST(RingPortTest, UsesReplacedCertificates) {
   const Tls tls = folder.Load(PeerRole::kTrainer);
   auto rank0 = ListenAs(0, {.tls = tls});
   RingTls stranger(folder.SettingsOf(PeerRole::kTrainer));
-  ConnectAsStranger(rank0->address(), &stranger).Close();
+  ConnectAsForeignPeer(rank0->address(), &stranger).Close();
 
   // Certificates of another role are refused until they are replaced again.
   folder.Issue(PeerRole::kTrainer, {.identity = {rpc::testing::kTestJob, PeerRole::kServer}});

@@ -126,7 +126,7 @@ class RingHostTest : public ::testing::Test {
     const std::string rank0_address = (*endpoint)->address();
     Result<std::unique_ptr<Collective>> connected = Unavailable("");
     std::thread connects([&] { connected = ConnectRing(*std::move(endpoint), "", Soon()); });
-    BeRank1(rank0_address, rpc::ToString({"127.0.0.1", ntohs(address.sin_port)}));
+    RunAsRank1(rank0_address, rpc::ToString({"127.0.0.1", ntohs(address.sin_port)}));
     connects.join();
     ASSERT_TRUE(connected.ok()) << connected.status().ToString();
     rank0_ = *std::move(connected);
@@ -141,7 +141,7 @@ class RingHostTest : public ::testing::Test {
   Descriptor from_rank0_;
 
  private:
-  void BeRank1(const std::string& rank0_address, const std::string& own_address) {
+  void RunAsRank1(const std::string& rank0_address, const std::string& own_address) {
     collective::v1::JoinRequest request;
     request.set_rank(1);
     request.set_size(2);

@@ -65,7 +65,7 @@ Result<std::shared_ptr<const rpc::TransportSecurity>> LoadTls(const Environment&
   if (given == 0) return std::shared_ptr<const rpc::TransportSecurity>();
   if (!missing.empty()) return InvalidArgument(missing + " is not set: TLS needs all four ESPALIER_TLS variables");
   ASSIGN_OR_RETURN(settings.job, pki::ParseJobIdentity(job).While("ESPALIER_TLS_JOB"));
-  return rpc::TransportSecurity::LoadPatiently(settings, pki::PeerRole::kTrainer);
+  return rpc::TransportSecurity::LoadWithRetry(settings, pki::PeerRole::kTrainer);
 }
 
 // Reads the addresses of the servers, or the location of partitions to open in this process: exactly one of them.

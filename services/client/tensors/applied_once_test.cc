@@ -283,7 +283,7 @@ GradientsOfRank GradientsAt(uint32_t rank, uint64_t step) {
 }
 
 // Takes part in the steps as one rank; returns all rows after each step.
-void DescendAndLook(uint32_t rank, const DistGraph& graph, uint64_t num_steps) {
+void DescendAndCheck(uint32_t rank, const DistGraph& graph, uint64_t num_steps) {
   const sampler::EmbeddingSpec spec = RowsOfDescent();
   sampler::EmbeddingStore& store = graph.partitions().embeddings();
   const Status created = store.CreateEmbedding(spec, graph.CallDeadline());
@@ -320,7 +320,7 @@ TEST(AppliedOnceTest, GradientsOfAStepCountOnce) {
   {
     std::vector<std::jthread> ranks;
     for (uint32_t rank = 0; rank < kClients; ++rank) {
-      ranks.emplace_back([&, rank] { DescendAndLook(rank, *graphs[rank], num_steps); });
+      ranks.emplace_back([&, rank] { DescendAndCheck(rank, *graphs[rank], num_steps); });
     }
   }
   ExpectFaults(proxies);

@@ -148,7 +148,7 @@ class SavedFilesTest : public ::testing::Test {
     return SaveTensors(*graph_, {{kPapers, "pairs"}, {kAuthors, "pairs"}}, uri_, {.bytes_per_file = 4000});
   }
   Status LoadError() const { return LoadTensors(*graph_, uri_).status(); }
-  bool NothingIsLeft() const {
+  bool HasNoFilesLeft() const {
     const auto is_there = [&](const RowSpace& space) {
       const auto made = DistTensor::Create(*graph_, MakePairOptions(space));
       ESPALIER_CHECK(made.ok()) << made.status().ToString();
@@ -174,14 +174,14 @@ TEST_F(SavedFilesTest, DamagedFilesAreRefusedAndLeaveNothing) {
   ASSERT_FALSE(of_second.empty());
   FlipAByte(of_second);
   EXPECT_EQ(LoadError().code(), StatusCode::kDataLoss);
-  EXPECT_TRUE(NothingIsLeft());
+  EXPECT_TRUE(HasNoFilesLeft());
   FlipAByte(of_second);
   std::filesystem::resize_file(of_second, std::filesystem::file_size(of_second) - 1);
   EXPECT_EQ(LoadError().code(), StatusCode::kDataLoss);
   std::filesystem::remove(of_second);
   EXPECT_EQ(LoadError().code(), StatusCode::kDataLoss);
   EXPECT_THAT(LoadError().message(), HasSubstr("is missing"));
-  EXPECT_TRUE(NothingIsLeft());
+  EXPECT_TRUE(HasNoFilesLeft());
 }
 
 TEST_F(SavedFilesTest, IncompleteSaveIsInvisible) {

@@ -62,7 +62,7 @@ class NameSearch {
  public:
   explicit NameSearch(const GraphNames& graph) : graph_(graph) {}
 
-  void LookAtGraph(const job::Graph& graph) {
+  void CheckGraphNames(const job::Graph& graph) {
     const Names node_columns = All(graph_.node_columns);
     Names edge_columns = All(graph_.edge_columns);
     // Copies of source columns are made when the graph is cut, so they cannot be the time column.
@@ -77,19 +77,19 @@ class NameSearch {
     }
   }
 
-  void LookAtTraining(const job::Training& training) {
+  void CheckTrainingNames(const job::Training& training) {
     const bool only_infers = OnlyInfers(training);
     std::optional<NodeTypeId> seed_type;
     if (!job::IsOfEdges(training.task.type)) {
       seed_type = NodeType(training.task.node_type, "spec.training.task.nodeType");
-      if (seed_type && !only_infers) LookAtNodeTask(training.task, *seed_type);
+      if (seed_type && !only_infers) CheckNodeTaskNames(training.task, *seed_type);
     } else if (job::LabelsEdges(training.task.type)) {
-      LookAtLabeledEdges(training.task, only_infers);
+      CheckLabeledEdgeNames(training.task, only_infers);
     } else {
-      LookAtLinks(training.task, only_infers);
+      CheckLinkNames(training.task, only_infers);
     }
-    LookAtInputs(training.inputs);
-    LookAtSampling(training.sampling, seed_type);
+    CheckInputNames(training.inputs);
+    CheckSamplingNames(training.sampling, seed_type);
   }
 
   std::vector<FieldError> Take() { return std::move(unknown_); }
@@ -125,7 +125,7 @@ class NameSearch {
     return Found(name.empty() ? graph_.schema.OnlyEdgeType() : graph_.schema.FindEdgeType(name), path);
   }
 
-  void LookAtNodeTask(const job::Task& task, NodeTypeId type) {
+  void CheckNodeTaskNames(const job::Task& task, NodeTypeId type) {
     ExpectColumn(type, task.label, "spec.training.task.label");
     const Names splits = ListKeys(graph_.node_splits[type.value]);
     if (!splits.contains(task.split)) {
@@ -139,7 +139,7 @@ class NameSearch {
     Add("spec.training.task.split", Lacks(ToString(type), "split", task.split, splits));
   }
 
-  void LookAtLabeledEdges(const job::Task& task, bool only_infers) {
+  void CheckLabeledEdgeNames(const job::Task& task, bool only_infers) {
     const size_t unknown_before = unknown_.size();
     const std::optional<EdgeTypeId> type = EdgeType(task.edge_type, "spec.training.task.edgeType");
     if (type && !only_infers) {
@@ -149,15 +149,15 @@ class NameSearch {
       }
       ExpectSplit(*type, task);
     }
-    if (task.exclude == job::ExcludeEdges::kReverseEdges) LookAtReverse(task);
+    if (task.exclude == job::ExcludeEdges::kReverseEdges) CheckReverseName(task);
     if (unknown_.size() == unknown_before) AddRefusal(job::MakeEdgePlan(task, graph_.schema).status());
   }
 
-  void LookAtReverse(const job::Task& task) {
+  void CheckReverseName(const job::Task& task) {
     if (!task.reverse_edge_type.empty()) EdgeType(task.reverse_edge_type, "spec.training.task.reverseEdgeType");
   }
 
-  void LookAtLinks(const job::Task& task, bool only_infers) {
+  void CheckLinkNames(const job::Task& task, bool only_infers) {
     const size_t unknown_before = unknown_.size();
     std::vector<EdgeTypeId> types;
     if (!task.edge_type.empty()) {
@@ -170,7 +170,7 @@ class NameSearch {
     } else {
       for (uint16_t type = 0; type < graph_.schema.num_edge_types(); ++type) types.emplace_back(type);
     }
-    LookAtReverse(task);
+    CheckReverseName(task);
     if (unknown_.size() == unknown_before) AddRefusal(job::MakeLinkPlan(task, graph_.schema).status());
     if (only_infers) return;
     const auto lacks_it = [&](EdgeTypeId type) { return !graph_.edge_splits[type.value].contains(task.split); };
@@ -185,7 +185,7 @@ class NameSearch {
     Add(path, Lacks(ToString(type), "column", name, columns));
   }
 
-  void LookAtInputs(const std::vector<job::Input>& inputs) {
+  void CheckInputNames(const std::vector<job::Input>& inputs) {
     for (size_t i = 0; i < inputs.size(); ++i) {
       const std::string path = Item("spec.training.inputs", i);
       const std::optional<NodeTypeId> type = NodeType(inputs[i].node_type, path + ".nodeType");
@@ -196,7 +196,7 @@ class NameSearch {
     }
   }
 
-  void LookAtSampling(const job::Sampling& sampling, std::optional<NodeTypeId> seed_type) {
+  void CheckSamplingNames(const job::Sampling& sampling, std::optional<NodeTypeId> seed_type) {
     for (size_t i = 0; i < sampling.layers.size(); ++i) {
       const std::vector<job::EdgeTypeFanout>& named = sampling.layers[i].edge_types;
       for (size_t j = 0; j < named.size(); ++j) {
@@ -226,8 +226,8 @@ bool OnlyInfers(const job::Training& training) { return training.epochs == 0 && 
 
 std::vector<FieldError> UnknownNames(const job::DistTraining& job, TrainedBy trained_by, const GraphNames& graph) {
   NameSearch search(graph);
-  search.LookAtGraph(job.graph);
-  if (IsTrainedByEspalier(job, trained_by)) search.LookAtTraining(job.training);
+  search.CheckGraphNames(job.graph);
+  if (IsTrainedByEspalier(job, trained_by)) search.CheckTrainingNames(job.training);
   return search.Take();
 }
 

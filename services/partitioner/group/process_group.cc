@@ -59,7 +59,7 @@ Status ParseStatus(const std::string& text) {
 
 // Returns whether the error is transient, so that the process may succeed after a restart: it was asked to stop, or the
 // store refused the request or did not answer in time.
-bool MayPass(StatusCode code) {
+bool IsTransient(StatusCode code) {
   return code == StatusCode::kCancelled || code == StatusCode::kUnavailable || code == StatusCode::kDeadlineExceeded;
 }
 
@@ -187,20 +187,21 @@ Result<bool> ProcessGroup::HasPublished(const std::string& what) {
 
 Result<std::string> ProcessGroup::Await(uint32_t rank, const std::string& what) {
   std::optional<std::string> text;
-  RETURN_IF_ERROR(AwaitThat(rank, what, [&]() -> Result<bool> {
+  RETURN_IF_ERROR(AwaitCondition(rank, what, [&]() -> Result<bool> {
     ASSIGN_OR_RETURN(text, TextAt(store_, MarkerKey(rank, what)));
     return text.has_value();
   }));
   return *std::move(text);
 }
 
-Status ProcessGroup::AwaitThat(uint32_t rank, const std::string& what, const std::function<Result<bool>()>& holds) {
+Status ProcessGroup::AwaitCondition(uint32_t rank, const std::string& what,
+                                    const std::function<Result<bool>()>& holds) {
   HeartbeatWatch hearing(*this, rank);
   std::random_device random;
   for (int attempt = 1;; attempt = std::min(attempt + 1, kPolling.max_attempts)) {
     bool superfluous = false;
     if (attempt >= kFirstOutcomeCheck) {
-      ASSIGN_OR_RETURN(superfluous, IsSuperfluous());
+      ASSIGN_OR_RETURN(superfluous, HasOutcome());
     }
     // Evaluated after the outcome, because the outcome may be what the caller waits for.
     ASSIGN_OR_RETURN(const bool there, holds());
@@ -217,7 +218,7 @@ Status ProcessGroup::AwaitThat(uint32_t rank, const std::string& what, const std
   }
 }
 
-Result<bool> ProcessGroup::IsSuperfluous() {
+Result<bool> ProcessGroup::HasOutcome() {
   const Result<storage::ObjectInfo> outcome = store_.Head(place_.outcome);
   if (outcome.ok()) return true;
   return outcome.status().code() == StatusCode::kNotFound ? Result<bool>(false) : outcome.status();
@@ -233,7 +234,7 @@ Status ProcessGroup::FindPublishedFailure() {
 }
 
 void ProcessGroup::Fail(const Status& status) {
-  if (is_over_ || (MayPass(status.code()) && !found_silence_)) return;
+  if (is_over_ || (IsTransient(status.code()) && !found_silence_)) return;
   const std::string text = std::to_string(static_cast<int>(status.code())) + "\n" + status.message();
   const Status told = PutOnce(store_, place_.folder + "/failed/" + RankName(rank()), text);
   if (!told.ok()) Log(Level::kWarning, "the other processes could not be notified", {{"error", told}});

@@ -69,7 +69,7 @@ class ProcessGroup {
   Result<std::string> Await(uint32_t rank, const std::string& what);
   // Blocks until `holds` returns true, which process `rank` is expected to bring about. `what` describes it in
   // messages. Errors as for Await, and those of `holds`.
-  Status AwaitThat(uint32_t rank, const std::string& what, const std::function<Result<bool>()>& holds);
+  Status AwaitCondition(uint32_t rank, const std::string& what, const std::function<Result<bool>()>& holds);
 
   // Publishes the error `status` of this process, which ends the group. Does nothing if the error came from another
   // process, and for transient errors: a process that was asked to stop (Cancelled) or cannot reach the store
@@ -90,7 +90,7 @@ class ProcessGroup {
   // Returns the published error of a process that failed, or OK if none has.
   Status FindPublishedFailure();
   // Returns whether the outcome exists.
-  Result<bool> IsSuperfluous();
+  Result<bool> HasOutcome();
   // Writes the heartbeat.
   Status WriteHeartbeat(uint64_t count);
   // Renews the heartbeat until the destructor runs.

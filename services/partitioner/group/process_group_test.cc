@@ -91,7 +91,7 @@ TEST_F(ProcessGroupTest, RunningProcessMayBeSlow) {
   patient.start_timeout = milliseconds(3000);
   int asked = 0;
   // Ten polls take longer than the peer timeout.
-  const Status waited = Join(patient)->AwaitThat(0, "something", [&]() -> Result<bool> { return ++asked > 9; });
+  const Status waited = Join(patient)->AwaitCondition(0, "something", [&]() -> Result<bool> { return ++asked > 9; });
   EXPECT_EQ(waited, Status());
 }
 
@@ -112,7 +112,7 @@ TEST_F(ProcessGroupTest, StopsWaitingIfOutcomeExists) {
   const std::string manifest = "{}";
   ASSERT_EQ(store_.PutIfAbsent(kPlace.outcome, std::as_bytes(std::span(manifest))), Status());
   const auto stop = Deadline::After(milliseconds(20'000));
-  const Status ended = one->AwaitThat(0, "sent", [&]() -> Result<bool> {
+  const Status ended = one->AwaitCondition(0, "sent", [&]() -> Result<bool> {
     if (stop.HasPassed()) return Internal("waited on");
     return false;
   });

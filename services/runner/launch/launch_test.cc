@@ -53,12 +53,12 @@ class LaunchTest : public testing::Test {
       fs::create_symlink(ESPALIER_FAKE_ROLE, root_ / "bin" / name);
     }
     fs::create_symlink(ESPALIER_FAKE_HOST, root_ / "bin/espalier");
-    LetSshBe("for word; do :; done\necho 'You have mail.'\nexec sh -c \"$word\"\n");
+    SetSshScript("for word; do :; done\necho 'You have mail.'\nexec sh -c \"$word\"\n");
     telemetry::StopSignal::Install().ResetForTesting();
   }
   void TearDown() override { fs::remove_all(root_); }
 
-  void LetSshBe(const std::string& script) const {
+  void SetSshScript(const std::string& script) const {
     WriteText(root_ / "ssh", "#!/bin/sh\n" + script);
     fs::permissions(root_ / "ssh", fs::perms::owner_all);
   }
@@ -375,7 +375,7 @@ TEST_F(LaunchTest, EscapesTextOfHosts) {
   std::string lengths(8, '\0');
   lengths[0] = static_cast<char>(head.size());
   WriteText(root_ / "said", "espalier host 1\n" + lengths + head);
-  LetSshBe("cat " + (root_ / "said").string() + "; exec sleep 100\n");
+  SetSshScript("cat " + (root_ / "said").string() + "; exec sleep 100\n");
   EXPECT_THAT(Quietly().error, HasSubstr("on 127.0.0.1: red  [31m"));
 }
 
@@ -386,13 +386,13 @@ TEST_F(LaunchTest, UnexpectedMessagesEndConnection) {
   std::string text = "espalier host 1\n";
   for (int i = 0; i < 100; ++i) text += lengths + head;
   WriteText(root_ / "said", text);
-  LetSshBe("cat " + (root_ / "said").string() + "; exec sleep 100\n");
+  SetSshScript("cat " + (root_ / "said").string() + "; exec sleep 100\n");
   EXPECT_THAT(Quietly().error, HasSubstr("too many unexpected messages"));
 }
 
 TEST_F(LaunchTest, ReportsHostErrorsBeforeStart) {
   const auto refusal = [this](const std::string& script) {
-    LetSshBe(script);
+    SetSshScript(script);
     return Quietly();
   };
   run::RunOutcome outcome = refusal("echo 'me@h: Permission denied (publickey).' >&2; exit 255\n");
@@ -407,7 +407,7 @@ TEST_F(LaunchTest, ReportsHostErrorsBeforeStart) {
 }
 
 TEST_F(LaunchTest, ReportsSshErrorIfSigchldIsIgnored) {
-  LetSshBe("echo 'me@h: Permission denied (publickey).' >&2; exit 255\n");
+  SetSshScript("echo 'me@h: Permission denied (publickey).' >&2; exit 255\n");
   signal(SIGCHLD, SIG_IGN);  // may be inherited from a parent process
   const run::RunOutcome outcome = Quietly();
   signal(SIGCHLD, SIG_DFL);
@@ -416,7 +416,7 @@ TEST_F(LaunchTest, ReportsSshErrorIfSigchldIsIgnored) {
 }
 
 TEST_F(LaunchTest, GarbageEndsConnection) {
-  LetSshBe("printf 'espalier host 1\\n\\377\\377\\377\\377\\377\\377\\377\\377'; exec sleep 100\n");
+  SetSshScript("printf 'espalier host 1\\n\\377\\377\\377\\377\\377\\377\\377\\377'; exec sleep 100\n");
   EXPECT_THAT(Quietly().error, HasSubstr("a message that exceeds the size limit"));
 }
 
@@ -447,7 +447,7 @@ TEST_F(LaunchTest, SeveralHostsRefuseLoopbackAddresses) {
 TEST_F(LaunchTest, InvalidDocumentConnectsToNoHost) {
   LaunchOptions options = Options();
   options.run.settings = {"training.epochs=many"};
-  LetSshBe("touch " + (root_ / "called").string() + "\n");
+  SetSshScript("touch " + (root_ / "called").string() + "\n");
   EXPECT_EQ(Quietly(options).code, ExitCode::kBadDocument);
   EXPECT_FALSE(fs::exists(root_ / "called"));
 }

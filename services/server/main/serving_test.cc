@@ -66,7 +66,7 @@ class Served {
     options.access = access;
     return client::Connect(options);
   }
-  void SpoilNonces() {
+  void CorruptNonces() {
     for (const NonceFile& nonce : nonces_) std::ofstream(nonce.path()) << "somebody else's";
   }
 
@@ -256,7 +256,7 @@ TEST(ServingTest, ReportsMissingOriginalEdgeIds) {
 TEST(ServingTest, MapsNothingWithoutTheNonce) {
   const TemporaryFolder folder;
   Served served(WritePartitions(folder));
-  served.SpoilNonces();
+  served.CorruptNonces();
   const auto automatic = served.Connect(client::Access::kAuto);
   ASSERT_TRUE(automatic.ok());
   EXPECT_THAT(automatic->access, ::testing::Each(client::Access::kRpc));

@@ -60,7 +60,7 @@ void ReadPage(const http::Response& response, S3Error& error) {
   error.message = ReasonInBody(response.body);
   error.is_page = !error.message.empty();
   const bool is_explained_by_s3 = Contains(response.method, {"GET", "PUT", "POST"});
-  error.is_bare = is_explained_by_s3 && !HasHeaderOfS3(response);
+  error.is_bare = is_explained_by_s3 && !HasS3Header(response);
 }
 
 StatusCode ToCode(const S3Error& error) {

@@ -58,7 +58,7 @@ Result<pugi::xml_node> ParseRoot(pugi::xml_document& document, const std::string
 
 }  // namespace
 
-bool HasHeaderOfS3(const http::Response& response) {
+bool HasS3Header(const http::Response& response) {
   return std::any_of(response.headers.begin(), response.headers.end(),
                      [](const auto& header) { return header.first.starts_with("x-amz"); });
 }
@@ -67,7 +67,7 @@ bool HasHeaderOfS3(const http::Response& response) {
 // of the bucket; the response then has headers of S3. A response to a deletion may have neither headers nor a body of
 // S3.
 Status CheckSender(const http::Response& response, const S3Request& request) {
-  if (HasHeaderOfS3(response)) return Status();
+  if (HasS3Header(response)) return Status();
   const std::string* const type = response.Header("content-type");
   if (type != nullptr && ToLowerAscii(*type).starts_with("text/html")) return NoS3Service("a web page");
   const bool is_description = request.method == "POST" || (request.method == "GET" && request.key.empty());

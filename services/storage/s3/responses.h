@@ -14,7 +14,7 @@
 namespace espalier::storage {
 
 // Returns whether the name of any header begins with "x-amz".
-bool HasHeaderOfS3(const http::Response& response);
+bool HasS3Header(const http::Response& response);
 // Returns Unimplemented if a 2xx response to `request` does not come from an S3 service: it has no S3 header and lacks
 // the required content, which is a document, or the object's ETag if bytes are sent or received.
 Status CheckSender(const http::Response& response, const S3Request& request);

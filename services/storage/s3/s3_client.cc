@@ -137,7 +137,7 @@ S3Client::Outcome S3Client::Try(const S3Bucket& bucket, const S3Call& call, Dead
       .into = call.into};
   Result<http::Response> response = SendOnce(request, call.request.operation, how);
   if (response.ok()) {
-    http::Response explained = ExplainRefusalOfHead(*std::move(response), located, call, *credentials, how);
+    http::Response explained = ExplainHeadError(*std::move(response), located, call, *credentials, how);
     return ClassifyResponse(located, call, std::move(explained), *credentials, progress);
   }
   const bool may_pass = IsRetryable(response.status().code());
@@ -147,8 +147,8 @@ S3Client::Outcome S3Client::Try(const S3Bucket& bucket, const S3Call& call, Dead
 
 // Responses to HEAD have no body, so a missing bucket looks like a missing object, and a wrong region like an expired
 // token. If the difference matters, requests one byte of the object and returns that error instead of `response`.
-http::Response S3Client::ExplainRefusalOfHead(http::Response response, const S3Bucket& bucket, const S3Call& call,
-                                              const Credentials& credentials, const http::SendOptions& how) {
+http::Response S3Client::ExplainHeadError(http::Response response, const S3Bucket& bucket, const S3Call& call,
+                                          const Credentials& credentials, const http::SendOptions& how) {
   if (call.request.method != "HEAD") return response;
   if (response.status != 400 && (response.status != 404 || traits_.IsKnown(bucket.name))) return response;
   const S3Error error = ParseError(response);

@@ -70,8 +70,8 @@ class S3Client {
   struct Progress;
   struct Outcome;
   Outcome Try(const S3Bucket& bucket, const S3Call& call, Deadline end, Progress& progress);
-  http::Response ExplainRefusalOfHead(http::Response response, const S3Bucket& bucket, const S3Call& call,
-                                      const Credentials& credentials, const http::SendOptions& how);
+  http::Response ExplainHeadError(http::Response response, const S3Bucket& bucket, const S3Call& call,
+                                  const Credentials& credentials, const http::SendOptions& how);
   Result<http::Response> SendOnce(const http::Request& request, const std::string& operation,
                                   const http::SendOptions& options);
   void NoteAnswer(const Status& status, SteadyTime sent, std::chrono::seconds stall_time);

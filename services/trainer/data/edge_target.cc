@@ -53,8 +53,8 @@ Result<uint64_t> FirstLabelBytes(const EdgeTarget& target, const GraphAccess& gr
 
 // Reads this rank's share of the labels of all parts. Checks them against the target's number of outputs if it is
 // known.
-Result<SeenLabels> LookAtLabels(const EdgeTarget& target, const GraphAccess& graph, Rank rank, uint32_t num_ranks,
-                                const Timeouts& timeouts) {
+Result<SeenLabels> ScanLabels(const EdgeTarget& target, const GraphAccess& graph, Rank rank, uint32_t num_ranks,
+                              const Timeouts& timeouts) {
   SeenLabels seen{.census = {target.loss, target.split, target.label, "edge"}};
   for (const SplitPartName part : kEveryPart) {
     ASSIGN_OR_RETURN(const uint64_t count, graph.seeds.CountOfEdges(target.edge_type, target.split, part));
@@ -81,9 +81,9 @@ Result<SeenLabels> LookAtLabels(const EdgeTarget& target, const GraphAccess& gra
 }
 
 // Merges the findings of all ranks; an error of one rank is returned on all.
-Result<SeenLabels> LookTogether(const EdgeTarget& target, const GraphAccess& graph, collective::Collective& collective,
-                                const Timeouts& timeouts) {
-  Result<SeenLabels> seen = LookAtLabels(target, graph, collective.rank(), collective.size(), timeouts);
+Result<SeenLabels> ScanLabelsOnAllRanks(const EdgeTarget& target, const GraphAccess& graph,
+                                        collective::Collective& collective, const Timeouts& timeouts) {
+  Result<SeenLabels> seen = ScanLabels(target, graph, collective.rank(), collective.size(), timeouts);
   RETURN_IF_ERROR(collective::AgreeOn(seen.status(), collective, timeouts.collective));
   RETURN_IF_ERROR(seen->census.MergeOverRanks(collective, timeouts.collective));
   const int64_t mine[] = {seen->width, seen->label_bytes};
@@ -165,7 +165,7 @@ Result<EdgeTarget> MakeEdgeTarget(const job::Training& training, const GraphAcce
   target.label = training.task.label;
   target.loss = LossFor(training.task);
   target.num_outputs = num_outputs.value_or(0);
-  const Result<SeenLabels> seen = LookTogether(target, graph, collective, timeouts);
+  const Result<SeenLabels> seen = ScanLabelsOnAllRanks(target, graph, collective, timeouts);
   if (!seen.ok() && seen.status().code() == StatusCode::kNotFound && OnlyInfers(training) && num_outputs.has_value()) {
     target.label.clear();
     return target;

@@ -101,7 +101,7 @@ Result<ExitCode> RunTrainer(const TrainerFlags& flags, const job::DistTraining& 
   if (flags.rank == 0) LogOutcome(outcome, job.training.evaluation.metric);
   telemetry::WriteTermination(MakeTerminationMessage(outcome, session.partition_key, job.training.evaluation.metric));
   admin->SetStatusProvider(nullptr);
-  if (outcome.stopped()) stop.GiveUpServers();  // threads that prefetch may still wait for servers
+  if (outcome.stopped()) stop.CancelServerCalls();  // threads that prefetch may still wait for servers
   return outcome.stopped() ? ExitCode::kAskedToStop : ExitCode::kDone;
 }
 

@@ -53,7 +53,7 @@ void StopWatcher::WatchForStall(const std::stop_token& ended, uint64_t first) {
       piece_stall = Deadline::After(longest_piece_);
     } else if ((is_in_pieces ? piece_stall : step_stall).HasPassed()) {
       Log(Level::kWarning, "a server does not respond: ending without it", {{"steps_since_asked", steps_ - first}});
-      return GiveUpServers();
+      return CancelServerCalls();
     }
     seen = now;
     Clock::Real().SleepFor(kTick);
@@ -66,7 +66,7 @@ void StopWatcher::WatchBatchAhead(const std::stop_token& ended) {
   while (!ended.stop_requested() && !is_communicating_ && progress_ == progress_when_saved_) {
     if (stall.HasPassed()) {
       Log(Level::kWarning, "a server does not respond: ending without the next mini-batch, which is not needed");
-      return GiveUpServers();
+      return CancelServerCalls();
     }
     Clock::Real().SleepFor(kTick);
   }

@@ -72,7 +72,7 @@ class StopWatcher {
     saved_ = true;
   }
   // Cancels the pending and all future calls to servers, whose results are not needed.
-  void GiveUpServers() { stalled_.request_stop(); }
+  void CancelServerCalls() { stalled_.request_stop(); }
 
  private:
   void Watch(const std::stop_token& ended);

@@ -98,7 +98,7 @@ TEST_F(StopWatcherTest, CancelsNothingElseUntilRequested) {
   watcher.OnSaved();
   watcher.OnProgress();
   EXPECT_FALSE(watcher.stalled().stop_requested());
-  watcher.GiveUpServers();
+  watcher.CancelServerCalls();
   EXPECT_TRUE(watcher.stalled().stop_requested());
 }
 

@@ -74,7 +74,7 @@ bool IsKept(torch::ScalarType type) {
   }
 }
 
-torch::Tensor WordsAsLong(const std::vector<uint32_t>& words, torch::Device device) {
+torch::Tensor ToLongTensor(const std::vector<uint32_t>& words, torch::Device device) {
   torch::Tensor result = torch::empty({static_cast<int64_t>(words.size())}, torch::kInt64);
   std::copy(words.begin(), words.end(), result.data_ptr<int64_t>());
   return result.to(device);
@@ -84,7 +84,7 @@ c10::IValue ToIValue(const graph::GraphSchema& schema, const sampler::BatchLayer
   c10::impl::GenericDict blocks(c10::StringType::get(), BlockType());
   for (const sampler::Block& block : edges.blocks) {
     blocks.insert(schema.EdgeType(block.edge_type).Name(),
-                  c10::ivalue::Tuple::create(WordsAsLong(block.indptr, device), WordsAsLong(block.indices, device)));
+                  c10::ivalue::Tuple::create(ToLongTensor(block.indptr, device), ToLongTensor(block.indices, device)));
   }
   return blocks;
 }

@@ -33,7 +33,7 @@ Result<uint64_t> EdgeTask::CountSeeds(const NodeData&, const GraphAccess& graph,
   return graph.seeds.CountOfEdges(type, training_.task.split, part);
 }
 
-std::string EdgeTask::WhyUnmeasurable(const NodeData&) const {
+std::string EdgeTask::ReasonForNoMetric(const NodeData&) const {
   const bool lacks_labels = head_ != nullptr && target_.label.empty();
   return lacks_labels ? "the edges have no column '" + training_.task.label + "'" : "";
 }

@@ -24,7 +24,7 @@ class EdgeTask final : public Task {
   Result<NodeData> MakeData(const job::Training& training, const graph::GraphSchema& schema,
                             sampler::RowSource& rows) const override;
   Result<uint64_t> CountSeeds(const NodeData& data, const GraphAccess& graph, graph::SplitPartName part) const override;
-  std::string WhyUnmeasurable(const NodeData& data) const override;
+  std::string ReasonForNoMetric(const NodeData& data) const override;
   // Reads the labels of the split (MakeEdgeTarget) and adds the submodule "edge_head". The head has as many outputs as
   // that of the model in context.file if there is one, otherwise as many as the labels need.
   Result<std::vector<std::string>> AddHead(const HeadContext& context, Model& model) override;

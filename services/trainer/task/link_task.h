@@ -25,7 +25,7 @@ class LinkTask final : public Task {
                             sampler::RowSource& rows) const override;
   Result<uint64_t> CountSeeds(const NodeData& data, const GraphAccess& graph, graph::SplitPartName part) const override;
   // Links have no labels: the edges of the split are the target.
-  std::string WhyUnmeasurable(const NodeData&) const override { return ""; }
+  std::string ReasonForNoMetric(const NodeData&) const override { return ""; }
   // Adds the submodule "scorer", with one relation per edge type of the task. InvalidArgument if the model's width
   // differs from the document's hiddenSize (unless the model is a TorchScript module), if it is odd and the scorer
   // needs complex numbers, or if a trainer cannot hold its share of a step's negatives.

@@ -18,7 +18,7 @@ Result<uint64_t> NodeTask::CountSeeds(const NodeData& data, const GraphAccess& g
   return graph.seeds.Count(data.seed_type(), training_.task.split, part);
 }
 
-std::string NodeTask::WhyUnmeasurable(const NodeData& data) const {
+std::string NodeTask::ReasonForNoMetric(const NodeData& data) const {
   return data.has_labels() ? "" : "the graph has no column '" + training_.task.label + "'";
 }
 

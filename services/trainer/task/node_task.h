@@ -17,7 +17,7 @@ class NodeTask final : public Task {
   Result<NodeData> MakeData(const job::Training& training, const graph::GraphSchema& schema,
                             sampler::RowSource& rows) const override;
   Result<uint64_t> CountSeeds(const NodeData& data, const GraphAccess& graph, graph::SplitPartName part) const override;
-  std::string WhyUnmeasurable(const NodeData& data) const override;
+  std::string ReasonForNoMetric(const NodeData& data) const override;
   TaskFacts Facts(const graph::GraphSchema& schema) const override;
   BatchLoss MakeLoss(const NodeData& data) const override;
   Result<std::shared_ptr<TaskEvaluation>> MakeEvaluation(const EvaluationContext& context) override;

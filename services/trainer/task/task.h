@@ -74,7 +74,7 @@ class Task {
                                       graph::SplitPartName part) const = 0;
   // Returns why no metric can be computed, because the graph lacks labels; empty if it can. Labels of edges are known
   // after AddHead.
-  virtual std::string WhyUnmeasurable(const NodeData& data) const = 0;
+  virtual std::string ReasonForNoMetric(const NodeData& data) const = 0;
 
   // Resolves the target. Adds the head, which reads the model's outputs, as a submodule of `model`, so that the head is
   // trained, saved and loaded with the model. Returns warnings about labels, the same on every rank. Collective. The
