@@ -45,8 +45,8 @@ def wrong_children(plane, namespace):
     there = {kind: _by_job(things) for kind, things in _list_all(plane, namespace, (*OWNED, "Pod")).items()}
     wrong = []
     for kind, by_job in there.items():
-        strangers = set(by_job) - {job["metadata"]["name"] for job in jobs}
-        wrong += [f"{kind} {thing['metadata']['name']} of no job" for name in strangers for thing in by_job[name]]
+        foreign = set(by_job) - {job["metadata"]["name"] for job in jobs}
+        wrong += [f"{kind} {thing['metadata']['name']} of no job" for name in foreign for thing in by_job[name]]
     for job in jobs:
         name = job["metadata"]["name"]
         for kind, names in expected_children(job).items():

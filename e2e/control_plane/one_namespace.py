@@ -50,8 +50,8 @@ def run(plane, _):
         except TimeoutError as error:
             report.expect(False, str(error))
         report.row("seconds until an expired job was deleted", time.monotonic() - began)
-    strangers = [job["metadata"]["name"] for job in plane.api.list("DistTraining", ELSEWHERE) if job.get("status")]
-    report.expect_none(strangers, "jobs of another namespace are left alone")
+    reconciled = [job["metadata"]["name"] for job in plane.api.list("DistTraining", ELSEWHERE) if job.get("status")]
+    report.expect_none(reconciled, "jobs of another namespace are left alone")
     # These jobs would start as soon as another run starts an operator for all namespaces.
     delete_all(plane, ELSEWHERE)
     report.expect_none(audit.forbidden(), "nothing was asked for that the Role does not allow")

@@ -67,7 +67,7 @@ VALUES = {
         "defaults": {"template": {"spec": {"priorityClassName": "batch"}}}}},
     "no election": {"operator": {"leaderElection": {"enabled": False}}},
     "several replicas": {"operator": {"replicas": 3, "podDisruptionBudget": {"maxUnavailable": "50%"}}},
-    "nobody but these may scrape": {"networkPolicy": {"from": [
+    "only these may scrape": {"networkPolicy": {"from": [
         {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}},
         {"ipBlock": {"cidr": "10.0.0.0/8", "except": ["10.1.0.0/16"]}}]}},
     "no network policy": {"networkPolicy": {"enabled": False}},

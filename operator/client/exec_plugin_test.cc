@@ -202,7 +202,7 @@ TEST_F(ExecPluginTest, TimeoutOfOneCallerDoesNotEndRun) {
   EXPECT_EQ(plugin->Get(Deadline::After(std::chrono::milliseconds(1))).status().code(), StatusCode::kDeadlineExceeded);
   ASSERT_TRUE(AwaitFile("started"));
   Touch("go");
-  EXPECT_EQ(Token(*plugin), "t1") << "the run goes on";
+  EXPECT_EQ(Token(*plugin), "t1") << "the run continues";
 }
 
 TEST_F(ExecPluginTest, NamesInstallHintForMissingPlugin) {

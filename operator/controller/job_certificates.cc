@@ -40,8 +40,9 @@ Result<std::optional<kube::Json>> CreateOrGet(client::ApiClient& client, const k
   if (created.code() != StatusCode::kAlreadyExists) return created;
   Result<kube::Json> there = client.Get(kube::kSecrets, key);
   if (there.ok()) return std::optional(*std::move(there));
-  if (there.status().code() == StatusCode::kNotFound)
+  if (there.status().code() == StatusCode::kNotFound) {
     return Aborted("the Secret " + key.name + " was deleted while it was read");
+  }
   return std::move(there).status();
 }
 

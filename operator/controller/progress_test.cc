@@ -120,7 +120,7 @@ class ProgressPollerTest : public ::testing::Test {
   OneJob job;
   Caches caches;
   ControllerMetrics metrics{job.registry};
-  Result<std::string> said = Unavailable("nobody there");
+  Result<std::string> said = Unavailable("unreachable");
   int questions = 0;
   ProgressPoller poller{job.client,
                         caches,

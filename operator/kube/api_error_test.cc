@@ -101,7 +101,7 @@ TEST(ApiErrorTest, FillsCodeAndReasonFromEachOther) {
 TEST(ApiErrorTest, KeepsOneLineOfOtherBodies) {
   const ApiError page = ParseApiError(502, "<html>\r\n<h1>Bad   Gateway</h1>\n</html>");
   EXPECT_EQ(page.message, "HTTP 502: <html> <h1>Bad Gateway</h1> </html>");
-  EXPECT_EQ(page.reason, "") << "nobody who speaks Kubernetes said so";
+  EXPECT_EQ(page.reason, "") << "the response is not from Kubernetes";
   EXPECT_EQ(ToStatus(page).code(), StatusCode::kUnavailable);
   EXPECT_EQ(ToStatus(ParseApiError(404, "404 page not found\n")), NotFound("HTTP 404: 404 page not found"));
   EXPECT_EQ(ToStatus(ParseApiError(503, "")), Unavailable("HTTP 503"));

@@ -194,7 +194,7 @@ TEST(CleanUpTest, PodOfEarlierJobIsForceDeletedToo) {
   const auto plan_at = [&](seconds after) {
     return MakePlan(scene.cluster().training(), seen, {}, scene.cluster().now() + after);
   };
-  EXPECT_THAT(Described(plan_at(seconds(1000)).actions), Not(Contains(forced))) << "nobody has asked it to end";
+  EXPECT_THAT(Described(plan_at(seconds(1000)).actions), Not(Contains(forced))) << "its deletion was not requested";
   before->meta.deletion_requested_at = scene.cluster().now();
   before->meta.deletion_grace = seconds(30);
   EXPECT_THAT(Described(plan_at(seconds(59)).actions), Not(Contains(forced)));

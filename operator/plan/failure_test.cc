@@ -95,10 +95,10 @@ TEST(FailureTest, CauseRanksAboveConsequences) {
 }
 
 TEST(FailureTest, DeletedPodRanksLast) {
-  const kube::Pod told_to_end = Deleted(PodThatEnded(143));
-  EXPECT_EQ(StrongestOf({told_to_end}), "Stopped");
-  EXPECT_EQ(FindFailure(told_to_end)->retry, Retry::kNotCounted);
-  EXPECT_EQ(StrongestOf({told_to_end, PodThatEnded(74)}), "Unavailable");
+  const kube::Pod stopped = Deleted(PodThatEnded(143));
+  EXPECT_EQ(StrongestOf({stopped}), "Stopped");
+  EXPECT_EQ(FindFailure(stopped)->retry, Retry::kNotCounted);
+  EXPECT_EQ(StrongestOf({stopped, PodThatEnded(74)}), "Unavailable");
   EXPECT_EQ(StrongestOf({Deleted(PodThatEnded(75)), PodThatEnded(74)}), "Unavailable");
 }
 

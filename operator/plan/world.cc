@@ -50,7 +50,7 @@ World::World(const api::DistTraining& training, const Observed& seen) : training
 
 bool World::Keep(const kube::Resource& resource, const kube::ObjectMeta& meta) {
   const bool ours = IsOurs(meta, training_);
-  (ours ? children_ : strangers_).push_back({&resource, meta});
+  (ours ? children_ : foreign_).push_back({&resource, meta});
   return ours;
 }
 
@@ -78,7 +78,7 @@ bool World::IsOwnPod(const kube::Pod& pod) const {
   const std::string& uid = pod.meta.controller->uid;
   const auto has_uid = [&uid](const Child& child) { return child.meta.uid == uid; };
   if (std::any_of(children_.begin(), children_.end(), has_uid)) return true;
-  if (std::any_of(strangers_.begin(), strangers_.end(), has_uid)) return false;
+  if (std::any_of(foreign_.begin(), foreign_.end(), has_uid)) return false;
   return pod.meta.created_at >= training_.meta.created_at;
 }
 
@@ -87,7 +87,7 @@ bool World::IsLeftOver(const kube::Pod& pod) const {
   const auto stays = [&pod](const Child& child) {
     return child.meta.uid == pod.meta.controller->uid && !child.meta.deletion_requested_at;
   };
-  return pod.meta.created_at < training_.meta.created_at && std::none_of(strangers_.begin(), strangers_.end(), stays);
+  return pod.meta.created_at < training_.meta.created_at && std::none_of(foreign_.begin(), foreign_.end(), stays);
 }
 
 void World::Sort(const kube::Pod& pod) {
@@ -136,7 +136,7 @@ const kube::ObjectMeta* World::Find(const kube::Resource& resource, std::string_
 }
 
 bool World::IsTaken(const kube::Resource& resource, std::string_view name) const {
-  return std::any_of(strangers_.begin(), strangers_.end(),
+  return std::any_of(foreign_.begin(), foreign_.end(),
                      [&](const Child& child) { return HasName(child, resource, name); });
 }
 

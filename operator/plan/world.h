@@ -65,7 +65,7 @@ class World {
   std::vector<const kube::Pod*> pods_[api::kRoles.size()];
   std::vector<const kube::Pod*> leftovers_;
   std::vector<Child> children_;
-  std::vector<Child> strangers_;
+  std::vector<Child> foreign_;
 };
 
 // Returns n if `name` is make_name(job, n), else nullopt: 3 for "cora-trainer-3".

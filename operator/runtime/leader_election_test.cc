@@ -187,7 +187,7 @@ TEST_F(LeaderElectionTest, LosesOnceAtRenewDeadline) {
 
   a.Pass(milliseconds(1));
 
-  EXPECT_FALSE(a.elector->is_leader()) << "before anybody has called anything";
+  EXPECT_FALSE(a.elector->is_leader()) << "before any call";
   a.elector->CheckRenewDeadline();
   EXPECT_EQ(a.num_losses, 1);
   a.elector->CheckRenewDeadline();

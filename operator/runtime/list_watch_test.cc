@@ -300,7 +300,7 @@ TEST_F(ListWatchTest, CancelEndsAListBetweenObjects) {
 
   EXPECT_EQ(list_watch.Turn().code(), StatusCode::kCancelled);
   EXPECT_THAT(things.told(), IsEmpty());
-  EXPECT_FALSE(list_watch.WaitForSync(Deadline::At(clock.Now() + seconds(60)))) << "and nobody waits for it";
+  EXPECT_FALSE(list_watch.WaitForSync(Deadline::At(clock.Now() + seconds(60)))) << "without a wait";
 }
 
 // Returns an empty list, and then a watch with the given lines at the given times.

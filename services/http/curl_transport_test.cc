@@ -186,7 +186,7 @@ TEST(CurlTransportTest, LimitsResponseSize) {
   std::string out(99, '.');
   options = Within(seconds(30));
   options.into = std::as_writable_bytes(std::span(out));
-  EXPECT_EQ(Failure(body, options).code(), StatusCode::kUnimplemented) << "a service that knows no ranges";
+  EXPECT_EQ(Failure(body, options).code(), StatusCode::kUnimplemented) << "a service without ranges";
 }
 
 TEST(CurlTransportTest, RefusesOtherProtocols) {

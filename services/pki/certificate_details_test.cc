@@ -52,10 +52,10 @@ TEST(CertificateDetailsTest, RefuseMismatchedPair) {
 
 TEST(CertificateDetailsTest, CheckIssuer) {
   const KeyAndCertificate authority = Authority();
-  const KeyAndCertificate stranger = Authority();
+  const KeyAndCertificate other = Authority();
   const KeyAndCertificate leaf = LeafOf(authority);
   EXPECT_TRUE(CheckSignedBy(leaf.certificate_pem, authority.certificate_pem).ok());
-  EXPECT_EQ(CheckSignedBy(leaf.certificate_pem, stranger.certificate_pem).code(), StatusCode::kUnauthenticated);
+  EXPECT_EQ(CheckSignedBy(leaf.certificate_pem, other.certificate_pem).code(), StatusCode::kUnauthenticated);
   EXPECT_EQ(CheckSignedBy("", authority.certificate_pem).code(), StatusCode::kInvalidArgument);
 }
 

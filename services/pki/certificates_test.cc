@@ -85,11 +85,11 @@ TEST(CertificatesTest, ErrorsNameProblem) {
                                     {kTestJob, role})
                   .message(),
               HasSubstr("is not the key of"));
-  const CertificateFolder stranger;
+  const CertificateFolder other;
   EXPECT_THAT(
-      CheckCertificateFiles(stranger.CaFile(), folder.CertificateFile(role), folder.KeyFile(role), {kTestJob, role})
+      CheckCertificateFiles(other.CaFile(), folder.CertificateFile(role), folder.KeyFile(role), {kTestJob, role})
           .message(),
-      HasSubstr(stranger.CaFile()));
+      HasSubstr(other.CaFile()));
   EXPECT_THAT(
       CheckCertificateFiles(folder.KeyFile(role), folder.CertificateFile(role), folder.KeyFile(role), {kTestJob, role})
           .message(),

@@ -135,9 +135,9 @@ TEST_F(TlsTest, RefusesPeersOfOtherJobs) {
   folder_.Issue(role, {.identity = {kTestJob, role}, .valid_since = std::chrono::hours(2), .valid_for = seconds(-60)});
   refused("expired", UncheckedChannel(address, folder_.SettingsOf(role)));
   refused("no certificate", UncheckedChannel(address, folder_.SettingsOf(role), /*shows_certificate=*/false));
-  TlsFolder stranger;
-  stranger.Issue(role);
-  refused("another authority", UncheckedChannel(address, stranger.SettingsOf(role)));
+  TlsFolder other;
+  other.Issue(role);
+  refused("another authority", UncheckedChannel(address, other.SettingsOf(role)));
   refused("plaintext", grpc::CreateChannel(address, grpc::InsecureChannelCredentials()));
   EXPECT_EQ(describer_.calls, 1);
 }

@@ -62,7 +62,7 @@ TEST_F(TerminationTest, FitsLimitOfKubelet) {
 }
 
 TEST_F(TerminationTest, UsesPathOfEnvironment) {
-  WriteTermination(Unavailable("nobody asked"), ExitCode::kUnavailable);
+  WriteTermination(Unavailable("unreachable"), ExitCode::kUnavailable);
   EXPECT_FALSE(std::filesystem::exists(path_));
   EXPECT_EQ(ReadTerminationMessage(path_), "");
 

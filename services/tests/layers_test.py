@@ -77,7 +77,7 @@ class LayersTest(unittest.TestCase):
                 left += self.libraries[name].public
         return reached
 
-    def strangers(self, path, names):
+    def missing_dependencies(self, path, names):
         """Returns the includes of a file from libraries that are not among `names`."""
         found = []
         text = path.read_text()
@@ -101,8 +101,8 @@ class LayersTest(unittest.TestCase):
 
     def test_missing_dependencies_are_found(self):
         path = SOURCE / "services/job/places.h"
-        self.assertEqual(self.strangers(path, {"job"}), [])
-        self.assertEqual(self.strangers(path, {"base"}),
+        self.assertEqual(self.missing_dependencies(path, {"job"}), [])
+        self.assertEqual(self.missing_dependencies(path, {"base"}),
                          ["services/job/places.h includes services/job/dist_training.h of job"])
 
     def test_a_library_includes_what_it_depends_on(self):
@@ -110,7 +110,7 @@ class LayersTest(unittest.TestCase):
         for library in self.libraries.values():
             names = self.reached(library.public + library.private) | {library.name}
             for path in [path for path in library.sources if path.suffix == ".cc"] + self.headers(library):
-                found += self.strangers(path, names)
+                found += self.missing_dependencies(path, names)
         self.assertEqual(found, [])
 
     def test_a_program_includes_what_it_depends_on(self):
@@ -118,7 +118,7 @@ class LayersTest(unittest.TestCase):
         for program in self.programs:
             names = self.reached(program.public)
             for path in program.sources:
-                found += self.strangers(path, names)
+                found += self.missing_dependencies(path, names)
         self.assertEqual(found, [])
 
 

@@ -206,10 +206,10 @@ TEST(EndsOfRunsTest, AllRanksWaitForLastCheckpoint) {
     if (is_waited_for.wait_for(std::chrono::seconds(30)) != std::future_status::ready) ++in_vain;
     return Status();
   });
-  bool is_told = false;
+  bool is_reported = false;
   ASSERT_EQ(RunOneEpoch(slow, 2,
                         [&](bool is_over) {
-                          if (is_over && !std::exchange(is_told, true)) waits.set_value();
+                          if (is_over && !std::exchange(is_reported, true)) waits.set_value();
                         }),
             Status());
   EXPECT_GT(reads, 0);

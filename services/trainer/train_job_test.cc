@@ -212,7 +212,7 @@ TEST(TrainJobTest, LearnableRowsTakeTheSameStepsWithSeveralTrainers) {
     for (size_t step = 0; step < one.loop.first_epoch_losses.size(); ++step) {
       EXPECT_NEAR(several.loop.first_epoch_losses[step] / one.loop.first_epoch_losses[step], 1.0, 1e-3);
     }
-    EXPECT_EQ(Train(job, trainers).parameters_digest, several.parameters_digest) << "whoever comes first";
+    EXPECT_EQ(Train(job, trainers).parameters_digest, several.parameters_digest) << "in any arrival order";
   }
 }
 

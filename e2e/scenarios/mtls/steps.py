@@ -18,15 +18,15 @@ REACHES_PODS_SECONDS = 180  # the kubelet updates mounted Secrets every minute, 
 
 def run_steps(world):
     namespace = world.namespace
-    namespace.apply(CORA, name="stranger", epochs="20")
-    strangers = namespace.wait_for("the stranger's certificate", 60,
-                                   lambda: peer.trainers_certificate(namespace, "stranger"))
-    namespace.delete_job("stranger", 60)
+    namespace.apply(CORA, name="other", epochs="20")
+    other_certificate = namespace.wait_for("the other job's certificate", 60,
+                                           lambda: peer.trainers_certificate(namespace, "other"))
+    namespace.delete_job("other", 60)
     namespace.apply(CORA, epochs=EPOCHS, samplers="1")
     # All processes have connected by then, so that waits at the start do not count as errors.
     namespace.wait_for_checkpoint("cora", 180)
 
-    served = check_accepted_certificates(world, strangers)
+    served = check_accepted_certificates(world, other_certificate)
     calls = calls_of_clients(namespace)
     progress = None
     for renewal in range(1, RENEWALS + 1):
@@ -36,10 +36,10 @@ def run_steps(world):
         served = wait_for("another certificate of the server", REACHES_PODS_SECONDS, lambda: renewed(namespace, served))
         namespace.wait_for("another certificate in every pod", REACHES_PODS_SECONDS, lambda: all_later(namespace, ends))
         world.note(f"renewed {renewal} times")
-        progress = told_progress(namespace, progress)
+        progress = reported_progress(namespace, progress)
     world.note(f"epoch {progress['epoch']}, {progress['percent']} percent, {progress['metrics']}")
     only_good_answers_were_added(calls, calls_of_clients(namespace))
-    check_accepted_certificates(world, strangers)
+    check_accepted_certificates(world, other_certificate)
 
     failed = failed_calls(namespace)
     assert not failed, failed
@@ -53,7 +53,7 @@ def run_steps(world):
     assert not any(restarts.values()), restarts
 
 
-def told_progress(namespace, former):
+def reported_progress(namespace, former):
     """Returns the progress of training in the status, once it is of a later epoch than before. The operator reads it from
     the first trainer, which serves it without TLS."""
     def look():
@@ -67,13 +67,13 @@ def told_progress(namespace, former):
     return progress
 
 
-def check_accepted_certificates(world, strangers):
+def check_accepted_certificates(world, other_certificate):
     """Checks that the server accepts the job's own certificate, and neither another job's nor none. Returns the server's
     certificate."""
     namespace = world.namespace
     own = peer.ask(namespace, SERVER, PORT, peer.trainers_certificate(namespace, "cora"))
     assert own.is_served, own.text
-    for client, certificate in zip(REJECTED_CLIENTS, (strangers, None), strict=True):
+    for client, certificate in zip(REJECTED_CLIENTS, (other_certificate, None), strict=True):
         before = refusals(namespace, SERVER)
         answer = peer.ask(namespace, SERVER, PORT, certificate)
         assert answer.is_refused, (client, answer.text)

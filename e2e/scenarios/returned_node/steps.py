@@ -17,7 +17,7 @@ def run_steps(world):
     servers = namespace.uids("cora", "server")
     with world.machines.failed(node):
         pass
-    namespace.wait_for("trainers of the next incarnation", 180, lambda: goes_on(namespace.job("cora")["status"]))
+    namespace.wait_for("trainers of the next incarnation", 180, lambda: has_resumed(namespace.job("cora")["status"]))
     assert namespace.uids("cora", "server") == servers, "the node was given up: its servers were replaced"
 
     job = namespace.wait_for_phase("cora", "Succeeded", 300)
@@ -27,5 +27,5 @@ def run_steps(world):
     world.expect_as_undisturbed("cora")
 
 
-def goes_on(status):
+def has_resumed(status):
     return status["incarnation"] >= 2 and status["phase"] == "Training"

@@ -16,7 +16,7 @@ using Appended = LineBuffer::Appended;
 constexpr LineBuffer::Limits kRoomy{.max_line_bytes = 1000, .high_water_bytes = 1000};
 const Deadline kNow = Deadline::At({});
 Deadline InTime() { return Deadline::After(std::chrono::seconds(60)); }
-void NeverCalled() { ADD_FAILURE() << "nobody was told to wait"; }
+void NeverCalled() { ADD_FAILURE() << "no writer was held"; }
 
 std::vector<std::string> LinesNow(LineBuffer& buffer) {
   std::vector<std::string> lines;

@@ -104,7 +104,7 @@ class Screen {
   size_t Obey(std::string_view text) {
     const size_t end = text.find_first_of("AJK", 2);
     if (end == std::string_view::npos) {
-      ADD_FAILURE() << "no command that this screen knows: " << text::Printable(text);
+      ADD_FAILURE() << "unknown terminal command: " << text::Printable(text);
       return text.size();
     }
     const auto number = static_cast<size_t>(std::atoi(std::string(text.substr(2, end - 2)).c_str()));

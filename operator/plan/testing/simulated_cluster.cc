@@ -172,7 +172,7 @@ Status SimulatedCluster::Apply(const ApplyChild& apply) {
   if (is_set && sets_.count(name) > 0) there = &sets_[name].meta;
   if (others_.count(key) > 0) there = &others_[key].meta;
   if (*apply.resource == kube::kWorkloads) return ApplyWorkload(apply.object, meta);
-  if (there != nullptr && !IsOurs(*there)) return FailedPrecondition(name + " is somebody else's");
+  if (there != nullptr && !IsOurs(*there)) return FailedPrecondition(name + " belongs to another owner");
   if (!apply.uid.empty() && (there == nullptr || there->uid != apply.uid)) return Aborted(name + " has changed");
   meta.uid = there != nullptr ? there->uid : NewUid();
   meta.created_at = there != nullptr ? there->created_at : now_;
@@ -361,7 +361,7 @@ void SimulatedCluster::Occupy(const kube::Resource& resource, const std::string&
   Child child{&resource, {}};
   child.meta.key = {training_.meta.key.name_space, name};
   child.meta.uid = NewUid();
-  child.meta.controller = kube::OwnerReference{"apps/v1", "Deployment", "stranger", "uid-of-a-stranger"};
+  child.meta.controller = kube::OwnerReference{"apps/v1", "Deployment", "other", "uid-of-other"};
   child.meta.created_at = now_;
   if (!with_label) {
     conflicting_objects_.push_back(child);

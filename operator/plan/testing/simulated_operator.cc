@@ -58,14 +58,14 @@ void SimulatedOperator::CheckAction(const Action& action, const api::Status& sto
   if (const auto* deletion = std::get_if<plan::DeleteChild>(&action)) {
     if (deletion->uid.empty()) Broken("deletes " + deletion->key.name + " by name alone");
     const Observed now = cluster_.Now();
-    const auto is_strangers = [&](const kube::ObjectMeta& meta) {
+    const auto is_foreign = [&](const kube::ObjectMeta& meta) {
       return meta.uid == deletion->uid && !IsOurs(meta, cluster_.training());
     };
     for (const auto& job : now.jobs) {
-      if (is_strangers(job->meta)) Broken("deletes somebody else's Job " + job->meta.key.name);
+      if (is_foreign(job->meta)) Broken("deletes a foreign Job " + job->meta.key.name);
     }
     for (const Child& child : now.others) {
-      if (is_strangers(child.meta)) Broken("deletes somebody else's " + child.meta.key.name);
+      if (is_foreign(child.meta)) Broken("deletes a foreign " + child.meta.key.name);
     }
   }
   const auto* apply = std::get_if<ApplyChild>(&action);
@@ -85,7 +85,9 @@ void SimulatedOperator::CheckAction(const Action& action, const api::Status& sto
 void SimulatedOperator::CheckWorld() {
   if (cluster_.RunningIncarnations().size() > 1) Broken("trainers of two incarnations run at once");
   for (const int64_t incarnation : cluster_.RunningIncarnations()) {
-    if (incarnation > cluster_.training().status.incarnation) Broken("trainers of an incarnation nobody wrote down");
+    if (incarnation > cluster_.training().status.incarnation) {
+      Broken("trainers of an incarnation that is not in the status");
+    }
   }
 }
 

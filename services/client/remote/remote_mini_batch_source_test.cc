@@ -404,9 +404,9 @@ TEST(RemoteMiniBatchSourceTest, ReportsErrorOfSampler) {
 
   RemoteMiniBatchOptions other = samplers.options();
   other.partition_key = std::string(64, 'e');
-  const auto stranger = RemoteMiniBatchSource::Make(samplers.graph().book(), samplers.Plan(), samplers.Spec(), other);
-  ASSERT_TRUE((*stranger)->StartEpoch(0, 0).ok());
-  EXPECT_EQ((*stranger)->Next(Soon()).status().code(), StatusCode::kFailedPrecondition);
+  const auto other_job = RemoteMiniBatchSource::Make(samplers.graph().book(), samplers.Plan(), samplers.Spec(), other);
+  ASSERT_TRUE((*other_job)->StartEpoch(0, 0).ok());
+  EXPECT_EQ((*other_job)->Next(Soon()).status().code(), StatusCode::kFailedPrecondition);
 
   other.samplers = {"nonsense"};
   EXPECT_EQ(

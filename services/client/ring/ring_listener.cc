@@ -25,10 +25,10 @@ namespace espalier::client {
 namespace {
 
 constexpr int kBacklog = 1024;  // all ranks may connect to rank 0 at once
-// Limit of connections that do not wait for the response to a JoinRequest ("strangers"): kMaxUnidentified, plus
+// Limit of connections that do not wait for the response to a JoinRequest ("unidentified"): kMaxUnidentified, plus
 // kConnectionsOfARank for each rank. All ranks may be in their handshakes at once, and a rank may join again, or join
 // and greet, before the end of its earlier connection is detected. Beyond the limit a new connection replaces the
-// oldest stranger.
+// oldest unidentified connection.
 constexpr int kMaxUnidentified = 256;
 constexpr int kConnectionsOfARank = 2;
 // Timeout from accepting a connection to its first message, and again for sending the response.
@@ -166,7 +166,7 @@ bool RingListener::Accept() {
     if (descriptor.get() < 0) {
       const Status reason = RingSystemError(errno, "accepting a connection");
       if (reason.code() != StatusCode::kResourceExhausted) return true;
-      // Close the oldest stranger to free a descriptor.
+      // Close the oldest unidentified connection to free a descriptor.
       rpc::LogRefusal("a connection waits", subject_, reason);
       DropOldestUnidentified();
       return false;

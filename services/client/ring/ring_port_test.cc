@@ -115,11 +115,11 @@ TEST(RingPortTest, RefusesForeignMessagesAndRemainsUsable) {
 // More connections than the port holds, all older than those of the ranks: silent ones, and parts of messages.
 TEST(RingPortTest, ConnectsRanksDespiteForeignConnections) {
   auto rank0 = ListenAs(0), rank1 = ListenAs(1);
-  std::vector<RingSocket> strangers;
+  std::vector<RingSocket> foreign;
   for (int i = 0; i < 300; ++i) {
-    strangers.push_back(ConnectAsForeignPeer(rank0->address()));
+    foreign.push_back(ConnectAsForeignPeer(rank0->address()));
     if (i % 2 == 0) continue;
-    const Status sent = SendAll(strangers.back(), GreetingFrame(1, 1).substr(0, 20), RingWait(Soon()));
+    const Status sent = SendAll(foreign.back(), GreetingFrame(1, 1).substr(0, 20), RingWait(Soon()));
     EXPECT_TRUE(sent.ok()) << sent.ToString();
   }
   auto ranks = ConnectPair(std::move(rank0), std::move(rank1));
@@ -129,10 +129,10 @@ TEST(RingPortTest, ConnectsRanksDespiteForeignConnections) {
 // Greetings of the expected rank that arrive before the group has a number.
 TEST(RingPortTest, ConnectsRanksDespiteForeignGreetings) {
   auto rank0 = ListenAs(0), rank1 = ListenAs(1);
-  std::vector<RingSocket> strangers;
+  std::vector<RingSocket> foreign;
   for (uint64_t group = 0; group < 20; ++group) {
-    strangers.push_back(ConnectAsForeignPeer(rank0->address()));
-    const Status sent = SendAll(strangers.back(), GreetingFrame(1, group), RingWait(Soon()));
+    foreign.push_back(ConnectAsForeignPeer(rank0->address()));
+    const Status sent = SendAll(foreign.back(), GreetingFrame(1, group), RingWait(Soon()));
     EXPECT_TRUE(sent.ok()) << sent.ToString();
   }
   auto ranks = ConnectPair(std::move(rank0), std::move(rank1));
@@ -243,8 +243,8 @@ TEST(RingPortTest, UsesReplacedCertificates) {
   TlsFolder folder;
   const Tls tls = folder.Load(PeerRole::kTrainer);
   auto rank0 = ListenAs(0, {.tls = tls});
-  RingTls stranger(folder.SettingsOf(PeerRole::kTrainer));
-  ConnectAsForeignPeer(rank0->address(), &stranger).Close();
+  RingTls foreign_tls(folder.SettingsOf(PeerRole::kTrainer));
+  ConnectAsForeignPeer(rank0->address(), &foreign_tls).Close();
 
   // Certificates of another role are refused until they are replaced again.
   folder.Issue(PeerRole::kTrainer, {.identity = {rpc::testing::kTestJob, PeerRole::kServer}});
@@ -252,11 +252,11 @@ TEST(RingPortTest, UsesReplacedCertificates) {
   std::string refused;
   while (!seen.HasPassed() && refused.find("a server where a trainer is expected") == std::string::npos) {
     const RingWait wait(Deadline::After(std::chrono::seconds(1)));
-    refused = ConnectToRank(Rank(0), rank0->address(), &stranger, wait).status().message();
+    refused = ConnectToRank(Rank(0), rank0->address(), &foreign_tls, wait).status().message();
   }
   EXPECT_FALSE(seen.HasPassed()) << refused;
   folder.Issue(PeerRole::kTrainer);
-  const auto again = ConnectToRank(Rank(0), rank0->address(), &stranger, RingWait(Soon()));
+  const auto again = ConnectToRank(Rank(0), rank0->address(), &foreign_tls, RingWait(Soon()));
   EXPECT_TRUE(again.ok()) << again.status().ToString();
 }
 

@@ -41,7 +41,7 @@ SilentListener::~SilentListener() {
 void SilentListener::AwaitConnection() {
   pollfd readable{.fd = descriptor_, .events = POLLIN, .revents = 0};
   const auto patience = std::chrono::duration_cast<std::chrono::milliseconds>(Soon().Remaining());
-  ESPALIER_CHECK(poll(&readable, 1, static_cast<int>(patience.count())) == 1) << "nobody connects to " << address_;
+  ESPALIER_CHECK(poll(&readable, 1, static_cast<int>(patience.count())) == 1) << "no client connects to " << address_;
   connections_.push_back(accept4(descriptor_, nullptr, nullptr, SOCK_CLOEXEC));
 }
 

@@ -106,7 +106,7 @@ class LaunchTest : public testing::Test {
       const auto process = static_cast<int>(syscall(SYS_pidfd_open, static_cast<pid_t>(ready->pid), 0));
       if (process < 0) continue;  // has ended and was reaped
       pollfd ended{process, POLLIN, 0};
-      EXPECT_EQ(poll(&ended, 1, static_cast<int>(patience.count())), 1) << child << " goes on";
+      EXPECT_EQ(poll(&ended, 1, static_cast<int>(patience.count())), 1) << child << " still runs";
       close(process);
     }
   }

@@ -167,7 +167,7 @@ process::ChildSpec ProgramCommand(const Site& site, const RoleOptions& options, 
                                          {"ESPALIER_LOCAL_ADDRESS", site.host},
                                          {"ESPALIER_INSECURE_LISTEN_ANY", site.plaintext_to_others ? "true" : ""},
                                          {"ESPALIER_OUTPUT", job.output_uri},
-                                         {"ESPALIER_RESUME", life.goes_on ? "auto" : "never"},
+                                         {"ESPALIER_RESUME", life.resumes ? "auto" : "never"},
                                          // Read by torch.distributed.init_process_group.
                                          {"RANK", std::to_string(rank)},
                                          {"WORLD_SIZE", std::to_string(job.trainer_replicas)},

@@ -66,7 +66,7 @@ process::ChildSpec TrainerCommand(const Site& site, const RoleOptions& options, 
 struct ProgramLife {
   uint64_t incarnation = 1;
   std::string partition_key;
-  bool goes_on = false;  // whether to resume from what an earlier incarnation or an earlier run saved
+  bool resumes = false;  // whether to resume from what an earlier incarnation or an earlier run saved
 };
 // Returns the command of one rank of the user's program, which gets its configuration as environment variables
 // (docs/programs.md).

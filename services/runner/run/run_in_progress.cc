@@ -357,9 +357,9 @@ process::ChildSpec RunInProgress::MakeCommand(ChildId child, const Site& site) c
     case Role::kTrainer: break;
   }
   if (roles.has_program()) {
-    const bool goes_on = context_.options.resume || state_.attempts.total > 1;
+    const bool resumes = context_.options.resume || state_.attempts.total > 1;
     return ProgramCommand(site, roles, job, child.index, peers_,
-                          {state_.attempts.incarnation, facts_.partition_key, goes_on});
+                          {state_.attempts.incarnation, facts_.partition_key, resumes});
   }
   return TrainerCommand(site, roles, job, child.index, peers_, state_.attempts.incarnation);
 }

@@ -67,7 +67,7 @@ class Served {
     return client::Connect(options);
   }
   void CorruptNonces() {
-    for (const NonceFile& nonce : nonces_) std::ofstream(nonce.path()) << "somebody else's";
+    for (const NonceFile& nonce : nonces_) std::ofstream(nonce.path()) << "other";
   }
 
  private:

@@ -216,9 +216,9 @@ TEST(InstanceMetadataTest, OpensASessionFirst) {
 }
 
 std::string SourceFor(const S3CredentialSettings& credentials) {
-  ScriptedTransport nobody;
-  Result<std::unique_ptr<CredentialSource>> source = MakeCredentialSource({.credentials = credentials}, nobody);
-  EXPECT_TRUE(nobody.sent().empty());
+  ScriptedTransport unused;
+  Result<std::unique_ptr<CredentialSource>> source = MakeCredentialSource({.credentials = credentials}, unused);
+  EXPECT_TRUE(unused.sent().empty());
   return source.ok() ? (*source)->Describe() : source.status().ToString();
 }
 

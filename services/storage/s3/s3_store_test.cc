@@ -392,7 +392,7 @@ TEST_F(S3StoreTest, RefusesResponseOfOtherRange) {
   script->Answer(200, "0123");
   S3Store store = Store(script);
   EXPECT_EQ(store.GetRange("k", {3, 4}).status().code(), StatusCode::kDataLoss);
-  EXPECT_EQ(store.GetRange("k", {3, 4}).status().code(), StatusCode::kUnimplemented) << "knows no ranges";
+  EXPECT_EQ(store.GetRange("k", {3, 4}).status().code(), StatusCode::kUnimplemented) << "without ranges";
 }
 
 TEST_F(S3StoreTest, AllocatesNothingForMissingObject) {

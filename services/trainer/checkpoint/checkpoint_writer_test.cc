@@ -78,7 +78,7 @@ TEST(CheckpointWriterTest, ExpediteStopsVerificationOfOlderCheckpoints) {
   EXPECT_TRUE(writer.WaitForSnapshotSlot(Soon()));
   EXPECT_EQ(reads, 1) << "of three files";
   EXPECT_EQ(writer.Finish().num_written, 1u);
-  EXPECT_EQ(format::ListCheckpoints(*inner, kPrefix)->size(), 3u) << "nothing goes that was not looked at";
+  EXPECT_EQ(format::ListCheckpoints(*inner, kPrefix)->size(), 3u) << "unverified checkpoints stay";
 }
 
 // Pieces of eight bytes of rows, of which the writer holds two.

@@ -95,8 +95,8 @@ class EndlessSource final : public sampler::MiniBatchSource {
     asked_.Increment();
     MutexLock lock(&mutex_);
     if (!mutex_.AwaitBefore(deadline, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return is_cancelled_; }))
-      return DeadlineExceeded("nobody cancelled");
-    return Cancelled("nobody waits");
+      return DeadlineExceeded("not canceled");
+    return Cancelled("the caller stopped waiting");
   }
   void Cancel() override {
     MutexLock lock(&mutex_);

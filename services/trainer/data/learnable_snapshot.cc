@@ -64,9 +64,9 @@ Result<LearnableRows::RowsAndState> LearnableRows::ReadAt(const Table& table, in
 Status LearnableRows::InSteps(const std::function<Result<bool>()>& step, collective::Collective& collective) const {
   const auto guarded = [&]() -> Result<bool> {
     try {
-      ASSIGN_OR_RETURN(const bool goes_on, step());
+      ASSIGN_OR_RETURN(const bool has_more, step());
       if (on_progress_) on_progress_();
-      return goes_on;
+      return has_more;
     } catch (const std::exception& error) {  // for example out of memory
       return ResourceExhausted(error.what());
     }

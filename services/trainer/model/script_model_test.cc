@@ -205,8 +205,8 @@ def forward(self, layer: int, x: Dict[str, Tensor], blocks: Dict[str, Tuple[Tens
             num_rows: Dict[str, int]) -> Dict[str, Tensor]:
     assert x["institution"].size(1) == (6 if layer == 0 else 5), "a width that layer 0 does not write"
     if layer == 1 or num_rows["paper"] == 0:
-        assert x["institution"].size(0) == 0 or num_rows["author"] > 0, "rows that nobody reads"
-        assert x["paper"].size(0) == num_rows["paper"], "rows that nobody reads"
+        assert x["institution"].size(0) == 0 or num_rows["author"] > 0, "unread rows"
+        assert x["paper"].size(0) == num_rows["paper"], "unread rows"
     result: Dict[str, Tensor] = {}
     for name, rows in num_rows.items():
         if rows > 0:
@@ -240,8 +240,8 @@ TEST(ScriptModelTest, UnwrittenTypesAreEmptyInNextLayer) {
 }
 
 TEST(ScriptModelTest, ProbeHasRowsWithoutInEdges) {
-  EXPECT_THAT(GetModelError(WithLines("    assert int(degree.min()) > 0, \"a node that hears nobody\"\n")),
-              AllOf(HasSubstr("layer 0, fails: "), HasSubstr("a node that hears nobody")));
+  EXPECT_THAT(GetModelError(WithLines("    assert int(degree.min()) > 0, \"a node without in-edges\"\n")),
+              AllOf(HasSubstr("layer 0, fails: "), HasSubstr("a node without in-edges")));
 }
 
 TEST(ScriptModelTest, ErrorHasReasonBeforeTrace) {
