@@ -227,7 +227,7 @@ TEST_F(ApiClientTest, TooManyValuesReducePageSize) {
   EXPECT_EQ(Targets().back(), "GET /api/v1/pods?limit=250");
 }
 
-TEST_F(ApiClientTest, AnObjectThatIsTooLargeAloneIsAnError) {
+TEST_F(ApiClientTest, SingleTooLargeObjectIsError) {
   for (int i = 0; i < 20; ++i) transport_.ThenFail(ResourceExhausted("more than 64 MiB"));
   EXPECT_EQ(client_.List(kPods, {}).status().code(), StatusCode::kResourceExhausted);
   EXPECT_EQ(Targets().back(), "GET /api/v1/pods?limit=1");

@@ -44,7 +44,7 @@ TEST_F(InClusterTest, ConnectsAsThePodsServiceAccount) {
   EXPECT_EQ(credentials->bearer_token.Reveal(), "t0ken");
 }
 
-TEST_F(InClusterTest, TakesIpV6AddressesWithAndWithoutBrackets) {
+TEST_F(InClusterTest, AcceptsIpV6AddressesWithAndWithoutBrackets) {
   for (const char* host : {"fd00::1", "[fd00::1]"}) {
     environment_["KUBERNETES_SERVICE_HOST"] = host;
     const Result<Connection> connection = Connect();

@@ -64,7 +64,7 @@ TEST(ProgressTest, RefusesMalformedStatus) {
   }
 }
 
-TEST(ProgressTest, AsksRankZeroOfTheCurrentIncarnation) {
+TEST(ProgressTest, PollsRankZeroOfCurrentIncarnation) {
   Caches caches;
   const auto add = [&](const std::string& name, const std::string& incarnation, const std::string& index,
                        kube::PodPhase phase) {

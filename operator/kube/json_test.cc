@@ -88,7 +88,7 @@ TEST(JsonTest, RefusesTextThatIsTooLong) {
   EXPECT_THAT(ErrorOf("1" + std::string(kMaxJsonBytes, ' ')), HasSubstr("at most 67108864 are read"));
 }
 
-TEST(JsonTest, TakesTheLastOfEqualKeys) { EXPECT_EQ(Print(Parsed(R"({"a":{"x":1},"a":[2]})")), R"({"a":[2]})"); }
+TEST(JsonTest, LastOfEqualKeysWins) { EXPECT_EQ(Print(Parsed(R"({"a":{"x":1},"a":[2]})")), R"({"a":[2]})"); }
 
 TEST(JsonTest, DropsManagedFieldsWhileParsing) {
   const std::string text =

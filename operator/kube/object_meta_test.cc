@@ -48,7 +48,7 @@ TEST(ObjectMetaTest, AbsentAndNullAreEmpty) {
   EXPECT_EQ(meta.controller, std::nullopt);
 }
 
-TEST(ObjectMetaTest, DeletionWasAskedForWhenTheGracePeriodBegan) {
+TEST(ObjectMetaTest, DeletionRequestTimeIsStartOfGracePeriod) {
   const ObjectMeta meta =
       ParsedMeta({{"name", "x"}, {"deletionTimestamp", "2026-01-02T03:04:35Z"}, {"deletionGracePeriodSeconds", 30}});
   ASSERT_TRUE(meta.deletion_requested_at.has_value());

@@ -18,7 +18,7 @@ Json PodNamed(const std::string& name) {
   return {{"apiVersion", "v1"}, {"kind", "Pod"}, {"metadata", {{"namespace", "ml"}, {"name", name}}}};
 }
 
-TEST(RequestTest, PutsCoreAndGroupsWhereTheyBelong) {
+TEST(RequestTest, BuildsPathsOfCoreAndGroups) {
   EXPECT_EQ(GetRequest(kPods, kKey).target, "/api/v1/namespaces/ml/pods/cora");
   EXPECT_EQ(GetRequest(kDistTrainings, kKey).target, "/apis/espalier.io/v1alpha1/namespaces/ml/disttrainings/cora");
   EXPECT_EQ(GetRequest(kNodes, {"", "n"}).target, "/api/v1/nodes/n");
@@ -95,7 +95,7 @@ TEST(RequestTest, MergesPatches) {
   EXPECT_EQ(request.body, R"({"series":{"count":2}})");
 }
 
-TEST(RequestTest, DeletesOnlyWhatHasTheUid) {
+TEST(RequestTest, DeleteHasUidPrecondition) {
   const HttpRequest request = DeleteRequest(kJobs, kKey, {.uid = "u-1"});
   EXPECT_EQ(request.method, "DELETE");
   EXPECT_EQ(request.target, "/apis/batch/v1/namespaces/ml/jobs/cora");
@@ -104,7 +104,7 @@ TEST(RequestTest, DeletesOnlyWhatHasTheUid) {
   EXPECT_THAT(DeleteRequest(kJobs, kKey, {}).body, HasSubstr(R"("preconditions":{"uid":""})")) << "which no object has";
 }
 
-TEST(RequestTest, DeletesAtOnceWhenAsked) {
+TEST(RequestTest, DeletesWithoutGracePeriodOnRequest) {
   const HttpRequest request = DeleteRequest(
       kPods, kKey,
       {.uid = "u-1", .resource_version = "7", .propagation = Propagation::kForeground, .grace_period_seconds = 0});

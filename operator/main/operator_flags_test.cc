@@ -108,7 +108,7 @@ TEST(OperatorFlagsTest, ReadsDefaultsOfJobsFromAFile) {
   EXPECT_THAT(ReadJobDefaults(flags).status().message(), HasSubstr("defaults.trainer: unknown field"));
 }
 
-TEST(OperatorFlagsTest, ReadsWhatPodsMayUse) {
+TEST(OperatorFlagsTest, ReadsPodPolicy) {
   OperatorFlags flags;
   EXPECT_TRUE(PodPolicyFrom(flags).allows_everything());
   CLI::App app;
@@ -125,7 +125,7 @@ TEST(OperatorFlagsTest, ReadsWhatPodsMayUse) {
   EXPECT_THAT(CheckOperatorFlags(flags).message(), HasSubstr("--allowed-images"));
 }
 
-TEST(OperatorFlagsTest, ReadsWhereScriptsComeFrom) {
+TEST(OperatorFlagsTest, ReadsScriptPolicy) {
   OperatorFlags flags;
   CLI::App app;
   AddOperatorFlags(app, &flags);
@@ -147,7 +147,7 @@ TEST(OperatorFlagsTest, ReadsWhereScriptsComeFrom) {
   EXPECT_EQ(PodPolicyFrom(flags).scripts, std::vector<std::string>());
 }
 
-TEST(OperatorFlagsTest, RefusesANamespaceBesideClusterWide) {
+TEST(OperatorFlagsTest, RefusesNamespaceWithClusterWide) {
   OperatorFlags flags;
   flags.name_space = "ml";
   flags.cluster_wide = true;

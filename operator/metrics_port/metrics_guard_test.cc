@@ -88,7 +88,7 @@ TEST_F(MetricsGuardTest, APermissionGrantedLaterIsSeenAfterTenSeconds) {
   EXPECT_EQ(CodeFor("Bearer other-token"), 200);
 }
 
-TEST_F(MetricsGuardTest, RefusesWhileTheApiServerDoesNotAnswerAndDoesNotRememberThat) {
+TEST_F(MetricsGuardTest, RefusalWithoutApiServerIsNotCached) {
   reviews_.FailWith(DeadlineExceeded("no answer"));
   const std::optional<telemetry::HttpResponse> refusal = Refuse("Bearer scraper-token");
   ASSERT_TRUE(refusal.has_value());

@@ -135,7 +135,7 @@ TEST(GangsTest, ARestartHasANewPodGroupAndTheOldOneIsDeleted) {
   EXPECT_EQ(MinCountOf(scene, "cora-trainer-2"), 2);
 }
 
-TEST(GangsTest, WhileNodesAreMissingTheConditionSaysThatAllWait) {
+TEST(GangsTest, MissingNodesAreReportedForWholeGang) {
   Scene scene = WithPodGroups();
   scene.PartitionJobDone();
   scene.Act();

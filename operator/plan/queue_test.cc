@@ -295,7 +295,7 @@ TEST(QueueTest, SuspendedJobDeletesItsWorkload) {
   EXPECT_EQ(scene.status().phase, Phase::kTraining);
 }
 
-TEST(QueueTest, RemovingTheLabelOfARunningJobDeletesTheWorkloadAlone) {
+TEST(QueueTest, RemovingLabelOfRunningJobDeletesOnlyWorkload) {
   Scene scene = QueuedScene();
   ASSERT_NO_FATAL_FAILURE(TrainInQueue(scene));
   scene.cluster().SetLabel(resources::kQueueLabel, "");

@@ -34,7 +34,7 @@ std::vector<std::string> PodsOfRole(const OperatorWorld& world, const std::strin
   return names;
 }
 
-TEST(JobLifeTest, GoesFromCreationToSucceeded) {
+TEST(JobLifeTest, RunsFromCreationToSuccess) {
   OperatorWorld world;
   bool done = false;
   world.cluster.SetProgram(TrainersEndWhen(done));

@@ -143,7 +143,7 @@ client::FakeApiServer::Interceptor Refuse(const std::string& method, const std::
   };
 }
 
-TEST_F(KueueTest, WithoutTheApiOtherJobsRunAndTheConditionSaysWhatIsMissing) {
+TEST_F(KueueTest, WithoutApiOtherJobsRunAndConditionNamesMissingApi) {
   world_.server.SetInterceptor(Refuse("GET", "/workloads", 404, "NotFound"));
   world_.RestartOperator();
   CreateQueued();

@@ -26,7 +26,7 @@ Status CheckEven(int n) {
   return {};
 }
 
-TEST(StatusTest, AddsContextInFrontAndLeavesOkAlone) {
+TEST(StatusTest, AddsContextToErrorsOnly) {
   EXPECT_EQ(NotFound("x.npy").While("reading features").message(), "reading features: x.npy");
   EXPECT_EQ(Status().While("reading features"), Status());
 }

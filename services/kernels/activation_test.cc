@@ -57,7 +57,7 @@ TEST(ActivationTest, AddsBiasAndAppliesRelu) {
   }
 }
 
-TEST(ActivationTest, GradientsPassWhereElementsDid) {
+TEST(ActivationTest, GradientsPassKeptElements) {
   const std::vector<int64_t> ids = Ids(kRowCount, 3);
   const std::vector<MaskRange> ranges{{0, kRowCount, 5, ids.data()}};
   const std::vector<float> bias(kRowWidth, 0.5f);

@@ -10,7 +10,7 @@
 namespace espalier::kernels {
 namespace {
 
-TEST(DropoutHalfWordsTest, AreThoseOfPhilox) {
+TEST(DropoutHalfWordsTest, MatchPhilox) {
   for (const int64_t width : {1, 32, 33, 100}) {
     std::vector<uint16_t> halves((width + kDropoutColumnsAtOnce - 1) / kDropoutColumnsAtOnce * kDropoutColumnsAtOnce);
     for (const uint64_t node : {uint64_t{0}, uint64_t{7}, uint64_t{0xFEDCBA9876543210}}) {

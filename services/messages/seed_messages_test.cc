@@ -110,7 +110,7 @@ TEST(SeedMessagesTest, ReplyRoundTrips) {
             StatusCode::kInvalidArgument);
 }
 
-TEST(RequestTensorsTest, TakesVectorsOfIdsOnly) {
+TEST(RequestTensorsTest, AcceptsOnlyVectorsOfIds) {
   const ServiceLimits limits{.max_rows = 3};
   EXPECT_TRUE(LocalIds(Tensor::FromVector<uint32_t>({1, 2, 3}), limits).ok());
   EXPECT_EQ(LocalIds(Tensor::FromVector<uint32_t>({1, 2, 3, 4}), limits).status().code(),

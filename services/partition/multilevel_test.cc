@@ -53,7 +53,7 @@ Quality QualityBy(const Partitioner& partitioner, const graph::SourceGraph& grap
   return *MeasureQuality(graph, *parts, {.num_partitions = options.num_partitions, .train_split = options.train_split});
 }
 
-TEST(LabelSumsTest, AddsUpInTheOrderOfInsertionAndStartsAnew) {
+TEST(LabelSumsTest, SumsInInsertionOrderAndResets) {
   LabelSums sums;
   const auto added = [&](const std::vector<std::pair<uint32_t, uint32_t>>& given) {
     sums.Reset(given.size());

@@ -93,7 +93,7 @@ TEST(StreamRowsTest, LeaveOutSelfLoops) {
   EXPECT_THAT(rows.offsets(), ElementsAre(0, 1, 2));
 }
 
-TEST(StreamRowsTest, RefuseARowThatDoesNotFit) {
+TEST(StreamRowsTest, RefuseTooLongRow) {
   const graph::SourceGraph star = GraphOf(4, {{0, 1}, {0, 2}, {3, 0}});
   Scratch scratch;
   const Status refused =

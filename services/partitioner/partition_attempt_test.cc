@@ -64,7 +64,7 @@ TEST(DeleteOtherAttemptsTest, KeepsWinnerManifestAndOtherKeys) {
   EXPECT_THAT(KeysIn(store), ElementsAre("key/attempt-1/part", "key/manifest.json", "other/attempt-2/part"));
 }
 
-TEST(FindPartitioningTest, FindsNothingWhereThereIsNoManifest) {
+TEST(FindPartitioningTest, ReturnsNothingWithoutManifest) {
   storage::MemoryStore store;
   PutText(store, "key/attempt-1/part", "x");
   const auto found = FindPartitioning(store, "key");

@@ -32,7 +32,7 @@ TEST(CertificateDetailsTest, MatchIssuedCertificate) {
   EXPECT_TRUE(ParseDetails(authority)->is_authority);
 }
 
-TEST(CertificateDetailsTest, TheFingerprintIsOfTheCertificateAlone) {
+TEST(CertificateDetailsTest, FingerprintDependsOnlyOnCertificate) {
   const KeyAndCertificate authority = Authority();
   EXPECT_EQ(ParseDetails(authority)->fingerprint.size(), 64u);
   EXPECT_EQ(ParseDetails(authority)->fingerprint, ParseDetails(authority.certificate_pem)->fingerprint);

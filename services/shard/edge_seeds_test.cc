@@ -63,7 +63,7 @@ TEST(EdgeSeedsTest, AreThePermutedSplitForAnyPartitioning) {
   }
 }
 
-TEST(EdgeSeedsTest, StandInTheUsersOrderWithoutShuffling) {
+TEST(EdgeSeedsTest, KeepInputOrderWithoutShuffling) {
   const graph::SourceGraph source = GraphWithEdgeSplit();
   const graph::EdgePairs& validation = source.edge_splits.at("links").at(0).validation;
   const TestGraph test = testing::MakeTestGraph(source, 3, 2);

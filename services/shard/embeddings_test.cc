@@ -306,7 +306,7 @@ TEST_F(EmbeddingsTest, DropDoesNotAffectConcurrentCreation) {
   }
 }
 
-TEST_F(EmbeddingsTest, RefusesWhatDoesNotFit) {
+TEST_F(EmbeddingsTest, RefusesMismatch) {
   ASSERT_TRUE(Create(Descent(2)).ok());
   EXPECT_TRUE(Create(Descent(2)).ok()) << "the same again";
   EXPECT_EQ(Create(Descent(3)).code(), StatusCode::kAlreadyExists);

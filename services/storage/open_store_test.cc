@@ -31,7 +31,7 @@ TEST(LocateFileTest, SplitsAUriIntoFolderAndFile) {
 }
 
 // Callers may pass their own function to open stores, for example for stores in memory or to count reads.
-TEST(LocateFileTest, AsksTheOpenerForTheFolder) {
+TEST(LocateFileTest, OpensFolderWithOpener) {
   const std::pair<const char*, const char*> uris[] = {{"s3a://bucket/a/b.pt", "s3://bucket/a"},
                                                       {"s3://bucket/b.pt", "s3://bucket"},
                                                       {"file:///b.pt", "file:///"},

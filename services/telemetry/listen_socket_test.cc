@@ -37,7 +37,7 @@ TEST(ListenSocketTest, OnEveryAddressOfBothFamilies) {
   close(any.descriptor);
 }
 
-TEST(ListenSocketTest, OnTheGivenAddressAlone) {
+TEST(ListenSocketTest, ListensOnGivenAddressOnly) {
   const ListenSocket one = Listening("127.0.0.1:0");
   EXPECT_THAT(one.address, StartsWith("127.0.0.1:"));
   EXPECT_TRUE(Accepts(one, "127.0.0.1"));

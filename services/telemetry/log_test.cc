@@ -30,7 +30,7 @@ TEST(LogTest, WritesWholeLinesFromManyThreads) {
   EXPECT_EQ(count, 200);
 }
 
-TEST(LogTest, DropsWhatIsBelowTheLevelAndKeepsProcessFields) {
+TEST(LogTest, DropsLinesBelowLevelAndKeepsProcessFields) {
   InitializeLogging(
       {.format = LogFormat::kText, .level = Level::kWarning, .process_fields = {{"rank", 3}, {"partition", 1}}});
   testing::internal::CaptureStderr();

@@ -29,7 +29,7 @@ TEST(UnknownCommandTest, NamesArgumentAndNearestCommand) {
             "there is no command 'inspekt' (did you mean 'inspect'?): `espalier checkpoint --help` lists them");
 }
 
-TEST(UnknownCommandTest, LeavesTheRestToTheParser) {
+TEST(UnknownCommandTest, OtherErrorsComeFromParser) {
   EXPECT_EQ(Said({}), "");
   EXPECT_EQ(Said({"run", "frobnicate"}), "");
   EXPECT_EQ(Said({"host"}), "");

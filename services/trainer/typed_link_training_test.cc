@@ -267,7 +267,7 @@ TEST(TypedLinkTrainingTest, MetricsMatchWrittenEmbeddingsOfBothTypes) {
   }
 }
 
-TEST(TypedLinkTrainingTest, TrainsOnTheEdgesOfTheChosenTypesAlone) {
+TEST(TypedLinkTrainingTest, TrainsOnlyOnChosenEdgeTypes) {
   const graph::SourceGraph source = Shop(/*known=*/false);
   const auto num_training = [&](const char* type) {
     return source.edge_splits.at(kSales).at(source.schema.FindEdgeType(type)->value).train.size();

@@ -113,7 +113,7 @@ TEST(DecideJobTest, DeletesThePodsOfASuspendedJobWithoutAFailure) {
   EXPECT_THAT(decision.missing, IsEmpty());
 }
 
-TEST(DecideJobTest, LeavesThePodsOfAFailedJobAlone) {
+TEST(DecideJobTest, KeepsPodsOfFailedJob) {
   WorkloadPods pods;
   pods.Add(0, PodPhase::kRunning);
   Job job = JobWith(2);

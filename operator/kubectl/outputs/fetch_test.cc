@@ -130,7 +130,7 @@ class FetchTest : public ::testing::Test {
   storage::TemporaryFolder temporary_;
 };
 
-TEST_F(FetchTest, LeavesAFolderThatVerifies) {
+TEST_F(FetchTest, WritesFolderThatVerifies) {
   const auto run = SmallRun();
   const Result<FetchReport> report = Fetch(run->store);
   ASSERT_TRUE(report.ok()) << report.status().ToString();
@@ -198,7 +198,7 @@ TEST_F(FetchTest, ObjectThatDiffersFromManifestIsNotPublished) {
   EXPECT_FALSE(fs::exists(folder() + "/manifest.json"));
 }
 
-TEST_F(FetchTest, LeavesOtherFilesAlone) {
+TEST_F(FetchTest, KeepsOtherFiles) {
   const auto run = SmallRun();
   fs::create_directories(folder() + "/model");
   std::ofstream(folder() + "/model/best.safetensors") << "mine";

@@ -5,7 +5,7 @@
 namespace espalier::ctl::text {
 namespace {
 
-TEST(PrintableTest, LeavesTextOfAnyLanguageAlone) {
+TEST(PrintableTest, KeepsTextOfAnyLanguage) {
   EXPECT_EQ(Printable("Nürnberg 東京 €3 🙂 a\\b"), "Nürnberg 東京 €3 🙂 a\\b");
 }
 

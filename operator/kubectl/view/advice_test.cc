@@ -56,7 +56,7 @@ TEST(AdviceTest, NamesTheRolesFieldOfTheDocument) {
   EXPECT_THAT(AdviceFor(plan::kOutOfMemory, ""), HasSubstr("spec.<role>.resources"));
 }
 
-TEST(AdviceTest, FitsWhatWasNotPermitted) {
+TEST(AdviceTest, ExplainsMissingPermissions) {
   const std::string reason = telemetry::TerminationReason(ExitCode::kBadCredentials);
   EXPECT_THAT(AdviceFor(reason, "trainer", "GET s3://lab/x: AccessDenied"), HasSubstr("spec.storage.s3.credentials"));
   for (const char* message : {"/etc/espalier/tls/tls.crt against /etc/espalier/tls/ca.crt: certificate has expired",

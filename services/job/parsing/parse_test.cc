@@ -70,7 +70,7 @@ TEST(ParseJobTest, TheEffectiveDocumentParsesToTheSameValue) {
   EXPECT_EQ(second->training.trainer_threads, 4);
 }
 
-TEST(ParseJobTest, DefaultsStandInTheEffectiveDocument) {
+TEST(ParseJobTest, EffectiveDocumentHasDefaults) {
   const Result<ParsedJob> parsed = ParseJob("job.yaml", R"(
 apiVersion: espalier.io/v1alpha1
 kind: DistTraining

@@ -260,7 +260,7 @@ TEST(ParseTrainingTest, ReadsLinkPrediction) {
   EXPECT_TRUE(EdgeTypeNames(plain->training.training.task).empty());
 }
 
-TEST(ParseTrainingTest, RefusesWhatDoesNotFitLinkPrediction) {
+TEST(ParseTrainingTest, RefusesOptionsIncompatibleWithLinkPrediction) {
   EXPECT_THAT(ErrorOf(LinkJobWith("      nodeType: paper\n")),
               HasSubstr("spec.training.task.nodeType: only for tasks on nodes: name edgeType"));
   EXPECT_THAT(ErrorOf(LinkJobWith("      edgeType: likes\n      edgeTypes: [likes, cites]\n")),
@@ -348,7 +348,7 @@ TEST(ParseTrainingTest, ReadsTasksOnLabelsOfEdges) {
   EXPECT_EQ(full->training.training.evaluation.metric, Metric::kMeanSquaredError);
 }
 
-TEST(ParseTrainingTest, RefusesWhatDoesNotGoWithLabelsOfEdges) {
+TEST(ParseTrainingTest, RefusesOptionsIncompatibleWithEdgeLabels) {
   const auto error = [](const std::string& task, const std::string& evaluation = "", const Overrides& overrides = {}) {
     return ErrorOf(EdgeJobWith("EdgeClassification", "      label: rating\n" + task, evaluation), overrides);
   };

@@ -84,7 +84,7 @@ TEST(PartitioningStatusTest, PhaseTimeRunsUntilItsEnd) {
   EXPECT_FALSE(nlohmann::json::parse(partitioning.Json()).contains("phase"));
 }
 
-TEST(PartitioningStatusTest, APhaseThatBeginsAgainIsTimedAnew) {
+TEST(PartitioningStatusTest, RepeatedPhaseRestartsItsTime) {
   telemetry::MetricRegistry metrics;
   PartitioningStatus partitioning("cora", 0, 1, metrics);
   const auto writing_seconds = [&] {

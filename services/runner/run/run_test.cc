@@ -277,7 +277,7 @@ TEST_F(RunTest, AMissingAuditIsNoSuccess) {
   EXPECT_THAT(outcome.error, HasSubstr("merging the audit"));
 }
 
-TEST_F(RunTest, WhatTrainersDrawDifferentlyIsNotAudited) {
+TEST_F(RunTest, AuditRefusesSeveralTrainersWithExpandOnce) {
   RunOptions options = Options();
   options.roles.audit = true;
   options.settings.insert(options.settings.end(), {"trainers.replicas=2", "training.sampling.expand=Once"});

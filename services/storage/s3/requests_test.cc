@@ -93,7 +93,7 @@ TEST(S3RequestTest, RefusesInvalidBucketsAndEndpoints) {
   EXPECT_EQ(MakeS3Bucket("graphs", {.region = "eu west"}).status().code(), StatusCode::kInvalidArgument);
 }
 
-TEST(S3RequestTest, AsksForRangesByTheirLastByte) {
+TEST(S3RequestTest, RangeHeadersHaveLastByte) {
   const S3Request request = GetObjectRangeRequest("k", {3, 4}, "\"e\"");
   EXPECT_THAT(request.headers, Contains(Header("range", "bytes=3-6")));
   EXPECT_THAT(request.headers, Contains(Header("if-match", "\"e\"")));

@@ -359,7 +359,7 @@ TEST_F(S3StoreTest, DeletesManyInOneRequest) {
   EXPECT_TRUE(Keys(store).empty());
 }
 
-TEST_F(S3StoreTest, NeedsNoPermissionToDeleteWhatDoesNotExist) {
+TEST_F(S3StoreTest, DeletingMissingObjectNeedsNoPermission) {
   network_->before = [](const http::Request& request) -> std::optional<http::Response> {
     if (request.method != "DELETE") return std::nullopt;
     return http::Response{403, {}, "<Error><Code>AccessDenied</Code><Message>m</Message></Error>", 0};

@@ -28,7 +28,7 @@ TEST(ChunkNodesTest, SmallGraphUsesLargeChunks) {
 }
 
 // 25 million edges, 100 features, hidden layers of width 256: with 50 in-edges, a node reads 51 KiB of hidden rows.
-TEST(ChunkNodesTest, WhatALayerReadsStaysWithinItsBounds) {
+TEST(ChunkNodesTest, RowsReadByLayerAreLimited) {
   const auto book = MakeBook(495'755, 25'000'000);
   EXPECT_EQ(Chunk({10, 15}, EvaluationNeighborhood::kFull, book, {100, 256}), 2048u);
   EXPECT_EQ(Chunk({10, 15}, EvaluationNeighborhood::kSampled, book, {100, 256}), 2048u);

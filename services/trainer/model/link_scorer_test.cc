@@ -75,7 +75,7 @@ TEST(LinkScorerTest, MatchesFormulas) {
   }
 }
 
-TEST(LinkScorerTest, FirstValuesDependOnTheSeedAlone) {
+TEST(LinkScorerTest, InitialValuesDependOnlyOnSeed) {
   const LinkScorer one(job::Scorer::kDistMult, 1, kWidth, 3), same(job::Scorer::kDistMult, 1, kWidth, 3),
       other(job::Scorer::kDistMult, 1, kWidth, 4);
   EXPECT_TRUE(torch::equal(one.named_parameters()["relation"], same.named_parameters()["relation"]));
