@@ -30,9 +30,9 @@ def up(cluster, arguments):
     tools.check_machine()
     settings = cluster.settings
     if settings and settings["nodes"] != arguments.nodes:
-        raise SetupError(f"cluster {cluster.name} is there with {settings['nodes']} nodes; take it down first")
+        raise SetupError(f"cluster {cluster.name} exists with {settings['nodes']} nodes: run e2e/cluster down first")
     if settings and cluster.kubernetes != arguments.kubernetes:
-        raise SetupError(f"cluster {cluster.name} is there with --kubernetes {cluster.kubernetes}; take it down first")
+        raise SetupError(f"cluster {cluster.name} exists with --kubernetes {cluster.kubernetes}: run e2e/cluster down first")
     begin = time.monotonic()
     tag, archives = images.ensure(say)
     programs = tools.Tools(tools.folders(arguments.kubernetes))
@@ -53,7 +53,7 @@ def up(cluster, arguments):
             node.import_images(archives)
     except BaseException:  # Ctrl-C too
         if settings:
-            say(f"failed; cluster {cluster.name} was there before, and stays as it is now (logs: {cluster.logs})")
+            say(f"failed; cluster {cluster.name} existed before and is kept (logs: {cluster.logs})")
         else:  # take down what was started
             say(f"failed; taking it down (logs stay in {cluster.logs} until the next up or down)")
             teardown.remove(cluster, keep_logs=True)
@@ -77,14 +77,14 @@ def packages(_, __):
 def down(cluster, _):
     center = pathlib.Path("/run/netns") / cluster.control_plane_namespace
     if center.exists() and center.stat().st_ino == pathlib.Path("/proc/self/ns/net").stat().st_ino:
-        raise SetupError("`down` would end itself inside of `exec`: call it from outside")
+        raise SetupError("`down` cannot run inside `exec`, because it would end itself")
     teardown.remove(cluster)
-    say(f"cluster {cluster.name} is gone")
+    say(f"cluster {cluster.name} is removed")
 
 
 def status(cluster, _):
     if not cluster.settings:
-        say(f"cluster {cluster.name} is not there")
+        say(f"cluster {cluster.name} does not exist")
         return 1
     programs = _Programs(cluster)
     watched = [*programs.control_plane.programs.values(), *(node.program for node in programs.nodes)]
@@ -99,7 +99,7 @@ def status(cluster, _):
 def execute(cluster, arguments):
     settings = cluster.settings
     if not settings:
-        raise SetupError(f"cluster {cluster.name} is not there: e2e/cluster up --name {cluster.name}")
+        raise SetupError(f"cluster {cluster.name} does not exist: e2e/cluster up --name {cluster.name}")
     environment = {**os.environ, "KUBECONFIG": str(cluster.kubeconfig),
                    "PATH": ":".join([*settings["tools"], os.environ.get("PATH", "")]),
                    "ESPALIER_E2E_CLUSTER": cluster.name,
@@ -152,7 +152,7 @@ def join_between(cluster, arguments):
 def _two_nodes(cluster, names):
     programs = _Programs(cluster)
     if names[0] == names[1]:
-        raise SetupError(f"{names[0]} twice: there is no way from a node to itself")
+        raise SetupError(f"{names[0]} is given twice: expected two nodes")
     return [programs.node(name).name for name in names]
 
 
@@ -169,7 +169,7 @@ class _Programs:
 
     def __init__(self, cluster):
         if not cluster.settings:
-            raise SetupError(f"cluster {cluster.name} is not there")
+            raise SetupError(f"cluster {cluster.name} does not exist")
         found = tools.Tools([pathlib.Path(place) for place in cluster.settings["tools"]])
         self.control_plane = ControlPlane(cluster, found)
         self.nodes = [Node(cluster, name, found) for name in cluster.node_names]

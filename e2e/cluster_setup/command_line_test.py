@@ -49,7 +49,7 @@ class UpTest(ClusterTest):
         self.cluster.settings = {"nodes": 2}
         with mock.patch.object(command_line.tools, "check_machine"), self.assertRaises(SetupError) as refused:
             command_line.up(self.cluster, argparse.Namespace(nodes=2, kubernetes="newest"))
-        self.assertEqual(str(refused.exception), "cluster none is there with --kubernetes default; take it down first")
+        self.assertEqual(str(refused.exception), "cluster none exists with --kubernetes default: run e2e/cluster down first")
 
 
 class KubernetesTest(unittest.TestCase):

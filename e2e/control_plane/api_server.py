@@ -30,7 +30,7 @@ AUDIT_POLICY = {
 def tools_folder(variable="ESPALIER_KUBE_TOOLS", tools="kube"):
     folder = os.environ.get(variable)
     if not folder:
-        raise SystemExit(f"{variable} names no folder: export it as what e2e/tools/build.sh {tools} prints")
+        raise SystemExit(f"{variable} is not a folder: set it to the output of e2e/tools/build.sh {tools}")
     return pathlib.Path(folder)
 
 

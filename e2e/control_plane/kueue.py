@@ -22,7 +22,7 @@ LEFT_OUT = ("Deployment", "APIService", "Service")
 def tools_folder():
     folder = os.environ.get("ESPALIER_KUEUE")
     if not folder:
-        raise SystemExit("ESPALIER_KUEUE names no folder: export it as what e2e/tools/build.sh kueue prints")
+        raise SystemExit("ESPALIER_KUEUE is not a folder: set it to the output of e2e/tools/build.sh kueue")
     return pathlib.Path(folder)
 
 

@@ -24,7 +24,7 @@ def wait_until(question, seconds, what, every=0.1):
         if answer:
             return answer
         if time.monotonic() > deadline:
-            raise TimeoutError(f"after {seconds:g} s, still not so: {what}")
+            raise TimeoutError(f"not true after {seconds:g} s: {what}")
         time.sleep(every)
 
 

@@ -63,7 +63,7 @@ class LocalRun:
     def _start_gateway(self):
         versitygw = os.environ.get("ESPALIER_VERSITYGW")
         if not versitygw:
-            raise SystemExit("ESPALIER_VERSITYGW names no program: export it as $(e2e/tools/build.sh s3)/versitygw")
+            raise SystemExit("ESPALIER_VERSITYGW is not a program: set it to $(e2e/tools/build.sh s3)/versitygw")
         for attempt in range(STARTS):
             self.endpoint = f"http://127.0.0.1:{free_port()}"
             gateway = Program([versitygw, "--port", self.endpoint.removeprefix("http://"), "--region", "eu-north-1",

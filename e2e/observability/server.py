@@ -21,7 +21,7 @@ def tool(name):
     folder = os.environ.get("ESPALIER_PROMETHEUS")
     found = shutil.which(name, path=folder) if folder else shutil.which(name)
     if not found:
-        raise SystemExit(f"no {name}: export ESPALIER_PROMETHEUS as what e2e/tools/build.sh prometheus prints")
+        raise SystemExit(f"no {name}: set ESPALIER_PROMETHEUS to the output of e2e/tools/build.sh prometheus")
     return found
 
 

@@ -119,7 +119,7 @@ def remove():
                       "--output=jsonpath={.items[*].metadata.name}"])
     others = [job for job in _jobs() if job[0] not in namespaces.split()]
     if others:
-        raise Failure(f"the definition of {DEFINITION} stays, for there is {others[0][1]} in the namespace {others[0][0]}")
+        raise Failure(f"the definition of {DEFINITION} is kept, because namespace {others[0][0]} has {others[0][1]}")
     run(["kubectl", "delete", "customresourcedefinition", DEFINITION, "--timeout=60s"], timeout=90)
 
 

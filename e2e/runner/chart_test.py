@@ -53,7 +53,7 @@ class OthersTest(unittest.TestCase):
 
     def test_the_definition_stays_while_another_namespace_has_a_job(self):
         self.jobs = [job("e2e-1", "ours"), job("ml", "theirs")]
-        with self.assertRaisesRegex(Failure, "theirs in the namespace ml"):
+        with self.assertRaisesRegex(Failure, "namespace ml has theirs"):
             chart.remove()
         self.assertNotIn("customresourcedefinition", self.deleted)
         del self.jobs[1]

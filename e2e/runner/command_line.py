@@ -68,7 +68,7 @@ def leave_out(scenarios, parser, named):
         if lacks and named:
             parser.error(f"{name} needs {lacks}")
         if lacks:
-            say(f"-- {name}: left out, for it needs {lacks}")
+            say(f"-- {name}: skipped, because it needs {lacks}")
             del scenarios[name]
 
 
@@ -147,7 +147,7 @@ def parsed(argv, description):
     parser.error = lambda message: (print(f"e2e/run: {message}", file=sys.stderr), sys.exit(USAGE_STATUS))
     arguments = parser.parse_args(argv)
     if arguments.prepare and arguments.kubeconfig:
-        parser.error("--prepare is for a cluster of e2e/cluster: elsewhere the chart does not stay")
+        parser.error("--prepare requires a cluster of e2e/cluster: on other clusters the chart is removed")
     if arguments.json and not arguments.json.parent.is_dir():
         parser.error(f"argument --json: there is no folder {arguments.json.parent}")
     return parser, arguments

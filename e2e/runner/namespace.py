@@ -214,7 +214,7 @@ class Namespace:
         written last."""
         seen = self.job(job)
         if seen["status"].get("phase") in ("Failed", "Succeeded"):
-            raise Failure(f"{job} was over too early: {_status(seen)}")
+            raise Failure(f"{job} ended too early: {_status(seen)}")
         keys = self.bucket.keys(f"{self.run_prefix(job)}/checkpoints/")
         return {key for key in keys if key.endswith("/manifest.json")}
 

@@ -50,7 +50,7 @@ class WaitUntilItTrainsTest(unittest.TestCase):
             self.namespace(FakeBucket([1, 2, 3, 4], [2, 3], [1, 4])).wait_until_it_trains("cora", 10)
 
     def test_an_ended_job_fails(self):
-        with self.assertRaisesRegex(Failure, "over too early"):
+        with self.assertRaisesRegex(Failure, "ended too early"):
             self.namespace(FakeBucket([1]), "Succeeded").wait_until_it_trains("cora", 10)
 
 

@@ -31,7 +31,7 @@ def make(program, reference, machines):
     cluster of e2e/cluster."""
     trainer = images.folder(os.environ["ESPALIER_E2E_TAG"]) / "espalier-trainer.tar"
     if not trainer.exists():
-        raise Failure(f"there is no {trainer} any more: two builds are kept; e2e/cluster up makes it")
+        raise Failure(f"{trainer} was removed, because only two builds are kept: run e2e/cluster up")
     with tempfile.TemporaryDirectory(prefix="espalier-e2e-image-") as temporary:
         folder = pathlib.Path(temporary)
         (folder / COMPILED).mkdir(parents=True)

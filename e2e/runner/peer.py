@@ -70,7 +70,7 @@ def _forwarded(namespace, pod, port):
         overdue.cancel()
         found = re.match(r"Forwarding from (127\.0\.0\.1:\d+)", said)
         if not found:
-            raise Failure(f"no way to port {port} of {pod}: {said}")
+            raise Failure(f"port {port} of {pod} cannot be reached: {said}")
         yield found.group(1)
     finally:
         overdue.cancel()

@@ -13,4 +13,4 @@ def said_by_rank_zero(namespace, job, incarnation, first_field):
         lines = [line for line in namespace.kubectl("logs", name).splitlines() if line.startswith(f'{{"{first_field}"')]
         if lines:
             return json.loads(lines[-1])
-    raise Failure(f"rank 0 of {job} has left no result in its log")
+    raise Failure(f"rank 0 of {job} logged no result")

@@ -152,7 +152,7 @@ class World:
             is_near = abs(there[near] - here[near]) <= NEAR  # which NaN is not
             different = {} if is_near else {near: (there[near], here[near])}
         if different:
-            raise Failure(f"not the same there and here: {different}")
+            raise Failure(f"results differ: {different}")
 
     def _undisturbed_run(self):
         """Returns the results of the run without faults. On a cluster of e2e/cluster, the bucket keeps them for the next

@@ -161,7 +161,7 @@ def _wanted(g, rows_of, nodes):
     wanted = {}
     for name, ids in nodes.items():
         if name not in rows_of:
-            raise InvalidArgument(f"nodes of {name!r} are asked for; there are rows of {', '.join(rows_of)}")
+            raise InvalidArgument(f"nodes of {name!r} have no rows; there are rows of {', '.join(rows_of)}")
         wanted[name] = ids = to_ids(ids, f"nodes of {name!r}")
         count = g.num_nodes(name)
         for row in np.flatnonzero((ids < 0) | (ids >= count))[:1]:

@@ -102,7 +102,7 @@ class PartitionGraph(unittest.TestCase):
     def test_refusals(self):
         with self.assertRaisesRegex(NotImplementedError, "num_hops=2"):
             dgl.distributed.partition_graph(self.graph, "y", 2, self.folder, num_hops=2)
-        with self.assertRaisesRegex(NotImplementedError, "^num_trainers_per_machine=4 is not there: node_split divides"):
+        with self.assertRaisesRegex(NotImplementedError, "^num_trainers_per_machine=4 is not supported: node_split divides"):
             dgl.distributed.partition_graph(self.graph, "y", 2, self.folder, num_trainers_per_machine=4)
         with self.assertRaisesRegex(ep.InvalidArgument, "part_method 'best', objtype 'cut'; expected metis, "
                                     "multilevel, random or streaming, and cut or vol"):

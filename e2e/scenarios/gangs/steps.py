@@ -20,7 +20,7 @@ ENDED = ("Succeeded", "Failed")
 EPOCHS = 400
 
 
-def story(world):
+def run_steps(world):
     world.chart.install("gangScheduling.enabled=true")
     try:
         with extended_resource(RESOURCE, PER_NODE) as nodes:

@@ -65,4 +65,4 @@ def answers(namespace):
         lines = [line for line in namespace.kubectl("logs", name).splitlines() if line.startswith('{"nodesByInDegree"')]
         if lines:
             return json.loads(lines[-1])
-    raise Failure("the program has left no answers in its log")
+    raise Failure("the program logged no results")

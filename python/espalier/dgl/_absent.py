@@ -11,8 +11,8 @@ def module_getattr(module: str, remedies: Mapping[str, str]) -> Callable[[str], 
 
     def of_module(name):
         if name in remedies:
-            raise AttributeError(f"{module}.{name} is not there: {remedies[name]}")
-        raise AttributeError(f"{module} has no {name!r}; {PAGE} lists what of DGL is there")
+            raise AttributeError(f"{module}.{name} is not supported: {remedies[name]}")
+        raise AttributeError(f"{module} has no {name!r}; {PAGE} lists the supported names")
 
     return of_module
 
@@ -24,10 +24,10 @@ class Remedies:
 
     def __getattr__(self, name):
         if name in type(self)._remedies:
-            raise AttributeError(f"{type(self).__name__}.{name} is not there: {type(self)._remedies[name]}")
-        raise AttributeError(f"{type(self).__name__!r} of espalier.dgl has no attribute {name!r}; {PAGE} lists what of "
-                             "DGL is there")
+            raise AttributeError(f"{type(self).__name__}.{name} is not supported: {type(self)._remedies[name]}")
+        raise AttributeError(f"{type(self).__name__!r} of espalier.dgl has no attribute {name!r}; {PAGE} lists the "
+                             "supported names")
 
 
 def refuse(what: str, remedy: str) -> NoReturn:
-    raise NotImplementedError(f"{what} is not there: {remedy}")
+    raise NotImplementedError(f"{what} is not supported: {remedy}")

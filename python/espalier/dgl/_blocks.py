@@ -35,7 +35,7 @@ class Frontier(ep.Frontier):
     def __getattr__(self, name):
         if name in _NOT_OF_FRONTIERS:
             raise AttributeError(f"a frontier has no {name!r}: {_NOT_OF_FRONTIERS[name]}")
-        raise AttributeError(f"a frontier has no {name!r}; docs/coming-from-dgl.md lists what of DGL is there")
+        raise AttributeError(f"a frontier has no {name!r}; docs/coming-from-dgl.md lists the supported names")
 
     def _relation(self, etype):
         number = self._schema.edge_type(etype)

@@ -62,7 +62,7 @@ class TransportSecurity(Scenario):
                                                  "--output", str(folder)])
         outcomes = random_kills.run_all(args, folder)
         self.assertEqual([outcome.problem for outcome in outcomes], [""])
-        self.assertGreaterEqual(outcomes[0].renewals, 1, "the run was over too early")
+        self.assertGreaterEqual(outcomes[0].renewals, 1, "the run ended too early")
 
     def test_refuses_a_process_without_the_jobs_certificate(self):
         run = self.start(self.cora(training__epochs=2000), "run", "--access", "rpc", "--tls")
