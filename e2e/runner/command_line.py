@@ -104,13 +104,13 @@ def programs_of(scenarios):
 
 def run_all(scenarios, world, arguments, rounds):
     """Returns whether all scenarios passed in time. Restores the state of the chart: installed or not."""
-    most_seconds = math.inf if arguments.scenarios else levels.SECONDS[arguments.level]
+    max_seconds = math.inf if arguments.scenarios else levels.SECONDS[arguments.level]
     begin = time.monotonic()
     was_installed = chart.is_installed()
     try:
         chart.install()
         say(f"-- chart installed in {time.monotonic() - begin:.0f} s")
-        return run_rounds(scenarios, world, arguments.reports, arguments.repeat, rounds, most_seconds)
+        return run_rounds(scenarios, world, arguments.reports, arguments.repeat, rounds, max_seconds)
     finally:
         if not was_installed and chart.is_installed():
             chart.uninstall()

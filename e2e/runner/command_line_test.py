@@ -50,7 +50,7 @@ class CommandLineTest(unittest.TestCase):
     def test_times_are_kept_until_the_chart_is_prepared_again(self):
         self.build(here.PROGRAM, here.PLUGIN)
 
-        def run_rounds(scenarios, world, reports, times, rounds, most_seconds):
+        def run_rounds(scenarios, world, reports, times, rounds, max_seconds):
             rounds.append([Outcome(name, 12.5, True) for name in scenarios])
             return True
 

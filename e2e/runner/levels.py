@@ -31,10 +31,10 @@ def kept(reports):
     return list({one.scenario: one for one in outcomes}.values())
 
 
-def overrun(outcomes, seconds, most_seconds):
+def overrun(outcomes, seconds, max_seconds):
     """Returns a message for a level that took too long, with its scenarios, the longest first."""
     longest = sorted(outcomes, key=lambda one: one.seconds, reverse=True)
-    return (f"all scenarios together took {seconds:.0f} s, expected at most {most_seconds:.0f} s: "
+    return (f"all scenarios together took {seconds:.0f} s, expected at most {max_seconds:.0f} s: "
             + ", ".join(f"{one.scenario} {one.seconds:.0f} s" for one in longest))
 
 

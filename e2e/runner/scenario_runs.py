@@ -53,9 +53,9 @@ def in_words(error):
     return str(error) if before is None else f"{in_words(before)}\nand then: {error}"
 
 
-def run_rounds(scenarios, world, reports, times, rounds, most_seconds=math.inf):
+def run_rounds(scenarios, world, reports, times, rounds, max_seconds=math.inf):
     """Runs all scenarios `times` times. Returns False after a round in which a scenario failed or which took longer than
-    `most_seconds`. Each run is added to `rounds` at once, so that an interruption loses no results."""
+    `max_seconds`. Each run is added to `rounds` at once, so that an interruption loses no results."""
     for name in scenarios:
         shutil.rmtree(reports / name, ignore_errors=True)
     for number in range(1, times + 1):
@@ -68,8 +68,8 @@ def run_rounds(scenarios, world, reports, times, rounds, most_seconds=math.inf):
             rounds[-1].append(run_scenario(name, scenario, world, reports))
         world.wait_until_gone()
         seconds = time.monotonic() - begin
-        if seconds > most_seconds:
-            say(f"!! {overrun(rounds[-1], seconds, most_seconds)}")
+        if seconds > max_seconds:
+            say(f"!! {overrun(rounds[-1], seconds, max_seconds)}")
             return False
         if not all(outcome.passed for outcome in rounds[-1]):
             return False

@@ -60,9 +60,9 @@ class ScenarioRunsTest(unittest.TestCase):
         self.addCleanup(patch.stop)
         return patch.start()
 
-    def run_scenarios(self, times, most_seconds=math.inf, **steps):
+    def run_scenarios(self, times, max_seconds=math.inf, **steps):
         scenarios = {name: scenario(run_steps) for name, run_steps in steps.items()}
-        return run_rounds(scenarios, self.world, self.reports, times, self.rounds, most_seconds)
+        return run_rounds(scenarios, self.world, self.reports, times, self.rounds, max_seconds)
 
     def passed(self):
         return [[(outcome.scenario, outcome.passed) for outcome in round_] for round_ in self.rounds]
@@ -102,7 +102,7 @@ class ScenarioRunsTest(unittest.TestCase):
                 self.seconds += seconds
             return run_steps
 
-        self.assertFalse(self.run_scenarios(3, most_seconds=100, short=takes(20), long=takes(90)))
+        self.assertFalse(self.run_scenarios(3, max_seconds=100, short=takes(20), long=takes(90)))
         self.assertEqual(self.passed(), [[("short", True), ("long", True)]])
         self.assertEqual(self.said.call_args.args[0],
                          "!! all scenarios together took 110 s, expected at most 100 s: long 90 s, short 20 s")

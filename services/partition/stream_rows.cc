@@ -115,7 +115,7 @@ Result<StreamRows> StreamRows::Build(const graph::SourceGraph& graph, const Perm
   const uint64_t num_rows = order.size();
   StreamRows rows;
   std::span<uint32_t> file;
-  if (const uint64_t most = CountEnds(graph); most > options.most_neighbors_in_memory) {
+  if (const uint64_t most = CountEnds(graph); most > options.max_neighbors_in_memory) {
     ASSIGN_OR_RETURN(ScratchSpace space, options.make_scratch(most * sizeof(uint32_t)));
     // Mapped memory is aligned, and the bytes hold nothing but these numbers.
     file = {reinterpret_cast<uint32_t*>(space.bytes.data()), most};
@@ -132,18 +132,18 @@ Result<StreamRows> StreamRows::Build(const graph::SourceGraph& graph, const Perm
     largest_row = std::max(largest_row, offsets[row + 1]);
     offsets[row + 1] += offsets[row];
   }
-  if (largest_row > options.most_neighbors_in_memory) {
+  if (largest_row > options.max_neighbors_in_memory) {
     return InvalidArgument("a node has " + std::to_string(largest_row) + " neighbors, more than the " +
-                           std::to_string(options.most_neighbors_in_memory) +
+                           std::to_string(options.max_neighbors_in_memory) +
                            " that fit into the memory of the partitioner: give it more memory");
   }
 
   const uint64_t num_neighbors = offsets.back();
   RepetitionFinder repetitions;
   std::vector<uint32_t>& chunk = rows.in_memory_;
-  chunk.reserve(std::min(num_neighbors, options.most_neighbors_in_memory));
+  chunk.reserve(std::min(num_neighbors, options.max_neighbors_in_memory));
   for (uint64_t first = 0; first < num_rows;) {
-    const uint64_t end = ChunkEnd(offsets, first, options.most_neighbors_in_memory);
+    const uint64_t end = ChunkEnd(offsets, first, options.max_neighbors_in_memory);
     const uint64_t base = offsets[first];
     chunk.resize(offsets[end] - base);
     // A row's offset serves as its write cursor and ends as the next row's offset. Shifting by one restores them.

@@ -70,7 +70,7 @@ TEST(StreamRowsTest, AreTheSameInChunksOfAFile) {
   const Permutation order = StreamOrder(/*seed=*/5, 300);
   Scratch scratch;
   const Result<StreamRows> rows =
-      StreamRows::Build(graph, order, {.threads = 3, .most_neighbors_in_memory = 100, .make_scratch = scratch.Maker()});
+      StreamRows::Build(graph, order, {.threads = 3, .max_neighbors_in_memory = 100, .make_scratch = scratch.Maker()});
   ASSERT_TRUE(rows.ok()) << rows.status().ToString();
   EXPECT_THAT(scratch.sizes, ElementsAre(8 * graph.edges[0].num_edges()));  // one file
   EXPECT_GT(rows->offsets().back(), 2000u);                                 // thus more than 20 chunks
@@ -97,7 +97,7 @@ TEST(StreamRowsTest, RefuseTooLongRow) {
   const graph::SourceGraph star = GraphOf(4, {{0, 1}, {0, 2}, {3, 0}});
   Scratch scratch;
   const Status refused =
-      StreamRows::Build(star, StreamOrder(1, 4), {.most_neighbors_in_memory = 2, .make_scratch = scratch.Maker()})
+      StreamRows::Build(star, StreamOrder(1, 4), {.max_neighbors_in_memory = 2, .make_scratch = scratch.Maker()})
           .status();
   EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(refused.message(),
@@ -106,11 +106,10 @@ TEST(StreamRowsTest, RefuseTooLongRow) {
 
 TEST(StreamRowsTest, ReturnTheErrorOfTheFile) {
   const auto full = [](uint64_t) -> Result<ScratchSpace> { return ResourceExhausted("the disk is full"); };
-  EXPECT_EQ(
-      StreamRows::Build(GridGraph(3, 3), StreamOrder(1, 9), {.most_neighbors_in_memory = 10, .make_scratch = full})
-          .status()
-          .message(),
-      "the disk is full");
+  EXPECT_EQ(StreamRows::Build(GridGraph(3, 3), StreamOrder(1, 9), {.max_neighbors_in_memory = 10, .make_scratch = full})
+                .status()
+                .message(),
+            "the disk is full");
 }
 
 }  // namespace

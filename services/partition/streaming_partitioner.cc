@@ -89,13 +89,13 @@ class StreamingPartitioner final : public Partitioner {
       return SplitByType(vertex_first, std::vector<uint32_t>(vertex_first.back(), 0));
     }
     const uint64_t num_vertices = VertexFirst(graph).back();
-    ASSIGN_OR_RETURN(const uint64_t most_neighbors, NeighborsInMemory(graph, weights.num_constraints(), options));
+    ASSIGN_OR_RETURN(const uint64_t max_neighbors, NeighborsInMemory(graph, weights.num_constraints(), options));
     const Permutation order = StreamOrder(options.seed, num_vertices);
     Restream stream(weights, num_vertices, options.num_partitions);
     {
       ASSIGN_OR_RETURN(const StreamRows rows, StreamRows::Build(graph, order,
                                                                 {.threads = options.threads,
-                                                                 .most_neighbors_in_memory = most_neighbors,
+                                                                 .max_neighbors_in_memory = max_neighbors,
                                                                  .make_scratch = options.make_scratch}));
       AddExpected(options.meter, kRestreamPasses * kBytesOfNeighbor * (rows.neighbors().size() / rows.repetitions()));
       for (int pass = 0; pass < kRestreamPasses; ++pass) RunPass(rows, order, options.meter, &stream);

@@ -38,13 +38,13 @@ uint64_t MostIds(uint64_t num_edges) {
 }
 
 // Adds the nodes or edges of one partition. Row k of `original_ids` has global ID `first + k`.
-Status Add(const Tensor& original_ids, uint32_t partition, uint64_t first, uint64_t most_ids, Mapping* mapping) {
+Status Add(const Tensor& original_ids, uint32_t partition, uint64_t first, uint64_t max_ids, Mapping* mapping) {
   for (int64_t k = 0; k < original_ids.num_rows(); ++k) {
     const auto original = static_cast<uint64_t>(original_ids.ValueAsInt(k));
-    if (original >= most_ids) {
+    if (original >= max_ids) {
       return InvalidArgument("original id " + std::to_string(original) +
                              ": mappings are arrays that are indexed by original ids, which must be below " +
-                             std::to_string(most_ids));
+                             std::to_string(max_ids));
     }
     mapping->Set(original, partition, first + static_cast<uint64_t>(k));
   }

@@ -116,8 +116,8 @@ void FrameReader::SkipFinishedSlices() {
   }
 }
 
-std::span<const std::byte> FrameReader::TakePiece(size_t most_bytes) {
-  const size_t wanted_bytes = std::min(most_bytes, remaining_bytes_);
+std::span<const std::byte> FrameReader::TakePiece(size_t max_bytes) {
+  const size_t wanted_bytes = std::min(max_bytes, remaining_bytes_);
   if (wanted_bytes == 0) return {};
   SkipFinishedSlices();
   const grpc::Slice& slice = slices_[slice_];

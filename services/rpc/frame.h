@@ -33,9 +33,9 @@ class FrameReader {
   Result<Tensor> ReadTensor(const tensor::v1::TensorHeader& header);
   // Copies the next bytes. `size_bytes` must be at most remaining() (checked).
   void CopyBytes(std::byte* out, size_t size_bytes);
-  // Returns a view of the next contiguous bytes, at most `most_bytes`, of any alignment. Empty only if nothing remains
-  // or `most_bytes` is 0.
-  std::span<const std::byte> TakePiece(size_t most_bytes);
+  // Returns a view of the next contiguous bytes, at most `max_bytes`, of any alignment. Empty only if nothing remains
+  // or `max_bytes` is 0.
+  std::span<const std::byte> TakePiece(size_t max_bytes);
   size_t remaining() const { return remaining_bytes_; }
 
  private:

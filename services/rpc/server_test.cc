@@ -43,7 +43,7 @@ class HoldsCalls final
                                        grpc::ByteBuffer*) override {
     MutexLock lock(&mutex_);
     held_.push_back(context->DefaultReactor());
-    most_at_once_ = std::max(most_at_once_, held_.size());
+    max_at_once_ = std::max(max_at_once_, held_.size());
     return held_.back();
   }
 
@@ -64,15 +64,15 @@ class HoldsCalls final
     }
     first->Finish(grpc::Status(grpc::StatusCode::NOT_FOUND, "answered"));
   }
-  size_t most_at_once() {
+  size_t max_at_once() {
     MutexLock lock(&mutex_);
-    return most_at_once_;
+    return max_at_once_;
   }
 
  private:
   Mutex mutex_;
   std::deque<grpc::ServerUnaryReactor*> held_ ABSL_GUARDED_BY(mutex_);
-  size_t most_at_once_ ABSL_GUARDED_BY(mutex_) = 0;
+  size_t max_at_once_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 std::string ReplyBytes(const grpc::ByteBuffer& message) {
@@ -146,7 +146,7 @@ TEST(RpcServerTest, CallsBeyondTheLimitOfAConnectionWaitAtTheClient) {
   for (size_t i = 0; i < answers.size(); ++i) service.AnswerOne();
 
   for (std::promise<Status>& answer : answers) EXPECT_EQ(answer.get_future().get().code(), StatusCode::kNotFound);
-  EXPECT_EQ(service.most_at_once(), 2u);
+  EXPECT_EQ(service.max_at_once(), 2u);
 }
 
 TEST(RpcServerTest, RefusesCallsAfterDraining) {

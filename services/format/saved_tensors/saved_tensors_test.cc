@@ -144,13 +144,13 @@ TEST(SavedTensorsFormatTest, EightManifestsAreReadInParallel) {
   }
   std::mutex mutex;
   std::condition_variable arrived;
-  int reading = 0, most_at_once = 0;  // guarded by mutex, like given_up
+  int reading = 0, max_at_once = 0;  // guarded by mutex, like given_up
   bool given_up = false;
   storage::HookedStore store(inner, [&](const std::string&, storage::ByteRange, std::span<std::byte>) {
     std::unique_lock lock(mutex);
-    most_at_once = std::max(most_at_once, ++reading);
+    max_at_once = std::max(max_at_once, ++reading);
     arrived.notify_all();
-    const bool met = arrived.wait_for(lock, std::chrono::seconds(60), [&] { return most_at_once >= 8 || given_up; });
+    const bool met = arrived.wait_for(lock, std::chrono::seconds(60), [&] { return max_at_once >= 8 || given_up; });
     if (!met) given_up = true;
     --reading;
     return Status();
@@ -159,7 +159,7 @@ TEST(SavedTensorsFormatTest, EightManifestsAreReadInParallel) {
   ASSERT_TRUE(listed.ok()) << listed.status().ToString();
   EXPECT_EQ(listed->size(), 20u);
   EXPECT_EQ(listed->front(), "100");
-  EXPECT_EQ(most_at_once, 8);
+  EXPECT_EQ(max_at_once, 8);
 
   const storage::HookedStore::AfterRead fail_two = [](const std::string& key, auto, auto) {
     const bool fails = key == "job/105/manifest.json" || key == "job/107/manifest.json";

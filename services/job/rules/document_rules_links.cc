@@ -60,8 +60,8 @@ std::vector<Rule> NegativeRules() {
   const std::string share = kShare;
   const std::string training = "spec.training";
   const std::string of_others = "self.training.task.type != 'LinkPrediction' || ";
-  const std::string most_in_degree = std::to_string(kMaxInDegreeNegatives);
-  const std::string most_of_sampler = std::to_string(kMaxNegativesOfSampler);
+  const std::string max_in_degree = std::to_string(kMaxInDegreeNegatives);
+  const std::string max_of_sampler = std::to_string(kMaxNegativesOfSampler);
   return {
       {training, OfNegatives("InBatch", "COUNT < self.batchSize"),
        "InBatch uses the other edges of the batch: expected a number below batchSize", "task.negatives.count",
@@ -70,10 +70,10 @@ std::vector<Rule> NegativeRules() {
              return self.task.negatives != sampler::NegativeKind::kInBatch || self.task.num_negatives < self.batch_size;
            },
            [](const Training& self) { return " (" + std::to_string(self.batch_size) + ")"; })},
-      {training, OfNegatives("InDegree", "self.batchSize * COUNT <= " + most_in_degree),
+      {training, OfNegatives("InDegree", "self.batchSize * COUNT <= " + max_in_degree),
        "with InDegree, each trainer fetches the negatives of the whole step: expected batchSize times count of at "
        "most " +
-           most_in_degree,
+           max_in_degree,
        "task.negatives.count",
        Holds(
            [](const Training& self) {
@@ -83,8 +83,8 @@ std::vector<Rule> NegativeRules() {
            [](const Training& self) {
              return ", found " + std::to_string(self.batch_size * self.task.num_negatives);
            })},
-      {"spec", OfTraining(of_others + "self.samplers.replicas == 0 || " + share + " <= " + most_of_sampler),
-       "a sampler draws at most " + most_of_sampler +
+      {"spec", OfTraining(of_others + "self.samplers.replicas == 0 || " + share + " <= " + max_of_sampler),
+       "a sampler draws at most " + max_of_sampler +
            " negatives for one trainer's step: use fewer, a smaller batchSize, more trainers, or no samplers",
        "training.task.negatives.count", Holds([](const DistTraining& self) {
          return !IsLinkPrediction(self) || self.sampler_replicas == 0 ||

@@ -17,7 +17,7 @@ Result<bool> CheckpointIntake::Give(const format::Safetensors& piece, Deadline d
   const size_t bytes = CountBytes(piece);
   MutexLock lock(&mutex_);
   const bool has_room = mutex_.AwaitBefore(deadline, [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return !failed_.ok() || bytes_ == 0 || bytes_ + bytes <= most_bytes_;
+    return !failed_.ok() || bytes_ == 0 || bytes_ + bytes <= max_bytes_;
   });
   RETURN_IF_ERROR(failed_);
   if (!has_room) return false;

@@ -16,9 +16,9 @@ namespace espalier::trainer {
 // Thread-safe.
 class CheckpointIntake {
  public:
-  // The queue holds at most `most_bytes` of rows, including the piece that is being uploaded, but always at least one
+  // The queue holds at most `max_bytes` of rows, including the piece that is being uploaded, but always at least one
   // piece.
-  explicit CheckpointIntake(size_t most_bytes) : most_bytes_(most_bytes) {}
+  explicit CheckpointIntake(size_t max_bytes) : max_bytes_(max_bytes) {}
 
   // Appends a piece. Returns false if the deadline passes before there is room, or the error passed to Fail.
   Result<bool> Give(const format::Safetensors& piece, Deadline deadline);
@@ -38,7 +38,7 @@ class CheckpointIntake {
  private:
   void Clear() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  const size_t most_bytes_;
+  const size_t max_bytes_;
   mutable Mutex mutex_;
   std::deque<format::Safetensors> pieces_ ABSL_GUARDED_BY(mutex_);
   size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of pieces_ and of the piece being uploaded

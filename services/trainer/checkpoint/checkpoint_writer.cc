@@ -70,7 +70,7 @@ Status CheckpointWriter::Begin(uint32_t epoch, uint32_t next_step) {
   Wait();  // blocks only after a stop request: in other cases the caller has waited for a slot
   const format::CheckpointId id{options_.facts.incarnation,
                                 uint64_t{epoch} * options_.facts.steps_per_epoch + next_step};
-  const auto intake = std::make_shared<CheckpointIntake>(options_.most_bytes_of_rows);
+  const auto intake = std::make_shared<CheckpointIntake>(options_.max_bytes_of_rows);
   last_report_.reset();
   {
     MutexLock lock(&mutex_);

@@ -40,7 +40,7 @@ struct CheckpointWriterOptions {
   std::optional<format::CheckpointId> loaded;  // a checkpoint in `to` that this process has read and verified
   CheckpointMetrics metrics;
   std::function<void(const CheckpointReport&)> on_checkpoint;  // may be empty; called on the uploading thread
-  size_t most_bytes_of_rows = size_t{256} << 20;               // limit for learnable rows in memory
+  size_t max_bytes_of_rows = size_t{256} << 20;                // limit for learnable rows in memory
 };
 
 // All functions must be called by one thread.

@@ -93,7 +93,7 @@ class CheckpointRowsTest : public testing::Test {
     CheckpointWriterOptions options;
     options.to = {std::move(store), kPrefix};
     options.facts = FactsOfTiny();
-    options.most_bytes_of_rows = 16;
+    options.max_bytes_of_rows = 16;
     return options;
   }
   Result<bool> Give(CheckpointWriter& writer, float value, Deadline deadline = Soon()) {

@@ -50,7 +50,7 @@ graph::SourceGraph GraphOfWideLabels() {
 class WatchedSeeds final : public sampler::SeedSource {
  public:
   explicit WatchedSeeds(sampler::SeedSource& seeds) : seeds_(seeds) {}
-  size_t most_row_bytes() const { return most_row_bytes_; }
+  size_t max_row_bytes() const { return max_row_bytes_; }
   size_t num_edges() const { return num_edges_; }  // edges read, without reads of one edge
 
   Result<uint64_t> Count(NodeTypeId type, const std::string& split, graph::SplitPartName part) override {
@@ -61,7 +61,7 @@ class WatchedSeeds final : public sampler::SeedSource {
   }
   Result<sampler::GlobalBatch> SeedsOfStep(const sampler::SeedQuery& query, Deadline deadline) override {
     Result<sampler::GlobalBatch> batch = seeds_.SeedsOfStep(query, deadline);
-    if (batch.ok()) most_row_bytes_ = std::max(most_row_bytes_, batch->rows.size_bytes());
+    if (batch.ok()) max_row_bytes_ = std::max(max_row_bytes_, batch->rows.size_bytes());
     if (batch.ok() && query.batch_size > 1) num_edges_ += batch->seeds.size();
     return batch;
   }
@@ -72,7 +72,7 @@ class WatchedSeeds final : public sampler::SeedSource {
 
  private:
   sampler::SeedSource& seeds_;
-  size_t most_row_bytes_ = 0, num_edges_ = 0;
+  size_t max_row_bytes_ = 0, num_edges_ = 0;
 };
 
 TEST(EdgeTargetTest, ReadsWideLabelsInParts) {
@@ -95,7 +95,7 @@ TEST(EdgeTargetTest, ReadsWideLabelsInParts) {
   ASSERT_TRUE(target.ok()) << target.status().ToString();
   EXPECT_EQ(target->num_outputs, kWideLabel);
   EXPECT_EQ(seeds.num_edges(), num_edges);
-  EXPECT_LE(seeds.most_row_bytes(), size_t{16} << 20);
+  EXPECT_LE(seeds.max_row_bytes(), size_t{16} << 20);
 
   // As an evaluation reads them; the last chunk is smaller.
   std::vector<GlobalNodeId> sources;
@@ -109,7 +109,7 @@ TEST(EdgeTargetTest, ReadsWideLabelsInParts) {
     }
     sources.insert(sources.end(), edges->sources.begin(), edges->sources.end());
   }
-  EXPECT_LE(seeds.most_row_bytes(), size_t{16} << 20);
+  EXPECT_LE(seeds.max_row_bytes(), size_t{16} << 20);
   const auto all = EdgesOfChunk(*target, access, graph::SplitPartName::kTrain, 0, num_edges, false, timeouts.ForData());
   ASSERT_TRUE(all.ok()) << all.status().ToString();
   EXPECT_EQ(sources, all->sources);
