@@ -59,12 +59,12 @@ class VerifyScalesTest : public VerifyTest {
   }
 };
 
-TEST_F(VerifyScalesTest, AcceptsThoseOfTheSource) {
+TEST_F(VerifyScalesTest, AcceptsScalesOfSource) {
   EXPECT_THAT(Verify(Against::kFilesOnly).violations, ElementsAre());
   EXPECT_THAT(Verify(Against::kSource).violations, ElementsAre());
 }
 
-TEST_F(VerifyScalesTest, FindsOthersThanThoseOfTheSource) {
+TEST_F(VerifyScalesTest, FindsScalesThatDifferFromSource) {
   manifest_.node_columns[1][0].scales[1] *= 2;
   EXPECT_THAT(Verify(Against::kFilesOnly).violations, ElementsAre());
   EXPECT_THAT(Verify(Against::kSource).violations,

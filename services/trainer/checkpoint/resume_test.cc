@@ -270,7 +270,7 @@ TEST(ResumeTest, ResumesInChangedEnvironment) {
   }
 }
 
-TEST(ResumeTest, GoesOnInBf16AsIfItHadNeverStoppedAndInAnotherPrecision) {
+TEST(ResumeTest, ResumesExactlyInBf16AndInAnotherPrecision) {
   job::DistTraining job = TinyJob();
   const TrainOutcome in_f32 = TrainTiny(job);
   job.training.precision = job::Precision::kBf16;
