@@ -1,5 +1,5 @@
 // Preprocessing of a graph before training, in this order: drop self loops, add reverse edges, drop duplicates, hold
-// out edges, normalize features.
+// out edges, convert features. Typed graphs get their reverse relations after edges are held out.
 #pragma once
 
 #include <optional>
@@ -31,9 +31,9 @@ struct HeldOutEdges {
   std::vector<std::string> Names() const;
 };
 
-// Returns the edge types whose edges are held out, ascending and distinct. The name of a relation that
-// add_reverse_edges will create means the relation that it is created from. Returns NotFound if an edge type does
-// not exist.
+// Returns the edge types whose edges are held out, ascending and distinct. A name may also be that of a reverse
+// relation that add_reverse_edges has not created yet: it then stands for the forward relation. Returns NotFound if an
+// edge type does not exist.
 Result<std::vector<EdgeTypeId>> FindHeldOutEdgeTypes(const HeldOutEdges& held_out, const GraphSchema& schema,
                                                      bool add_reverse_edges);
 
@@ -45,9 +45,10 @@ struct PreprocessOptions {
   bool add_reverse_edges = false;
   bool drop_self_loops = false;       // only in edge types whose endpoints have the same node type
   bool drop_duplicate_edges = false;  // of parallel edges, keeps the one with the smallest original ID
-  // Drops all edges (u, v) that are a pair of the split's validation or test part, and their reverses (v, u) in
-  // reverse_edge_type or, if it is empty, those that add_reverse_edges would create. Training pairs of the split are
-  // dropped by the same rule; the rest of the split is unchanged.
+  // Drops all edges (u, v) that are a pair of the split's validation or test part, and all edges (v, u) of
+  // reverse_edge_type. With add_reverse_edges, the reverse type needs no name: a homogeneous graph loses (v, u) from
+  // the same edge type, and a typed graph gets no reverse of a dropped edge. Training pairs of the split are dropped by
+  // the same rule; the rest of the split is unchanged.
   std::optional<HeldOutEdges> held_out = {};
   // Applied to floating node columns of two or more dimensions. The columns in label_columns are not features and are
   // left unchanged.
@@ -58,7 +59,7 @@ struct PreprocessOptions {
 // The number of edges, over all types, that each step dropped or added.
 struct EdgeChanges {
   uint64_t self_loops_dropped = 0;
-  uint64_t reverses_added = 0;  // including those dropped as duplicates
+  uint64_t reverses_added = 0;  // in homogeneous graphs including those that a later step dropped
   uint64_t duplicates_dropped = 0;
   uint64_t held_out_dropped = 0;
   uint64_t training_pairs_dropped = 0;  // from the split in held_out
@@ -66,13 +67,15 @@ struct EdgeChanges {
 };
 
 // Returns the preprocessed graph. `graph` must be valid (ValidateSourceGraph). Unchanged arrays are shared, not copied;
-// changed ones are freed one by one. Sets EdgeSet::original_ids for edge types in which an edge's position is no longer
-// its original ID. `changes`, unless null, receives the number of changed edges.
+// changed columns are replaced one at a time, so that memory never holds two copies of all of them. Sets
+// EdgeSet::original_ids for edge types in which an edge's position is no longer its original ID. `changes`, unless
+// null, receives the number of changed edges.
 //
 // InvalidArgument: the options change edges of a graph whose edges have been changed before, a relation "rev_..."
-// already exists, a row has quotients that are not finite, or held_out's reverse type does not connect the same node
-// types in the opposite direction or is given for more than one edge type. NotFound: held_out's split or edge type does
-// not exist.
+// already exists, converting the features of a row gives a value that is not finite (ConvertFeatures), or held_out's
+// reverse type does not connect the same node types in the opposite direction, is given for more than one edge type, or
+// is given beside the reverse relation that add_reverse_edges creates. NotFound: held_out's split or edge type does not
+// exist.
 Result<SourceGraph> Preprocess(SourceGraph graph, const PreprocessOptions& options, int threads,
                                EdgeChanges* changes = nullptr);
 

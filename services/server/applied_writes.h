@@ -1,14 +1,15 @@
-// Records which tensor changes have been applied, so that a repeated message is acknowledged and not applied again: a
-// retry whose first attempt was still queued must not undo a later change. A change is claimed before it is applied, so
-// of two concurrent attempts only one applies it.
+// Records which tensor changes have been applied, so that a repeated message is acknowledged and not applied again. If
+// the first attempt of a change is still queued when its retry arrives, both are processed; the one that is processed
+// last must not undo a change that was made in between. A change is claimed before it is applied, so of two concurrent
+// attempts only one applies it.
 //
 // A client numbers its changes and sends with each the lowest number that is still in flight. All changes below that
-// number have ended, successfully or not: they are forgotten, and a late message of theirs is refused, so that it never
-// overwrites what follows a failed change.
+// number have ended, successfully or not: this class forgets them and refuses their late messages, so that a late
+// message of a failed change never overwrites a later change.
 //
-// A client is remembered until, by the deadlines of its calls, none of its changes can arrive again. If it were
-// forgotten earlier, a repeated change would be applied as a new one. While every slot holds such a client, changes of
-// new clients have to wait.
+// A client is remembered at least until, by the deadlines of its calls, none of its changes can arrive again. If it
+// were forgotten earlier, a repeated change would be applied as a new one. While every slot holds such a client,
+// changes of new clients have to wait.
 #pragma once
 
 #include <cstdint>
@@ -25,11 +26,11 @@ namespace espalier::server {
 // Thread-safe.
 class AppliedWrites {
  public:
-  static constexpr size_t kMaxClients = 65'536;  // less than 1 KiB each, as long as few of their changes are under way
+  static constexpr size_t kMaxClients = 65'536;  // less than 1 KiB each, as long as few of their changes are in flight
   // How long after its call's deadline a message may still arrive: it can be in a socket buffer.
   static constexpr std::chrono::minutes kMaxMessageDelay{1};
-  // Upper bound of the time for which a client with a later deadline, or with none, is remembered, so that no client
-  // occupies a slot forever.
+  // A call without a deadline, or with one that is further away than this, is treated as if its deadline were this far
+  // away, so that no client occupies a slot forever.
   static constexpr std::chrono::hours kMaxCallTime{1};
   // How far above the lowest number in flight a client may number its changes; each number takes one byte here.
   static constexpr uint64_t kWindow = 4096;
@@ -37,14 +38,14 @@ class AppliedWrites {
   struct Number {
     uint64_t client_id = 0;
     uint64_t sequence = 0;          // more than 0
-    uint64_t lowest_under_way = 0;  // at most `sequence`; 0: not stated
+    uint64_t lowest_under_way = 0;  // the client's lowest number in flight, at most `sequence`; 0: not stated
   };
   enum class Claim {
     kTaken,     // the caller applies the change, then calls Applied or Failed
     kApplied,   // applied before: nothing to do
-    kUnderWay,  // another attempt, possibly one that its client gave up, applies it right now: retry
+    kUnderWay,  // another attempt of this change, or an earlier change that the client gave up, is being applied: retry
     kTooMany,   // too far above the lowest number in flight: retry
-    kOver,      // the client already knows how the change ended
+    kOver,      // the change has ended for its client: refuse the message
     kFull,      // every slot belongs to a client that may still repeat a change: retry
   };
 
@@ -63,8 +64,8 @@ class AppliedWrites {
   struct Client {
     uint64_t below = 1;          // all changes with lower numbers have ended
     std::deque<State> changes;   // from `below` on
-    uint64_t num_under_way = 0;  // of them
-    SteadyTime needed_until;     // when the last message of its calls has arrived
+    uint64_t num_under_way = 0;  // changes that are claimed and have not ended
+    SteadyTime needed_until;     // after this time no message of the client's calls can arrive
   };
 
   // Returns the client's record, a new one if it is unknown, or null if every slot is taken.
@@ -76,7 +77,7 @@ class AppliedWrites {
   Clock& clock_;
   Mutex mutex_;
   absl::flat_hash_map<uint64_t, Client> clients_ ABSL_GUARDED_BY(mutex_);
-  // Clients without a change in flight, ordered by `needed_until`.
+  // Clients without a change under way, ordered by `needed_until`.
   std::set<std::pair<SteadyTime, uint64_t>> idle_ ABSL_GUARDED_BY(mutex_);
 };
 
