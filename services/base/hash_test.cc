@@ -21,7 +21,7 @@ TEST(HashTest, HexRoundTrips) {
 
 TEST(HashTest, CombineDependsOnOrder) { EXPECT_NE(HashCombine(1, 2), HashCombine(2, 1)); }
 
-// FIPS 180-4, appendix: SHA-256 of "abc".
+// FIPS 180-2, appendix B.1: SHA-256 of "abc".
 TEST(Sha256Test, MatchesPublishedDigest) {
   EXPECT_EQ(Sha256Hex("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
   Sha256 pieces;

@@ -80,10 +80,10 @@ int Main(int argc, char** argv) {
     step.Apply(shard::RowUpdate({.type = flags.type}, flags.width, 0.01, ++number), sampler::DuplicateGradients::kSum,
                table, gradients);
   });
-  const auto rows_per_second = [&](double seconds) { return static_cast<double>(flags.batch) / seconds / 1e6; };
+  const auto million_rows_per_second = [&](double seconds) { return static_cast<double>(flags.batch) / seconds / 1e6; };
   const double percent = 100 * floor / ours;
   std::printf("%.1f %% of a prefetching pass over the same rows (%.2f of %.2f M rows/s) %s\n", percent,
-              rows_per_second(ours), rows_per_second(floor), AtLeast(80, percent, " %").c_str());
+              million_rows_per_second(ours), million_rows_per_second(floor), AtLeast(80, percent, " %").c_str());
   return 0;
 }
 

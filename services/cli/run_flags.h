@@ -13,8 +13,8 @@ struct RunFlags {
   OutputFlags out;
 };
 
-// Adds --file, --output and --set. The caller has set flags->run.roles.program before: --file is optional with a
-// program.
+// Adds --file, --output and --set. --file is optional if flags->run.roles.program is not empty, so the caller sets that
+// before the call.
 void AddJobFlags(CLI::App* command, RunFlags* flags);
 void AddAccessFlag(CLI::App* command, RunFlags* flags);
 void AddResumeFlags(CLI::App* command, RunFlags* flags);

@@ -7,7 +7,7 @@
 namespace espalier::partitioner {
 namespace {
 
-// Runs in a child process whose main thread is busy forever, as in METIS.
+// Runs in a child process whose main thread never checks for a stop, as in METIS.
 TEST(StopWatcherDeathTest, EndsAProcessThatDoesNotEndByItself) {
   ::testing::GTEST_FLAG(death_test_style) = "threadsafe";
   for (const int signal_number : {SIGTERM, SIGINT}) {

@@ -24,8 +24,8 @@ bool SameKind(const Tensor& a, const Tensor& b) {
          std::equal(a.shape().begin() + 1, a.shape().end(), b.shape().begin() + 1);
 }
 
-// Returns the column of a partition with the rows of `source`. Reports a violation and returns null if there is none of
-// the same kind.
+// Returns the partition's column `name`, which holds some rows of the source graph's column `source`. Reports a
+// violation and returns null if the partition has no such column, or one with another dtype or row shape (SameKind).
 const Tensor* Counterpart(const std::map<std::string, Tensor>& columns, const std::string& name, const Tensor& source,
                           const std::string& where, VerifyReport* report) {
   const auto found = columns.find(name);
