@@ -109,7 +109,7 @@ void CheckPlace(const Place& place, const Spec& spec, std::vector<std::string>* 
   }
   for (const Role user : place.users) {
     if (IsMounted(path, user, spec.role(user))) continue;
-    violations->push_back(std::string(place.field) + ": a path lies under a volumeMount on a cluster, and spec." +
+    violations->push_back(std::string(place.field) + ": a path must lie under a volumeMount on a cluster, but spec." +
                           FieldName(user) + ".template mounts nothing there in its container '" + ToString(user) +
                           "': mount a volume, or use s3://bucket/prefix");
   }
@@ -124,7 +124,7 @@ void CheckContainerNames(const Spec& spec, std::vector<std::string>* violations)
       const std::string name = kube::StringAt(container, {"name"});
       if (NumberOfContainer(Role::kServer, name).value_or(0) < servers) continue;
       violations->push_back("spec.servers.template: the container '" + name +
-                            "' has the name of a server, of which spec.servers.containersPerPod makes " +
+                            "' has the name of a server, but spec.servers.containersPerPod is " +
                             std::to_string(servers) + ": rename it");
     }
   }

@@ -46,8 +46,8 @@ TEST(CheckClusterTest, PathMustBeBelowMountedVolume) {
   kube::Json object = ClusterDocument();
   object["spec"]["graph"]["source"]["uri"] = "file:///data/graphs/cora/";
   EXPECT_EQ(ViolationsOf(object),
-            "spec.graph.source.uri: a path lies under a volumeMount on a cluster, and spec.partitioner.template mounts "
-            "nothing there in its container 'partitioner': mount a volume, or use s3://bucket/prefix");
+            "spec.graph.source.uri: a path must lie under a volumeMount on a cluster, but spec.partitioner.template "
+            "mounts nothing there in its container 'partitioner': mount a volume, or use s3://bucket/prefix");
   Mount(&object, Role::kTrainer, "/data");  // not the role that reads graphs
   EXPECT_THAT(ViolationsOf(object), HasSubstr("spec.graph.source.uri"));
   Mount(&object, Role::kPartitioner, "/data/");
@@ -86,7 +86,7 @@ TEST(CheckClusterTest, PartitionsNeedVolumeOfPartitionerAndServers) {
   object["spec"]["output"]["uri"] = "/results";
   for (const Role role : {Role::kPartitioner, Role::kServer, Role::kTrainer}) {
     EXPECT_THAT(ViolationsOf(object),
-                HasSubstr(std::string("and spec.") + FieldName(role) + ".template mounts nothing"));
+                HasSubstr(std::string("but spec.") + FieldName(role) + ".template mounts nothing"));
     Mount(&object, role, "/results");
   }
   EXPECT_EQ(ViolationsOf(object), "");
@@ -123,8 +123,8 @@ TEST(CheckClusterTest, RefusesSidecarWithNameOfServer) {
   kube::Json object = ClusterDocument();
   object["spec"]["servers"]["template"]["spec"]["containers"] = {{{"name", "server"}}, {{"name", "server-2"}}};
   EXPECT_EQ(ViolationsOf(object),
-            "spec.servers.template: the container 'server-2' has the name of a server, of which "
-            "spec.servers.containersPerPod makes 1: rename it");
+            "spec.servers.template: the container 'server-2' has the name of a server, but "
+            "spec.servers.containersPerPod is 1: rename it");
   object["spec"]["servers"]["containersPerPod"] = 3;
   EXPECT_EQ(ViolationsOf(object), "");
 }
