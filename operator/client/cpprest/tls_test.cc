@@ -106,7 +106,9 @@ TEST_F(TlsTest, SystemAuthoritiesApplyOnlyWithoutCaFile) {
   connection.ca_pem.clear();
   const Status status = Try(connection);
   EXPECT_TRUE(status.ok()) << status.ToString();
-  EXPECT_STREQ(std::getenv("SSL_CERT_FILE"), "/dev/null");  // so that the library does not load them every time
+  // Keeps the library from loading the machine's authorities for every connection. The transport itself uses the file
+  // that SSL_CERT_FILE named before InitializeCpprest.
+  EXPECT_STREQ(std::getenv("SSL_CERT_FILE"), "/dev/null");
 }
 
 TEST_F(TlsTest, RefusesOldTls) {

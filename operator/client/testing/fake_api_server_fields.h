@@ -21,8 +21,8 @@ class FieldPaths {
 
   struct Step {
     Id parent = kRoot;
-    std::string name;      // name of a member, or the key's value of an item of a list
-    std::string list_key;  // name of the key; "": a member of an object
+    std::string name;      // the name of a member of an object; for an item of a list, the value of its key
+    std::string list_key;  // the name of that key ("type"); "": the step is to a member of an object
   };
   FieldPaths() : steps_(1) {}
   Id Child(Id parent, const std::string& name, const std::string& list_key = "");
@@ -36,7 +36,7 @@ class FieldPaths {
 
 using FieldSet = std::vector<FieldPaths::Id>;  // sorted
 
-enum class Part { kMain, kStatus };  // part that a write to the object, or to its status, changes
+enum class Part { kMain, kStatus };  // what a write changes: all fields but .status, or only .status
 
 struct Owner {
   std::string manager;
