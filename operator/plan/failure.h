@@ -58,8 +58,8 @@ std::optional<Failure> StrongestFailure(std::span<const kube::Pod* const> pods, 
 // restart forever; nullopt: there is none.
 std::optional<Failure> FindPermanentFailure(std::span<const kube::Pod* const> pods);
 
-// Returns whether the failure is only a consequence of another pod's failure: the pod lost a peer or was deleted. The
-// pod that failed first may still report a cause.
+// Returns whether the failure is only a consequence of another pod's failure: the pod lost a peer or was deleted.
+// Another pod may still report the cause.
 bool IsSecondary(const Failure& failure);
 
 // Returns whether the failure is 77 because of a certificate of the process or of a peer. 77 because of credentials of
