@@ -9,7 +9,7 @@
 
 namespace espalier {
 
-// The numbers are on the wire and in proto (rpc/v1/tensor.proto): never renumber.
+// The numbers are on the wire (espalier/tensor/v1/tensor.proto, TensorHeader.dtype): never renumber.
 enum class DType : uint8_t {
   kBool = 1,
   kU8 = 2,

@@ -20,7 +20,7 @@ enum class CauseRank {
   kOtherProcess,    // another process failed in the pod of a process that succeeded
   kPeer,            // 74: a peer, a store or a disk was not available
   kAskedToStop,     // 75
-  kUnexpectedExit,  // 0: a service exited, which should run until it is stopped
+  kUnexpectedExit,  // 0: a service, which should run until it is stopped, exited
   kDisruption,      // the machine was lost, or the pod was evicted
   kCredentials,     // 77
   kError,           // 70 and codes that no Espalier process has

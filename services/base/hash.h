@@ -14,8 +14,8 @@ namespace espalier {
 uint64_t Hash64(std::span<const std::byte> bytes, uint64_t seed = 0);
 uint64_t Hash64(std::string_view text, uint64_t seed = 0);
 
-// Returns a hash of the pair (hash, value). Order matters: HashCombine(a, b) != HashCombine(b, a). For a fixed `hash`
-// it is a bijection of `value`.
+// Returns a hash of the pair (hash, value). Order matters: in general HashCombine(a, b) != HashCombine(b, a). For a
+// fixed `hash`, different values have different results.
 constexpr uint64_t HashCombine(uint64_t hash, uint64_t value) {
   // splitmix64's finalizer (Steele, Lea, Flood 2014) over a multiply-xor mix.
   uint64_t z = hash * 0x9E3779B97F4A7C15u ^ value;

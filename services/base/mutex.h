@@ -57,7 +57,8 @@ class ABSL_LOCKABLE Mutex {
   std::mutex mutex_;
   std::condition_variable changed_;
   // Guarded by mutex_.
-  std::unique_ptr<std::condition_variable_any> changed_or_stop_;  // null until a wait has a stop token: it is slower
+  std::unique_ptr<std::condition_variable_any>
+      changed_or_stop_;  // null until a wait has a stop token; slower than changed_
   int num_waiting_ = 0;
 };
 

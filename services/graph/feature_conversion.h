@@ -13,7 +13,8 @@ namespace espalier::graph {
 
 struct FeatureConversion {
   bool normalizes_rows = false;  // divides each row by its sum; a row that sums to zero is unchanged
-  // Of the result: floating, or I8 with a scale for each element of a row (feature_scales.h). None: the column's.
+  // dtype of the result: floating, or I8 with a scale for each element of a row (feature_scales.h); nullopt: that of the
+  // column.
   std::optional<DType> dtype = {};
 
   bool ChangesValues() const { return normalizes_rows || dtype.has_value(); }
@@ -26,7 +27,7 @@ Status CheckHasFeatures(const Tensor& column);
 // Returns the converted column, which shares its memory with `column` if nothing changes. The column must be floating
 // and have two or more dimensions. Sums and quotients are computed in double, sums from left to right, and rounded
 // once, to the nearest value of the result's dtype. InvalidArgument names the first row with a result that is not
-// finite, unless only the dtype changes and the value is not finite itself. The dtype must not be I8.
+// finite. If only the dtype changes, values that are not finite themselves are no error. The dtype must not be I8.
 Result<Tensor> ConvertFeatures(const Tensor& column, const FeatureConversion& conversion, int threads);
 
 // Returns the error that ConvertFeatures would return for the rows [first, last) of the column, without computing the

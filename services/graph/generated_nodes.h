@@ -37,7 +37,7 @@ struct NodeClasses {
 };
 
 // Returns features [num_nodes, width] of options.dtype: the class vector scaled by the signal, plus noise. `meter`,
-// unless null, counts their bytes.
+// unless null, counts the bytes of the features.
 Tensor GeneratedFeatures(const NodeClasses& classes, const FeatureOptions& options, uint64_t seed, int threads,
                          WorkMeter* meter);
 // Returns the size in bytes of the features of `num_nodes` nodes.

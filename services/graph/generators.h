@@ -19,7 +19,7 @@ inline constexpr char kRandomSplit[] = "random";
 struct FeatureOptions {
   int64_t width = 100;        // 0: no features
   DType dtype = DType::kF32;  // F32, F16 or BF16
-  double signal = 0.25;       // about signal * sqrt(2 * width) standard deviations between two classes
+  double signal = 0.25;       // the means of two classes are about signal * sqrt(2 * width) standard deviations apart
 };
 
 struct SplitFractions {
@@ -39,7 +39,7 @@ struct PowerLawOptions {
   double in_degree_exponent = 3.0;
   uint64_t max_out_degree = 0;     // limits the expected degree of the largest hub; 0: no limit
   uint64_t community_size = 1024;  // approximate number of nodes; all communities are about equal
-  double within_community = 0.75;  // fraction of edges forced to stay in a community; others may by chance
+  double within_community = 0.75;  // fraction of edges drawn within a community; others may be within one by chance
   int64_t num_classes = 10;        // of the I64 labels; each community has one class; 0: no labels
   double label_noise = 0;          // fraction of the nodes whose label is drawn at random
   FeatureOptions features;
@@ -55,10 +55,10 @@ PowerLawOptions ProductsShaped();
 // edges and features.
 Result<SourceGraph> GeneratePowerLawGraph(const PowerLawOptions& options, int threads, WorkMeter* meter = nullptr);
 
-// A graph of papers and authors in which only a model that distinguishes relations can learn the classes. Papers have
-// `num_classes` relations from papers and as many from authors. The sources of relation r of a paper of class c have
-// class c + r (mod num_classes), so the sources over all relations have all classes equally often. Features carry
-// little information.
+// A graph of papers and authors in which only a model that distinguishes relations can learn the classes. There are
+// `num_classes` relations from papers to papers, and as many from authors to papers. The edges of relation r into a
+// paper of class c have sources of class c + r (mod num_classes), so that over all relations the sources have all
+// classes equally often. Features carry little information.
 struct TypedOptions {
   std::string name = "typed";
   uint64_t num_papers = 10'000;

@@ -1,6 +1,6 @@
-// A set of node pairs, to find which edges of a large graph are in it. Most edges are not. For these, one access to an
-// array of bits is usually enough; the array is far smaller than the pairs and mostly stays in the cache. Only an edge
-// whose bit is set is searched for in the sorted pairs.
+// A set of node pairs, used to find the edges of a large graph that are in the set. Most edges are not in it; for
+// these, one access to an array of bits is usually enough. The array is far smaller than the pairs and mostly stays in
+// the cache. Only an edge whose bit is set is searched for in the sorted pairs.
 #pragma once
 
 #include <algorithm>

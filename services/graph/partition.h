@@ -59,7 +59,7 @@ struct EdgeSplitPart {
   Tensor ordinals;      // U64 [k], ascending
   // U32 or U64 [k]: the position in the type's InEdges::indices of the edge that a pair denotes, for splits that
   // distinguish parallel edges. A position equal to the number of in-edges means that the pair denotes any edge with
-  // these endpoints. Empty if this holds for all pairs.
+  // these endpoints. Empty: all pairs do.
   Tensor positions = {};
 };
 
@@ -89,8 +89,8 @@ struct Partition {
   // edge of edge i of m has m + i.
   std::vector<Tensor> original_edge_ids;                    // U32 or U64 [m]; empty where not loaded
   std::vector<std::map<std::string, Tensor>> edge_columns;  // each [m, ...]
-  // Loads the original_edge_ids of all edge types on first use if they were not loaded before; null if it is not
-  // possible. May take long; returns early when `stop` is requested. Thread-safe.
+  // Loads the original_edge_ids of all edge types on first use if they were not loaded before. May take long; returns
+  // early when `stop` is requested. Thread-safe. Null: they cannot be loaded later.
   std::function<Result<std::vector<Tensor>>(const std::stop_token& stop)> load_original_edge_ids;
 };
 

@@ -20,7 +20,8 @@ class PartitionBook {
  public:
   PartitionBook() = default;
   // Returns a book. node_first[type] and edge_first[type] must have num_partitions + 1 ascending entries that start
-  // with 0; ranges may be empty. Returns InvalidArgument if they do not or if they do not match the schema.
+  // with 0; ranges may be empty. Returns InvalidArgument for other entries, and for numbers of types that differ from
+  // the schema's.
   static Result<PartitionBook> Make(GraphSchema schema, std::vector<std::vector<uint64_t>> node_first,
                                     std::vector<std::vector<uint64_t>> edge_first);
 

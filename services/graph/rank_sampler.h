@@ -13,7 +13,7 @@ namespace espalier::graph {
 class RankSampler {
  public:
   // Samples ranks below num_ranks (>= 1) with an exponent > 2. If max_share > 0, flattens the distribution so that rank
-  // 0 gets at most this share of the draws (at least 1 / num_ranks).
+  // 0 gets at most this share of the draws. A share below 1 / num_ranks is not possible.
   RankSampler(uint64_t num_ranks, double exponent, double max_share);
 
   // Returns the rank at the quantile `unit` in [0, 1).

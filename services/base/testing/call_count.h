@@ -17,7 +17,7 @@ class CallCount {
     MutexLock lock(&mutex_);
     return value_;
   }
-  // Blocks until the count is at least `count`; returns false if it is not by the deadline Soon().
+  // Blocks until the count is at least `count` and returns true; returns false if the deadline Soon() passes first.
   bool Reaches(int count) {
     MutexLock lock(&mutex_);
     return mutex_.AwaitBefore(Soon(),
