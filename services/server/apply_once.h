@@ -11,10 +11,10 @@ namespace espalier::server {
 
 AppliedWrites::Number ToNumber(const tensor::v1::Change& change);
 
-// Calls apply(done) unless the change was applied before; then calls answer(status), either at once or when apply is
-// done. A change without a number is always applied. Returns Unavailable if the change cannot be accepted now and
-// Aborted if it never can; then neither function is called. `deadline` is that of the call. `applied` outlives the call
-// of `answer`.
+// Calls apply(done), and answer(status) once `done` was called. If the change was applied before, calls only
+// answer(OK), at once. A change without a number is always applied. Returns Unavailable if the change cannot be
+// accepted now, and Aborted if it can never be accepted; then neither function is called. `deadline` is that of the
+// call. `applied` outlives the call of `answer`.
 Status ApplyOnce(AppliedWrites& applied, const tensor::v1::Change& change, Deadline deadline,
                  const std::function<void(sampler::DoneStatus)>& apply, sampler::DoneStatus answer);
 

@@ -12,7 +12,7 @@ namespace espalier::server {
 // replacement a relation contributes each of its edges at most once. Full neighborhoods are not counted, because the
 // graph bounds them.
 uint64_t MaxDraws(const messages::StreamPlan& stream, const graph::PartitionBook& book);
-// Returns ResourceExhausted if that bound is more than limits.max_draws_per_batch.
+// Returns ResourceExhausted if MaxDraws is more than limits.max_draws_per_batch.
 Status CheckDraws(const messages::StreamPlan& stream, const graph::PartitionBook& book, const ServiceLimits& limits);
 
 }  // namespace espalier::server

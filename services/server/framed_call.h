@@ -75,15 +75,16 @@ class FramedCall {
 // Runs `work` on a worker; finishes the call with UNAVAILABLE if all workers are busy and the queue is full.
 void Submit(const ServiceContext& service, const std::shared_ptr<FramedCall>& call, std::function<void()> work);
 
-// Continues a call on a plugin thread if the server has plugins. `work` finishes the call or returns an error.
+// Continues a call on a plugin thread; without plugins, on the calling thread. `work` finishes the call or returns an
+// error, with which this function finishes it.
 void ContinueOnPluginThread(const ServiceContext& service, const std::shared_ptr<FramedCall>& call,
                             std::function<Status()> work);
 // Like ContinueOnPluginThread, on the thread for functions that change tensors.
 void ContinueOnChangeThread(const ServiceContext& service, const std::shared_ptr<FramedCall>& call,
                             std::function<Status()> work);
 
-// Decodes a Request on a worker thread, checks it with the gate, and passes both to `body`, which finishes the call or
-// returns an error: Status body(std::shared_ptr<FramedCall>, rpc::Frame<Request>&&).
+// Decodes a Request on a worker thread and checks it with the gate. Then calls `body` with the call and the request;
+// `body` finishes the call or returns an error: Status body(std::shared_ptr<FramedCall>, rpc::Frame<Request>&&).
 template <class Request, class Body>
 grpc::ServerUnaryReactor* HandleFramed(const ServiceContext& service, const char* method,
                                        grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,

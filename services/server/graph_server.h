@@ -47,8 +47,8 @@ class GraphServer {
   std::unique_ptr<TensorService> tensor_service_;
   std::unique_ptr<EmbeddingService> embedding_service_;
   std::unique_ptr<FunctionService> function_service_;
-  // Worker tasks use the services, so the pools are destroyed before them. Tasks of workers_ submit to plugin_workers_,
-  // whose tasks submit to change_worker_. Both are null without plugins.
+  // Worker tasks use the services, so the pools are destroyed before the services. Tasks of workers_ submit tasks to
+  // plugin_workers_ and change_worker_, which are null without plugins.
   std::unique_ptr<rpc::WorkerPool> change_worker_;
   std::unique_ptr<rpc::WorkerPool> plugin_workers_;
   std::unique_ptr<rpc::WorkerPool> workers_;

@@ -1,5 +1,5 @@
-// The gRPC service MiniBatchStream over a graph: draws the batches that a trainer requests, ahead of it as far as its
-// credits allow.
+// The gRPC service MiniBatchStream over a graph: draws the batches that a trainer requests, in advance as far as the
+// trainer's credits allow.
 #pragma once
 
 #include <functional>
@@ -26,7 +26,7 @@ struct MiniBatchServiceOptions {
 class MiniBatchService final
     : public minibatch::v1::MiniBatchStream::WithRawCallbackMethod_Stream<minibatch::v1::MiniBatchStream::Service> {
  public:
-  // `neighbors` and `seeds` are thread-safe. They and what `context` points to outlive this.
+  // `neighbors` and `seeds` are thread-safe. These two and the objects that `context` points to outlive this.
   MiniBatchService(sampler::NeighborSource& neighbors, sampler::SeedSource& seeds, const ServiceContext& context,
                    MiniBatchServiceOptions options);
 

@@ -16,7 +16,7 @@ struct SamplerServerOptions {
   int worker_threads = 1;
   size_t queue_capacity = 4096;
   std::string partition_key;
-  std::string job;           // the job whose mini-batches it samples
+  std::string job;           // the job whose mini-batches this server samples
   uint64_t incarnation = 0;  // of that job
   std::chrono::milliseconds step_timeout = MiniBatchServiceOptions().step_timeout;
   std::function<Status(const messages::StreamPlan&)> admit;  // an error refuses the stream; null accepts all

@@ -29,8 +29,8 @@ class NonceFile {
   storage::FileLock lock_;
 };
 
-// Returns a nonce in `data_dir`, or in the user's scratch folder if that is empty. Returns nullopt, and logs a warning,
-// if the file cannot be written; clients then read over the network instead of mapping files.
+// Returns a nonce in `data_dir`, or in the user's scratch folder if `data_dir` is empty. Returns nullopt, and logs a
+// warning, if the file cannot be written; clients then read over the network instead of mapping files.
 std::optional<NonceFile> OfferNonce(const std::string& data_dir);
 
 }  // namespace espalier::server

@@ -31,7 +31,7 @@ struct LoadedPartition {
   format::Manifest manifest;
   std::shared_ptr<shard::GraphShard> shard;
   format::CopiedBytes copied;
-  std::string local_uri;  // of the files that are mapped: `uri`, or the copies' folder as a partitioning of its own
+  std::string local_uri;  // of the mapped files: `uri`, or the folder of the copies, which is a partitioning itself
 };
 
 // Maps and verifies partition `partition` of the partitioning at `uri`, downloading it first if it is not local.
