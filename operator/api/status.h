@@ -1,6 +1,6 @@
-// The status of a DistTraining (disttraining.md 3). The operator writes it; users, `kubectl wait` and the operator
-// itself after a restart read it. It is the only place for state that must survive a restart (incarnation, attempts,
-// partition, images, acceptance). Everything else is computed from the cluster each time.
+// The status of a DistTraining (docs/reference/status.md). The operator writes it; users, `kubectl wait` and the
+// operator itself after a restart read it. It is the only place for state that must survive a restart of the operator
+// (incarnation, attempts, partition, images, acceptance). Everything else is computed from the cluster each time.
 #pragma once
 
 #include <map>

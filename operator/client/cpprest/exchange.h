@@ -25,8 +25,8 @@ class Exchange {
   // Blocks for the head and returns it, without a body. Returns DeadlineExceeded, Cancelled, or the error of the
   // request.
   Result<HttpResponse> AwaitHead(Deadline deadline);
-  // Returns the buffer of the body. It ends with OK only after the library has the connection back, so that the next
-  // request can use it, and with Unavailable if the connection broke.
+  // Returns the buffer of the body. The buffer ends with OK only after the library has the connection back, so that the
+  // next request can use this connection, and with Unavailable if the connection broke.
   LineBuffer& body() { return sink_->buffer(); }
   // Makes waiting callers return immediately, and closes the connection unless the response is complete.
   void Cancel();

@@ -1,5 +1,5 @@
 // Passes the body of a response from the connection's thread to the reader: bytes go in, lines come out. The size of
-// the buffer is limited: a line that is too long ends it, and a writer that is too far ahead has to wait. The class
+// the buffer is limited: a line that is too long ends the buffer, and a writer that is too far ahead waits. The class
 // does not depend on cpprestsdk, so that the framing can be tested and fuzzed alone.
 #pragma once
 
@@ -45,7 +45,7 @@ class LineBuffer {
  private:
   size_t UnreadLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return bytes_.size() - taken_; }
   std::string TakeLineLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Returns the writer's `resume` if there is room again, else null. It must be called without the lock.
+  // Returns the writer's `resume` if there is room again, else null. The caller calls it after releasing the lock.
   std::function<void()> ResumeLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Limits limits_;

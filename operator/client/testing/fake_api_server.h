@@ -75,7 +75,8 @@ class FakeApiServer {
   int64_t num_open_watches() const;
 
   // Called before each request is processed, and again with `is_done` afterwards. A result other than nullopt replaces
-  // the response: before, the request is not executed; afterwards, its response is lost. Must be thread-safe.
+  // the response. If the first call returns one, the request is not executed; if the second call returns one, the
+  // request was executed. Must be thread-safe.
   using Interceptor = std::function<std::optional<Result<HttpResponse>>(const kube::HttpRequest&, bool is_done)>;
   void SetInterceptor(Interceptor interceptor);
 

@@ -43,8 +43,8 @@ class ObjectStore {
   Outcome Write(const ApiRequest& request);  // create, replace, patch, apply
   Outcome Delete(const ApiRequest& request);
 
-  // Stores the object as changed by `make`, which gets null if there is none and returns false to store nothing.
-  // Returns whether it was stored. Ignores finalizers and owners.
+  // Stores the object as changed by `make`, which gets null if there is no object and returns false to store nothing.
+  // Returns whether the object was stored. Ignores finalizers and owners.
   bool Force(const KindTraits& kind, const kube::ObjectKey& key, const std::function<bool(kube::Json* object)>& make);
   bool Remove(const KindTraits& kind, const kube::ObjectKey& key);
 

@@ -13,7 +13,7 @@ kube::WallTime Ago(std::chrono::seconds time);
 
 // "ml/cora" as JSON with its status: two servers, two trainers, 10 epochs.
 kube::Json TrainingJobJson();  // in epoch 4
-kube::Json FailedJobJson();    // out of memory too often; lastError names OomKilledPod
+kube::Json FailedJobJson();    // out of memory too often; lastError names OomKilledPodJson
 kube::Json SucceededJobJson();
 api::DistTraining Parsed(const kube::Json& object);
 
