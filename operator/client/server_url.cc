@@ -67,7 +67,7 @@ Result<uint16_t> ParsePort(std::string_view text) {
   uint16_t port = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
   if (error != std::errc() || end != text.data() + text.size() || port == 0) {
-    return InvalidArgument("a port is between 1 and 65535");
+    return InvalidArgument("expected a port from 1 to 65535");
   }
   return port;
 }

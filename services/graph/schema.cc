@@ -85,7 +85,9 @@ Status CheckName(std::string_view kind, std::string_view name) {
 
 Result<GraphSchema> GraphSchema::Make(std::vector<std::string> node_types, std::vector<CanonicalEdgeType> edge_types) {
   if (node_types.size() > kMaxTypes || edge_types.size() > kMaxTypes) {
-    return InvalidArgument("a graph has at most " + std::to_string(kMaxTypes) + " node types and as many edge types");
+    return InvalidArgument("the graph has " + std::to_string(node_types.size()) + " node types and " +
+                           std::to_string(edge_types.size()) + " edge types: expected at most " +
+                           std::to_string(kMaxTypes) + " of each");
   }
   std::sort(node_types.begin(), node_types.end());
   std::sort(edge_types.begin(), edge_types.end(), [](const auto& a, const auto& b) { return SortKey(a) < SortKey(b); });

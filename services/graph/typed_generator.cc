@@ -29,8 +29,9 @@ Status CheckOptions(const TypedOptions& options) {
   // With two papers of every class, a self loop can always be avoided.
   const uint64_t needed = 2 * static_cast<uint64_t>(options.num_classes);
   if (options.num_papers < needed || options.num_authors < needed) {
-    return InvalidArgument("the numbers of papers and authors must be at least twice the number of classes: " +
-                           std::to_string(needed));
+    return InvalidArgument("there are " + std::to_string(options.num_papers) + " papers and " +
+                           std::to_string(options.num_authors) + " authors: expected at least " +
+                           std::to_string(needed) + " of each, twice the number of classes");
   }
   if (!(options.edges_per_relation >= 0 && options.edges_per_relation <= 1e6)) {
     return InvalidArgument("edges per relation are " + std::to_string(options.edges_per_relation) +

@@ -23,9 +23,9 @@ Status ApplyOnce(AppliedWrites& applied, const tensor::v1::Change& change, Deadl
       return Unavailable("an earlier attempt, or an earlier change, is in progress");
     case AppliedWrites::Claim::kTooMany: return Unavailable("too many changes of this client are in progress");
     case AppliedWrites::Claim::kFull:
-      return Unavailable("no memory for the changes of another client until those of an earlier client have expired");
+      return Unavailable("changes of too many clients are remembered: retry when those of an earlier client expire");
     case AppliedWrites::Claim::kOver:
-      return Aborted("change " + std::to_string(number.sequence) + " arrived after its client had received the result");
+      return Aborted("change " + std::to_string(number.sequence) + " arrived after it had ended for its client");
   }
   apply([&applied, number, answer = std::move(answer)](const Status& status) {
     status.ok() ? applied.Applied(number) : applied.Failed(number);

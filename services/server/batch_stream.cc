@@ -42,15 +42,17 @@ void BatchStream::OnReadDone(bool ok) {
 Status BatchStream::TakeRequest() {
   ASSIGN_OR_RETURN(const rpc::Frame<minibatch::v1::StreamRequest> frame,
                    rpc::DecodeFrame<minibatch::v1::StreamRequest>(incoming_));
-  if (started_ == frame.header.has_start()) return InvalidArgument("a stream starts once, with its first message");
+  if (started_ == frame.header.has_start()) {
+    return InvalidArgument("expected the start of the stream in its first message, and in no other");
+  }
   if (!started_) RETURN_IF_ERROR(TakeStart(frame.header.start()));
   credits_ += frame.header.more_credits();
   // The trainer may have received the batch that is being written, and have granted a new credit for it, before the
   // write completes here.
   const uint64_t num_sent = next_to_send_ + (writing_ ? 1 : 0);
   if (credits_ > num_sent + service_.context_.limits.max_batches_ahead) {
-    return ResourceExhausted("a stream holds at most " + std::to_string(service_.context_.limits.max_batches_ahead) +
-                             " credits");
+    return ResourceExhausted("the stream has " + std::to_string(credits_ - num_sent) + " credits, the limit is " +
+                             std::to_string(service_.context_.limits.max_batches_ahead));
   }
   return Status();
 }
@@ -174,7 +176,7 @@ Result<grpc::ByteBuffer> BatchStream::DrawBatch(uint32_t step, sampler::FanoutSa
   ASSIGN_OR_RETURN(const sampler::MiniBatch batch, SampleBatch(step, sampler));
   ASSIGN_OR_RETURN(grpc::ByteBuffer bytes, messages::EncodeMiniBatch(batch, plan_.spec.draw));
   if (bytes.Length() > service_.context_.limits.max_reply_bytes) {
-    return ResourceExhausted("a mini-batch of " + std::to_string(bytes.Length()) + " bytes, the limit is " +
+    return ResourceExhausted("the mini-batch has " + std::to_string(bytes.Length()) + " bytes, the limit is " +
                              std::to_string(service_.context_.limits.max_reply_bytes));
   }
   return bytes;

@@ -52,7 +52,7 @@ uint64_t MaxDraws(const messages::StreamPlan& stream, const graph::PartitionBook
 Status CheckDraws(const messages::StreamPlan& stream, const graph::PartitionBook& book, const ServiceLimits& limits) {
   const uint64_t draws = MaxDraws(stream, book);
   if (draws <= limits.max_draws_per_batch) return Status();
-  return ResourceExhausted("a mini-batch that may sample " + std::to_string(draws) + " edges, the limit is " +
+  return ResourceExhausted("a mini-batch of the stream may sample " + std::to_string(draws) + " edges, the limit is " +
                            std::to_string(limits.max_draws_per_batch));
 }
 

@@ -24,7 +24,8 @@ Result<sampler::TensorId> ParseTensorId(const tensor::v1::TensorId& tensor,
   id.rows.of = static_cast<sampler::RowsOf>(tensor.rows_of());
   const bool own = id.rows.of == sampler::RowsOf::kOwn;
   if (own ? tensor.type() != 0 : tensor.num_own_rows() != 0) {
-    return InvalidArgument("a tensor has a type or a number of own rows, not both");
+    return InvalidArgument(own ? "the tensor has rows of its own and a type: expected type 0"
+                               : "the tensor has rows of a type and a number of own rows: expected 0 own rows");
   }
   id.rows.type = static_cast<uint16_t>(tensor.type());
   id.rows.num_own_rows = tensor.num_own_rows();

@@ -17,7 +17,8 @@ LineBuffer::Appended LineBuffer::Append(std::string_view bytes, const std::funct
   MutexLock lock(&mutex_);
   if (end_) return Appended::kRefused;
   if (bytes.size() > limits_.max_line_bytes + limits_.high_water_bytes) {
-    end_ = ResourceExhausted("a piece of " + Bytes(bytes.size()) + " in the answer");
+    end_ = ResourceExhausted("the library reports " + Bytes(bytes.size()) + " of the response at once, the limit is " +
+                             Bytes(limits_.max_line_bytes + limits_.high_water_bytes));
     return Appended::kRefused;
   }
 
@@ -36,7 +37,7 @@ LineBuffer::Appended LineBuffer::Append(std::string_view bytes, const std::funct
     at = newline + 1;
   }
   if (too_long) {
-    end_ = ResourceExhausted("a line of more than " + Bytes(limits_.max_line_bytes) + " in the answer");
+    end_ = ResourceExhausted("the response has a line of more than " + Bytes(limits_.max_line_bytes));
     return Appended::kRefused;
   }
 
@@ -97,7 +98,7 @@ Result<std::string> LineBuffer::ReadAll(Deadline deadline, size_t max_bytes) {
           deadline, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return UnreadLocked() > 0 || end_; });
       if (!something) return DeadlineExceeded("the end of the response did not arrive in time");
       if (all.size() + UnreadLocked() > max_bytes) {
-        return ResourceExhausted("a response of more than " + Bytes(max_bytes));
+        return ResourceExhausted("the response has more than " + Bytes(max_bytes));
       }
       all.append(bytes_, taken_);
       bytes_.clear();

@@ -107,7 +107,7 @@ Status FanoutSampler::CheckSeeds(NodeTypeId type, std::span<const GlobalNodeId> 
   for (const GlobalNodeId seed : seeds) {
     if (seed.value >= num_nodes) {
       return InvalidArgument("seed " + std::to_string(seed.value) + " is not a node of type '" +
-                             book.schema().NodeTypeName(type) + "', which has " + std::to_string(num_nodes));
+                             book.schema().NodeTypeName(type) + "', which has " + std::to_string(num_nodes) + " nodes");
     }
   }
   return {};

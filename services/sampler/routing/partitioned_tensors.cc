@@ -34,8 +34,8 @@ Status PartitionedTensors::CheckRows(const RowSpace& space, const std::vector<ui
   if (rows.size() > std::numeric_limits<uint32_t>::max()) return ResourceExhausted("a request has 2^32 rows or more");
   for (const GlobalRowId row : rows) {
     if (row.value < first.back()) continue;
-    return InvalidArgument("row " + std::to_string(row.value) + " of " + ToString(space, book_) + ", which has " +
-                           std::to_string(first.back()));
+    return InvalidArgument("row " + std::to_string(row.value) + " of " + ToString(space, book_) +
+                           " does not exist; there are " + std::to_string(first.back()));
   }
   return Status();
 }

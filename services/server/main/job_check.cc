@@ -10,7 +10,7 @@ namespace espalier::server {
 namespace {
 
 Status Differs(const std::string& what, const std::string& requested, const std::string& of_job) {
-  return FailedPrecondition("a stream with " + what + " " + requested + ", this sampler's job has " + of_job);
+  return FailedPrecondition("the stream has " + what + " " + requested + ", but this sampler's job has " + of_job);
 }
 
 std::string DescribeSeeds(const sampler::EpochPlan& plan) {
@@ -70,7 +70,7 @@ Status CheckDrawsAreOfJob(const sampler::DrawSpec& requested, const sampler::Dra
 Status CheckStreamIsOfJob(const messages::StreamPlan& stream, const job::DistTraining& job,
                           const std::string& job_name) {
   if (stream.job != job_name) {
-    return FailedPrecondition("a stream of job '" + stream.job + "', this sampler's is '" + job_name +
+    return FailedPrecondition("the stream is of job '" + stream.job + "', but this sampler's job is '" + job_name +
                               "' (--job-name)");
   }
   const job::Training& training = job.training;

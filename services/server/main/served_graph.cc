@@ -71,7 +71,7 @@ Result<LoadedPartition> LoadServedPartition(const std::string& uri, uint32_t par
   LoadedPartition loaded;
   ASSIGN_OR_RETURN(loaded.manifest, format::ReadManifest(*at.store, at.prefix));
   if (partition >= loaded.manifest.book.num_partitions()) {
-    return OutOfRange("partition " + std::to_string(partition) + " of " + uri + ", which has " +
+    return OutOfRange("partition " + std::to_string(partition) + " of " + uri + " does not exist; there are " +
                       std::to_string(loaded.manifest.book.num_partitions()));
   }
   format::LoadOptions load;

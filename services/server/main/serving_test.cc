@@ -335,7 +335,7 @@ TEST(JobCheckTest, NamesTheFirstDifference) {
     return status.message();
   };
   EXPECT_THAT(message_of([](auto& stream) { stream.job = "citeseer"; }),
-              HasSubstr("a stream of job 'citeseer', this sampler's is 'cora'"));
+              HasSubstr("the stream is of job 'citeseer', but this sampler's job is 'cora'"));
   EXPECT_THAT(message_of([](auto& stream) { stream.spec.seed = 4; }), HasSubstr("seed 4"));
   EXPECT_THAT(message_of([](auto& stream) { stream.plan.batch_size = 65; }), HasSubstr("batch size 65"));
   EXPECT_THAT(message_of([](auto& stream) { stream.plan.split = "other"; }), HasSubstr("split other"));
@@ -347,7 +347,7 @@ TEST(JobCheckTest, NamesTheFirstDifference) {
   EXPECT_THAT(message_of([](auto& stream) { stream.spec.draw.layer_dependency = true; }),
               HasSubstr("layerDependency on"));
   EXPECT_THAT(message_of([](auto& stream) { stream.spec.draw.expand = sampler::Expand::kOnce; }),
-              HasSubstr("expand Once, this sampler's job has Always"));
+              HasSubstr("expand Once, but this sampler's job has Always"));
   EXPECT_THAT(message_of([](auto& stream) { stream.spec.seed_time_column = "t"; }), HasSubstr("seedTime 't'"));
   EXPECT_THAT(message_of([](auto& stream) { stream.spec.draw.time_column = "when"; }), HasSubstr("time column 'when'"));
   training.sampling.seed_time = good.spec.seed_time_column = "t";
@@ -376,12 +376,12 @@ TEST(JobCheckTest, LinksMustMatchJob) {
   stream.plan.links()->exclude_batch = true;
   stream.plan.links()->negatives.count = 15;
   EXPECT_THAT(CheckStreamIsOfJob(stream, job, job.name).message(),
-              HasSubstr("negatives of an edge 15, this sampler's job has 16"));
+              HasSubstr("negatives of an edge 15, but this sampler's job has 16"));
   stream.plan.links()->negatives.kind = sampler::NegativeKind::kUniform;
   EXPECT_THAT(CheckStreamIsOfJob(stream, job, job.name).message(), HasSubstr("this sampler's job has Joint"));
   job.training.task.type = job::TaskType::kNodeClassification;
   EXPECT_THAT(CheckStreamIsOfJob(stream, job, job.name).message(),
-              HasSubstr("batches of links, this sampler's job has nodes"));
+              HasSubstr("batches of links, but this sampler's job has nodes"));
 }
 
 TEST(JobCheckTest, LabeledEdgesMustMatchJob) {
@@ -400,13 +400,13 @@ TEST(JobCheckTest, LabeledEdgesMustMatchJob) {
   EXPECT_EQ(CheckStreamIsOfJob(stream, job, job.name), Status());
   plan.exclude_reverse.reset();
   EXPECT_THAT(CheckStreamIsOfJob(stream, job, job.name).message(),
-              HasSubstr("exclude Self, this sampler's job has ReverseEdges"));
+              HasSubstr("exclude Self, but this sampler's job has ReverseEdges"));
   plan.label = "stars";
   EXPECT_THAT(CheckStreamIsOfJob(stream, job, job.name).message(),
-              HasSubstr("label 'stars', this sampler's job has 'rating'"));
+              HasSubstr("label 'stars', but this sampler's job has 'rating'"));
   task.type = job::TaskType::kLinkPrediction;
   EXPECT_THAT(CheckStreamIsOfJob(stream, job, job.name).message(),
-              HasSubstr("batches of labeled edges, this sampler's job has links"));
+              HasSubstr("batches of labeled edges, but this sampler's job has links"));
 
   // The links of a program's loader.
   task.type = job::TaskType::kEdgeRegression;
@@ -420,7 +420,7 @@ TEST(JobCheckTest, LabeledEdgesMustMatchJob) {
   EXPECT_THAT(CheckStreamIsOfJob(stream, job, job.name).message(), HasSubstr("exclude None"));
   links.negatives.count = 1;
   EXPECT_THAT(CheckStreamIsOfJob(stream, job, job.name).message(),
-              HasSubstr("batches of links, this sampler's job has labeled edges"));
+              HasSubstr("batches of links, but this sampler's job has labeled edges"));
 }
 
 }  // namespace

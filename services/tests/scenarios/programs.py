@@ -124,7 +124,7 @@ class Programs(ProgramScenario):
         # The samplers sample the batches, and reject batches that do not match their job.
         process = self.run_program("refused", PROGRAM, 1, document=document(samplers=2, batch_size=128))
         self.assertEqual(process.returncode, 65, process.stderr)
-        self.assertIn("a stream with batch size 256, this sampler's job has 128", process.stderr)
+        self.assertIn("the stream has batch size 256, but this sampler's job has 128", process.stderr)
 
     def test_settings_alone_are_enough(self):
         graph = ["--set", f"graph.source.uri={self.graph}", "--set", "graph.source.format=NPY"]
