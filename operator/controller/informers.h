@@ -39,7 +39,7 @@ class Informers {
   // Blocks until all kinds are listed. Returns DeadlineExceeded, naming the missing kinds and their errors, at the
   // deadline. Kinds that a cluster may lack (Kueue's Workloads, PodGroups) need not be listed: an error suffices.
   Status WaitForSync(Deadline deadline);
-  // Returns why a kind that is watched has not been listed yet, or "" if it has.
+  // Returns why a kind that is watched has not been listed yet, or "" if it has been listed.
   std::string ListError(const kube::Resource& resource) const;
   // Returns whether the API server does not serve a watched kind: the last list or watch of it returned NotFound. The
   // informer tries again after at most 30 s.

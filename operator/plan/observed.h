@@ -100,7 +100,7 @@ struct Observed {
     struct Flavor {
       kube::Json node_labels = kube::Json::object();
       kube::Json tolerations = kube::Json::array();
-      std::string error;  // why it could not be read; empty: it was
+      std::string error;  // why the flavor could not be read; empty: it was read
       friend bool operator==(const Flavor&, const Flavor&) = default;
     };
     std::map<std::string, Flavor> flavors;  // by name
@@ -114,7 +114,7 @@ struct Observed {
   struct Gangs {
     bool is_enabled = false;  // the operator uses PodGroups (--gang-scheduling)
     bool is_missing = false;  // the API server does not serve them
-    std::string list_error;   // why the cache of PodGroups is not filled, if they are not missing; empty: it is
+    std::string list_error;   // unless is_missing: why the cache of PodGroups is not filled; empty: it is filled
     std::vector<std::shared_ptr<const kube::PodGroup>> groups;  // with the job's label
   };
   Gangs gangs;

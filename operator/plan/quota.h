@@ -32,7 +32,7 @@ const kube::QueuedWorkload* FindWorkload(const api::DistTraining& training, cons
 // Returns whether the Workload's queue, time limit or pod sets differ from those of the resource as it is now. Returns
 // false until the resource's current generation is accepted. While quota is reserved, Kueue does not allow changes of
 // pod sets. A different number of trainers then makes the Workload outdated only if the quota that is left is not
-// enough for it.
+// enough for that number.
 bool IsOutdated(const kube::QueuedWorkload& workload, const api::DistTraining& training, const api::Status& status,
                 const Observed& seen);
 

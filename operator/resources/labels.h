@@ -53,8 +53,8 @@ Labels MakeSelector(const api::DistTraining& training);
 Labels MakeSelector(const api::DistTraining& training, api::Role role);
 
 // Returns the labels that children and pods inherit from the DistTraining. Labels of Kubernetes, Espalier, Helm, Argo
-// and Flux are left out: those tools would treat the children as their own objects. So are job-name and controller-uid,
-// which the Job controller sets.
+// and Flux are left out: those tools would treat the children as their own objects. The labels job-name and
+// controller-uid are left out too, because the Job controller sets them.
 Labels InheritedLabels(const api::DistTraining& training);
 
 }  // namespace espalier::ctl::resources
