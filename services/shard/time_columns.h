@@ -16,9 +16,9 @@ class TimeColumns {
  public:
   explicit TimeColumns(const graph::Partition& partition) : partition_(partition) {}
 
-  // Returns the column, or null if this edge type does not have it: its edges are of all times. NotFound if no edge
-  // type has it. InvalidArgument, which is cached too, if it is not one integer per edge, or with a position at which
-  // in-edges are out of order.
+  // Returns the column, or null if this edge type does not have the column: its edges then belong to all times.
+  // NotFound: no edge type has the column. InvalidArgument, which is cached too: the column is not one integer per
+  // edge, or in-edges are out of order; the message then has a position at which they are.
   Result<const Tensor*> Get(EdgeTypeId type, const std::string& column) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:

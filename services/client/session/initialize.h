@@ -24,7 +24,7 @@
 //                             false
 //   ESPALIER_TLS_CA, ESPALIER_TLS_CERTIFICATE, ESPALIER_TLS_KEY, ESPALIER_TLS_JOB
 //                             paths of the CA, certificate and key, and namespace/uid of the job, for mutual TLS with
-//                             servers and ranks: all four, or none; none: plaintext
+//                             servers and ranks: all four must be set, or none of them; if none is set: plaintext
 //
 // `espalier run -- PROGRAM`, `espalier launch -- PROGRAM` and the operator (spec.trainers.program) set these variables
 // (docs/programs.md).

@@ -16,8 +16,8 @@
 namespace espalier::client {
 namespace {
 
-// Maps the files of the first server in the group whose files this process can read. Null: there is none, and `access`
-// does not require it.
+// Maps the files of the first server in the group whose files this process can read. Returns null if there is no such
+// server and `access` does not require one.
 Result<std::shared_ptr<sampler::PartitionAccess>> MapIfPossible(const ServerGroup& group, Access access) {
   const std::shared_ptr<sampler::PartitionAccess> none;
   if (access == Access::kRpc) return none;

@@ -53,10 +53,11 @@ class DistTensor {
   // (AlreadyExists otherwise). Not a collective operation: no other process has to take part. NotFound: a tensor of
   // that name exists and a server has lost its rows; after Drop it can be created again.
   static Result<DistTensor> Create(const DistGraph& graph, const DistTensorOptions& options);
-  // Opens an existing tensor by name, whichever process created it. NotFound: there is none; the message lists the
-  // existing ones. RowSpace::Own(), without a number of rows, opens a tensor with own rows of any number.
+  // Opens an existing tensor by name, no matter which process created it. NotFound: no tensor has that name; the
+  // message lists the existing tensors. RowSpace::Own(), without a number of rows, opens a tensor with any number of
+  // own rows.
   static Result<DistTensor> Open(const DistGraph& graph, const RowSpace& rows, const std::string& name);
-  // Drops a tensor, whichever process created it. OK if it does not exist.
+  // Drops a tensor, no matter which process created it. OK if the tensor does not exist.
   static Status Drop(const DistGraph& graph, const RowSpace& rows, const std::string& name);
 
   // Drops the rows of a scoped tensor if this handle created them. They are dropped in the background; the destructor

@@ -58,7 +58,8 @@ class PartitionTensors {
   virtual void Describe(const TensorId& tensor, Deadline deadline, Done<TensorDescription> done) = 0;
   // Drops the tensor. Does nothing if it does not exist or has another creation number.
   virtual void Drop(const TensorId& tensor, Deadline deadline, DoneStatus done) = 0;
-  // Drops the tensor that `maker` created if it is not complete; FailedPrecondition if it is.
+  // Drops the incomplete tensor that `maker` created. Does nothing if that tensor does not exist. FailedPrecondition:
+  // the tensor is complete.
   virtual void Abandon(const TensorId& tensor, uint64_t maker, Deadline deadline, DoneStatus done) = 0;
 
   // Copies row i to its place in the sink. `rows` outlives the completion.

@@ -51,8 +51,8 @@ Result<uint64_t> FirstLabelBytes(const EdgeTarget& target, const GraphAccess& gr
   return first.rows.row_bytes();
 }
 
-// Reads this rank's share of the labels of all parts. Checks them against the target's number of outputs if it is
-// known.
+// Reads this rank's share of the labels of all parts. Checks the labels against the target's number of outputs if that
+// number is known.
 Result<SeenLabels> ScanLabels(const EdgeTarget& target, const GraphAccess& graph, Rank rank, uint32_t num_ranks,
                               const Timeouts& timeouts) {
   SeenLabels seen{.census = {target.loss, target.split, target.label, "edge"}};

@@ -33,7 +33,7 @@ struct TrainerDevice {
 // Returns the device of a rank. With several devices on one machine, rank r has device r modulo their number. Opens
 // CUDA's libraries unless `wanted` is the CPU. Call it once, while no other thread reads the environment, and before
 // any other use of torch: if torch is used first, it decides that there is no CUDA. FailedPrecondition: `wanted` is
-// CUDA, and there is none.
+// CUDA, and the machine has no device that CUDA can use.
 Result<TrainerDevice> OpenDevice(job::Device wanted, uint32_t rank);
 
 }  // namespace espalier::trainer
