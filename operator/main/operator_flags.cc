@@ -199,7 +199,7 @@ Status CheckGpuResource(const std::string& name) {
 
 Status CheckMetricsFlags(const OperatorFlags& flags) {
   if (flags.metrics_certificate.empty() != flags.metrics_key.empty()) {
-    return InvalidArgument("--metrics-certificate and --metrics-key go together: one of them is empty");
+    return InvalidArgument("only one of --metrics-certificate and --metrics-key is set: set both, or neither");
   }
   if (!flags.metrics_listen.empty()) {
     return telemetry::ParseHostPort(flags.metrics_listen).status().While("--metrics-listen");

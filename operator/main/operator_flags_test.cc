@@ -54,7 +54,7 @@ TEST(OperatorFlagsTest, ServesMetricsOnTheAdminPortUnlessAnotherPortIsGiven) {
   EXPECT_TRUE(CheckOperatorFlags(flags).ok());
   flags.metrics_certificate.clear();
   EXPECT_EQ(CheckOperatorFlags(flags).message(),
-            "--metrics-certificate and --metrics-key go together: one of them is empty");
+            "only one of --metrics-certificate and --metrics-key is set: set both, or neither");
   flags.metrics_key.clear();
   EXPECT_TRUE(CheckOperatorFlags(flags).ok());  // the process makes its own
   flags.metrics_listen = "8443";

@@ -60,7 +60,8 @@ Result<std::unique_ptr<SavedEmbedding>> SavedEmbedding::Open(const DistGraph& gr
     return std::unique_ptr<SavedEmbedding>(
         new SavedEmbedding(std::unique_ptr<Place>(new Place{graph, std::move(at), uri, saved})));
   }
-  return NotFound(what + ": it has no " + rows + "; it has " + (others.empty() ? "none at all" : others));
+  return NotFound(what + ": no embedding of that name and of " + rows + " is saved there; there are " +
+                  (others.empty() ? "none" : others));
 }
 
 uint64_t SavedEmbedding::version() const { return place_->saved.version; }

@@ -212,7 +212,7 @@ void CompareEdgeSplits(const LoadedPartitioning& loaded, const graph::SourceGrap
         report->Add(EdgePartName(loaded, split, part) + ": its edges are not the source's");
       } else if (!PositionsMatch(loaded, split, part, of_source)) {
         report->Add(EdgePartName(loaded, split, part) +
-                    ": it selects other edges than the source, of several edges with the same endpoints");
+                    ": of edges with the same endpoints, it selects others than the source's split");
       }
     }
   }

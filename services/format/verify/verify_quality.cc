@@ -102,7 +102,7 @@ bool IsClose(double a, double b) { return std::abs(a - b) <= 1e-9 * std::max({1.
 
 void Expect(const std::string& what, double recorded, double found, VerifyReport* report) {
   if (IsClose(recorded, found)) return;
-  report->Add("quality." + what + " is recorded as " + std::to_string(recorded) + ", it is " + std::to_string(found));
+  report->Add("quality." + what + " is recorded as " + std::to_string(recorded) + ", but is " + std::to_string(found));
 }
 
 }  // namespace
@@ -118,7 +118,7 @@ void VerifyQuality(const LoadedPartitioning& loaded, VerifyReport* report) {
   }
   const Quality& recorded = loaded.manifest.quality;
   if (recorded.cut_edges != quality.cut_edges) {
-    report->Add("quality.cut_edges is recorded as " + std::to_string(recorded.cut_edges) + ", it is " +
+    report->Add("quality.cut_edges is recorded as " + std::to_string(recorded.cut_edges) + ", but is " +
                 std::to_string(quality.cut_edges));
   }
   Expect("cut_ratio", recorded.cut_ratio, quality.cut_ratio, report);

@@ -198,7 +198,7 @@ TEST_F(VerifyTest, FindsWrongStatistics) {
   manifest_.quality.balance["train-nodes"] = 1;
   manifest_.quality.balance["luck"] = 1;
   EXPECT_THAT(Verify(Against::kFilesOnly).violations,
-              ElementsAre(HasSubstr("quality.cut_edges is recorded as 7, it is 6"), HasSubstr("quality.replication"),
+              ElementsAre(HasSubstr("quality.cut_edges is recorded as 7, but is 6"), HasSubstr("quality.replication"),
                           HasSubstr("quality.balance has 'luck'"), HasSubstr("quality.balance.train-nodes")));
 }
 
@@ -259,14 +259,14 @@ TEST_F(VerifyEdgeSplitsTest, FindsReferencesToOtherParallelEdges) {
   // Edges 2, 3 and 4 are 2 -> 1; edge 0 has no parallel edges.
   graph_.edge_splits["links"][1].train.edge_ids = {0, 4, 3};
   EXPECT_THAT(Verify(Against::kSource).violations,
-              ElementsAre("split 'links' of 'paper:cites:paper', train: it selects other edges than the source, "
-                          "of several edges with the same endpoints"));
+              ElementsAre("split 'links' of 'paper:cites:paper', train: of edges with the same endpoints, it selects "
+                          "others than the source's split"));
   set_ = TinyPartitions(graph_);
   EXPECT_THAT(Verify(Against::kSource).violations, ElementsAre());
   Tensor& positions = set_.partitions[1].edge_splits.at("links").at(1)[0].positions;
   EXPECT_THAT(positions.values<uint32_t>(), ElementsAre(5, 4, 0));  // positions are ordered by time
   positions = U32Of({5, 3, 0});
-  EXPECT_THAT(Verify(Against::kSource).violations, Contains(HasSubstr("it selects other edges than the source")));
+  EXPECT_THAT(Verify(Against::kSource).violations, Contains(HasSubstr("it selects others than the source's split")));
   positions = U32Of({5, 6, 0});
   EXPECT_THAT(Verify(Against::kFilesOnly).violations,
               Contains(HasSubstr("edge_split/links/paper:cites:paper/train/positions[1] is 6, expected less than 6")));

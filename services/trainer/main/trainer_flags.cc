@@ -61,7 +61,7 @@ std::string CheckCollective(const std::string& value) {
     return "Gloo is not supported any more: leave --collective (ESPALIER_COLLECTIVE) out, and trainers use the ring, "
            "with TLS or without";
   }
-  return value + ": expected auto, ring or nccl";
+  return "expected auto, ring or nccl, found " + value;
 }
 
 void AddGroupFlags(CLI::App& app, TrainerFlags* flags) {

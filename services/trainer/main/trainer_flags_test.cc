@@ -75,7 +75,7 @@ TEST(TrainerFlagsTest, NamesReplacementOfGloo) {
   EXPECT_EQ(error_of("auto"), "");
   EXPECT_THAT(error_of("gloo"), HasSubstr("leave --collective (ESPALIER_COLLECTIVE) out"));
   EXPECT_EQ(error_of("nccl"), "");
-  EXPECT_THAT(error_of("mpi"), HasSubstr("mpi: expected auto, ring or nccl"));
+  EXPECT_THAT(error_of("mpi"), HasSubstr("expected auto, ring or nccl, found mpi"));
 }
 
 TEST(TrainerFlagsTest, SplitsLists) {
