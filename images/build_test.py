@@ -141,10 +141,11 @@ class BuildTest(unittest.TestCase):
                 "revision": "0123abc", "changed": changed})
             self.assertIn("localhost/debian", self.calls("inspect", "image")[-1])
 
-    def test_the_image_with_torch_is_built_when_it_is_named(self):
-        self.assertEqual(self.build("python-torch").returncode, 0)
-        [words] = self.calls("build", "bud")
-        self.assertEqual(words[2:6], ["--target", "python-torch", "--tag", f"espalier-python-torch:{VERSION}"])
+    def test_the_images_with_cuda_are_built_when_they_are_named(self):
+        for name in ("python-torch", "trainer-cuda"):
+            self.assertEqual(self.build(name).returncode, 0)
+            [words] = self.calls("build", "bud")
+            self.assertEqual(words[2:6], ["--target", name, "--tag", f"espalier-{name}:{VERSION}"])
 
     def test_an_extension_module_that_is_given_gets_its_wheels(self):
         script = self.sources()
@@ -161,6 +162,23 @@ class BuildTest(unittest.TestCase):
             done = self.build("--binaries", "given", name, script=script)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertEqual(self.calls(name), [["wheels", name, f"build/python-wheels/{name}"]])
+            self.assertEqual(len(self.calls("build", "bud")), 1)
+
+    def test_trainers_that_are_given_get_the_libraries_of_torch(self):
+        script = self.sources()
+        for name in ("trainer", "trainer-cuda"):
+            done = self.build("--binaries", "given", name, script=script)
+            self.assertEqual(done.returncode, 66, done.stderr)
+            self.assertEqual(done.stderr, "images/build: there is no build/torch, whose libraries the trainer's image gets: "
+                                          "./quickstart.sh makes it (without ESPALIER_TORCH)\n")
+        self.assertEqual(self.calls("build", "bud", "trainer-cuda"), [])
+
+        (self.folder / "sources/build/torch").mkdir(parents=True)
+        (self.folder / "sources/build/torch/made-from").touch()
+        for name, wheels in (("trainer", []), ("trainer-cuda", [["wheels", "trainer-cuda", "build/python-wheels/trainer-cuda"]])):
+            done = self.build("--binaries", "given", name, script=script)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(self.calls(name), wheels)
             self.assertEqual(len(self.calls("build", "bud")), 1)
 
     def test_core_for_arm64_comes_from_images_cross(self):

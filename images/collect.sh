@@ -5,6 +5,8 @@
 # - the licences of these libraries and of the packages that are compiled in; the certificate authorities;
 # - if there is /images/python: Python (packages-python.txt), and the package espalier and the wheels in that folder. All of it
 #   is compiled to bytecode, because the root file system of a container cannot be written;
+# - if there is /images/torch-cuda (images/python-wheels): the licences of its wheels, and what its libraries load besides those
+#   of torch. The image gets the libraries themselves, which are gigabytes, in a layer of their own;
 # - in usr/share/doc/espalier, for inventories (images/attest): packages.txt with the names and versions of all these packages,
 #   and files.txt with the Debian package of each copied file.
 # For another processor (images/cross): INPUTS is the folder with binaries and images, SYSROOT has the libraries and their
@@ -18,6 +20,12 @@ trap 'rm -r "$lists"' EXIT
 # Prints the package of a file. Its path in dpkg's database is that in the package: under /lib or under /usr/lib.
 package_of() {
   dpkg -S "$1" "${1#/usr}" "/usr$1" 2>/dev/null | head -n 1 | cut -d: -f1
+}
+
+require_licence() {  # FOLDER WHEEL
+  [ -n "$(find "$1" -type f \( -iname 'licen[cs]e*' -o -iname 'notice*' -o -iname 'copying*' \))" ] && return
+  echo "the wheel of $2 has no licence in its .dist-info" >&2
+  exit 1
 }
 
 version_of() { dpkg-query -W -f '${Package}=${Version}\n' "$1"; }
@@ -70,13 +78,18 @@ for program in "$@"; do
 done >"$lists/ldd"
 # Libraries that Python and the modules of its standard library load.
 find "$rootfs" \( -path '*/bin/python3.*' -o -path '*/lib-dynload/*.so' \) -type f -exec ldd {} + >>"$lists/ldd"
+# The driver's library is not in an image: the container runtime adds it.
+cuda=$inputs/images/torch-cuda
+if [ -d "$cuda" ]; then
+  LD_LIBRARY_PATH=$rootfs/usr/lib/espalier ldd "$cuda"/lib/* | sed '/libcuda\.so\.1 => not found/d' >>"$lists/ldd"
+fi
 if grep 'not found' "$lists/ldd" >&2; then
   echo "libraries are missing: the package lists do not match the binaries" >&2
   exit 1
 fi
 
 # Each library is copied to the path where the dynamic linker finds it; a symbolic link is replaced by its target.
-sed -n 's/.*=> \(\/[^ ]*\) .*/\1/p' "$lists/ldd" | grep -vF "$rootfs/" | sort -u | while read -r library; do
+sed -n 's/.*=> \(\/[^ ]*\) .*/\1/p' "$lists/ldd" | grep -vF -e "$rootfs/" -e "$cuda/" | sort -u | while read -r library; do
   file=$(readlink -f "$sysroot$library")
   package=$(package_of "${file#"$sysroot"}")
   if is_in_base "$package"; then continue; fi
@@ -106,12 +119,14 @@ grep -v '^#' "$inputs/images/compiled-in.txt" | while IFS='=' read -r package ve
   echo "$package=$version (compiled in)"
 done >>"$rootfs/usr/share/doc/espalier/packages.txt"
 if [ -d "$inputs/images/torch" ]; then
-  for wheel in "$inputs/images/torch/"*.dist-info; do
+  for wheel in "$inputs/images/torch"*/*.dist-info; do
     name=${wheel##*/} name=${name%.dist-info}
     mkdir -p "$rootfs/usr/share/doc/${name%-*}"
     find "$wheel" -type f -exec cp {} "$rootfs/usr/share/doc/${name%-*}/" \;
+    require_licence "$rootfs/usr/share/doc/${name%-*}" "$name"
     echo "${name%-*}=${name##*-} (wheel)"
-  done >>"$rootfs/usr/share/doc/espalier/packages.txt"
+  done >"$lists/wheels"
+  sort -u "$lists/wheels" >>"$rootfs/usr/share/doc/espalier/packages.txt"  # torch is in both folders
 fi
 if [ -d "$inputs/images/python" ]; then
   for wheel in "$inputs/images/python/"*.dist-info; do
@@ -119,10 +134,7 @@ if [ -d "$inputs/images/python" ]; then
     licences=$rootfs/usr/share/doc/${name%-*}
     mkdir -p "$licences"
     find "$wheel" -type f \( -iname 'licen[cs]e*' -o -iname 'notice*' -o -iname 'copying*' \) -exec cp {} "$licences/" \;
-    if [ -z "$(ls "$licences")" ]; then
-      echo "the wheel of $name has no licence in its .dist-info" >&2
-      exit 1
-    fi
+    require_licence "$licences" "$name"
     echo "${name%-*}=${name##*-} (wheel)"
   done >>"$rootfs/usr/share/doc/espalier/packages.txt"
   python3.11 -m compileall -q -j 0 --invalidation-mode unchecked-hash -s "$rootfs" -p / "$rootfs/usr"
@@ -131,6 +143,8 @@ sort -u "$lists/files" >"$rootfs/usr/share/doc/espalier/files.txt"
 cp "$inputs/images/LICENSE" "$rootfs/usr/share/doc/espalier/copyright"
 cp -L "$sysroot/etc/ssl/certs/ca-certificates.crt" "$rootfs/etc/ssl/certs/ca-certificates.crt"
 
-size=$(($(du -sb "$rootfs" | cut -f1) / 1000000))
+bytes=$(du -sb "$rootfs" | cut -f1)
+if [ -d "$cuda" ]; then bytes=$((bytes + $(du -sb "$cuda/lib" | cut -f1))); fi
+size=$((bytes / 1000000))
 echo "the image adds $size MB to its base (at most $limit)"
 [ "$size" -le "$limit" ]

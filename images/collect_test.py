@@ -110,6 +110,54 @@ class CollectTest(unittest.TestCase):
         self.assertEqual((rootfs / "share/doc/espalier/packages.txt").read_text().splitlines()[-2:],
                          ["mkl_include=2024.2.2 (wheel)", "torch=2.11.0 (wheel)"])
 
+    def write_cuda(self):
+        """Writes the parts of the image with CUDA: torch's libraries for CPUs, and those of CUDA with a wheel of NVIDIA's."""
+        self.write("images/torch/torch/lib/libtorch_cpu.so", "torch")
+        self.write("images/torch/torch-2.11.0.dist-info/licenses/LICENSE", "torch's")
+        self.write("images/torch-cuda/lib/libtorch_cuda.so", "torch with CUDA")
+        self.write("images/torch-cuda/torch-2.11.0.dist-info/METADATA", "a name")
+        self.write("images/torch-cuda/torch-2.11.0.dist-info/licenses/LICENSE", "torch's")
+        self.write("images/torch-cuda/lib/libcublas.so.13", "cuBLAS")
+        return self.write("images/torch-cuda/nvidia_cublas-13.1.0.3.dist-info/licenses/License.txt", "NVIDIA's")
+
+    def test_wheels_of_cuda_come_with_their_licences_and_their_libraries_by_themselves(self):
+        self.write_cuda()
+        done = self.collect("libc6=1", *PINS)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        rootfs = self.root / "rootfs/usr"
+        self.assertEqual(sorted(path.name for path in (rootfs / "lib/espalier").iterdir()),
+                         ["libtorch_cpu.so"])
+        self.assertEqual((rootfs / "share/doc/nvidia_cublas/License.txt").read_text(), "NVIDIA's")
+        self.assertEqual({path.name for path in (rootfs / "share/doc/torch").iterdir()}, {"LICENSE", "METADATA"})
+        self.assertEqual((rootfs / "share/doc/espalier/packages.txt").read_text().splitlines()[-2:],
+                         ["nvidia_cublas=13.1.0.3 (wheel)", "torch=2.11.0 (wheel)"])
+
+    def test_of_what_libraries_of_cuda_open_only_the_driver_may_be_missing(self):
+        self.write_cuda()
+        for missing, status in (("libcuda.so.1", 0), ("libcudnn.so.9", 1)):
+            with self.subTest(missing):
+                # Found by ldd of a library in the image, not of a program.
+                self.write("stubs/ldd", f"""#!/bin/sh
+case "$1" in *.so*) echo "\t{missing} => not found" ;; esac
+""").chmod(0o755)
+                done = self.collect("libc6=1", *PINS)
+                self.assertEqual(done.returncode, status, done.stderr)
+                self.assertEqual(done.stderr, "" if status == 0 else "\tlibcudnn.so.9 => not found\nlibraries are missing: the "
+                                 "package lists do not fit the binaries\n")
+
+    def test_libraries_of_cuda_count_in_the_size_of_the_image(self):
+        self.write_cuda()
+        self.write("images/torch-cuda/lib/libcublas.so.13", "x" * 2_500_000)
+        done = self.collect("libc6=1", *PINS)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("the image adds 2 MB to its base (at most 1)", done.stdout)
+
+    def test_a_wheel_of_cuda_without_a_licence_is_refused(self):
+        self.write_cuda().unlink()
+        done = self.collect("libc6=1", *PINS)
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.stderr, "the wheel of nvidia_cublas-13.1.0.3 has no licence in its .dist-info\n")
+
     def write_python(self):
         """Writes the parts of an image with Python: Debian's Python, the package espalier, and a wheel."""
         self.write("usr/lib/python3.11-minimal/os.py", "a module")

@@ -46,6 +46,7 @@ class ContextTest(unittest.TestCase):
         for path in ("LICENSE", "services/job/parsing/parse.cc", "images/collect.sh", "build/release/bin/espalier",
                      "build/release/bin/espalier-trainer", "build/torch/torch/lib/libtorch_cpu.so",
                      "build/release/python/espalier/_core.abi3.so", "build/python-wheels/python/numpy/__init__.py",
+                     "build/python-wheels/trainer-cuda/lib/libtorch_cuda.so",
                      "build/arm64/rootfs/usr/bin/espalier"):
             self.assertTrue(is_in_context(path), path)
         for path in ("build/torch/torch/include/torch/torch.h", "build/asan/bin/espalier", "build/release/CMakeCache.txt",
@@ -58,6 +59,12 @@ class ContextTest(unittest.TestCase):
         pinned = r"nanobind==[0-9.]+"
         self.assertEqual(re.findall(pinned, (SOURCE / "images/nanobind.txt").read_text()),
                          re.findall(pinned, (SOURCE / "python/pyproject.toml").read_text()))
+
+    def test_torch_is_one_version_in_all_images(self):
+        pinned = r"^(?:torch|nvidia-cuda-runtime|nvidia-cuda-cupti)==.*"
+        tested = re.findall(pinned, (SOURCE / "python/tests/pinned/requirements.txt").read_text(), re.MULTILINE)
+        self.assertEqual(len(tested), 3)
+        self.assertEqual(sorted(re.findall(pinned, (SOURCE / "services/cmake/torch-wheels.txt").read_text(), re.MULTILINE)), tested)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from supply_chain.oci_archive import PACKAGES
 
 FILES = "usr/share/doc/espalier/files.txt"
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
-WHEEL_PINS = ("services/cmake/torch-wheels.txt", "python/tests/pinned/requirements.txt")
+WHEEL_PINS = ("services/cmake/torch-wheels.txt", "python/tests/pinned/requirements.txt", "images/cuda.txt")
 ORIGINS = {"": "collected", " (wheel)": "wheel", " (compiled in)": "compiled in"}
 
 
