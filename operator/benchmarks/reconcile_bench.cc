@@ -92,7 +92,7 @@ void Run(int num_jobs, int num_idle, int workers) {
   client::ApiClient user(*direct, unlimited, client_metrics);
   runtime::EventRecorder events(client, "espalier.io/operator", "bench", metrics);
   controller::ControllerOptions options;
-  options.defaults = {"core:1", "trainer:1", "cluster.local"};
+  options.defaults = {.core_image = "core:1", .trainer_image = "trainer:1"};
   options.num_workers = workers;
   options.poll_progress = false;
   controller::Controller controller(client, events, options, metrics);

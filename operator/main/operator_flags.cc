@@ -79,6 +79,9 @@ void AddWorkFlags(CLI::App& app, OperatorFlags* flags) {
   app.add_option("--trainer-image", flags->trainer_image, "of trainers")
       ->envname("ESPALIER_TRAINER_IMAGE")
       ->capture_default_str();
+  app.add_option("--trainer-cuda-image", flags->trainer_cuda_image,
+                 "of trainers with device CUDA, or with device Auto and a GPU; empty: --trainer-image")
+      ->envname("ESPALIER_TRAINER_CUDA_IMAGE");
   app.add_option("--image-pull-policy", flags->image_pull_policy, "of jobs' pods: Always, IfNotPresent or Never")
       ->envname("ESPALIER_IMAGE_PULL_POLICY")
       ->check(CLI::IsMember({"Always", "IfNotPresent", "Never"}))

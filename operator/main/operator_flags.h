@@ -35,6 +35,7 @@ struct OperatorFlags {
 
   std::string core_image = "espalier-core:0.1.0";        // of partitioner, servers and samplers
   std::string trainer_image = "espalier-trainer:0.1.0";  // with libtorch
+  std::string trainer_cuda_image;                        // of trainers that may use CUDA; empty: trainer_image
   std::string image_pull_policy = "IfNotPresent";        // of a job's pods, unless a role's template says otherwise
   std::vector<std::string> image_pull_secrets;           // in each job's namespace, besides those of templates
   std::string cluster_domain = "cluster.local";

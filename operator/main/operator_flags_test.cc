@@ -18,11 +18,15 @@ TEST(OperatorFlagsTest, ReadsFlags) {
   CLI::App app;
   OperatorFlags flags;
   AddOperatorFlags(app, &flags);
-  app.parse("--cluster-wide --no-leader-elect --qps 0 --core-image core:7 --lease-seconds 20", false);
+  EXPECT_EQ(flags.trainer_cuda_image, "");
+  app.parse(
+      "--cluster-wide --no-leader-elect --qps 0 --core-image core:7 --trainer-cuda-image cuda:7 --lease-seconds 20",
+      false);
   EXPECT_TRUE(flags.cluster_wide);
   EXPECT_FALSE(flags.leader_elect);
   EXPECT_EQ(flags.qps, 0);
   EXPECT_EQ(flags.core_image, "core:7");
+  EXPECT_EQ(flags.trainer_cuda_image, "cuda:7");
   EXPECT_EQ(flags.lease_seconds, 20);
 }
 

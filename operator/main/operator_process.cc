@@ -69,6 +69,7 @@ controller::ControllerOptions MakeControllerOptions(const OperatorFlags& flags, 
   options.name_space = context.watched_namespace;
   options.defaults = {.core_image = flags.core_image,
                       .trainer_image = flags.trainer_image,
+                      .trainer_cuda_image = flags.trainer_cuda_image,
                       .cluster_domain = flags.cluster_domain,
                       .image_pull = {flags.image_pull_policy, flags.image_pull_secrets},
                       .gpu_resource = flags.gpu_resource,

@@ -32,15 +32,35 @@ bool HasDryRun(const api::DistTraining& training, const Observed& seen) {
   return seen.dry_run && seen.dry_run->generation == training.meta.generation;
 }
 
+// Returns the image of a role whose document names none. Without a GPU, device Auto is the CPU.
+const std::string& DefaultImage(Role role, const job::DistTraining& job, const Defaults& defaults) {
+  if (role != Role::kTrainer) return defaults.core_image;
+  const bool may_use_cuda =
+      job.trainer_device == job::Device::kCuda || (job.trainer_device == job::Device::kAuto && job.trainer_gpus > 0);
+  return may_use_cuda && !defaults.trainer_cuda_image.empty() ? defaults.trainer_cuda_image : defaults.trainer_image;
+}
+
+// Returns whether the trainers' image is one of the operator's two, and the job is suspended, so that its device may
+// have changed.
+bool MayMoveBetweenTrainerImages(const api::Spec& spec, const Defaults& defaults, const api::Status& status,
+                                 const std::string& image) {
+  if (image != defaults.trainer_image && image != defaults.trainer_cuda_image) return false;
+  return spec.run_policy.suspend || api::IsTrue(status, api::kSuspended);
+}
+
 // Resolves each image once, so that an upgraded operator does not bring its own new images into a job that has begun.
-// An image in the document replaces the resolved one; the API server allows such a change only while the job is
-// suspended.
+// An image in the document replaces the resolved one; the API server allows such a change, and one of the trainers'
+// device, only while the job is suspended.
 void ResolveImages(const api::Spec& spec, const Defaults& defaults, api::Status* status) {
   for (const Role role : api::kRoles) {
     std::string& image = status->images[api::ToString(role)];
     const std::string& wanted = spec.role(role).image;
-    if (!wanted.empty()) image = wanted;
-    if (image.empty()) image = role == Role::kTrainer ? defaults.trainer_image : defaults.core_image;
+    if (!wanted.empty()) {
+      image = wanted;
+    } else if (image.empty() ||
+               (role == Role::kTrainer && MayMoveBetweenTrainerImages(spec, defaults, *status, image))) {
+      image = DefaultImage(role, spec.job, defaults);
+    }
   }
 }
 

@@ -104,6 +104,34 @@ TEST(SuspensionTest, ImagesMayChangeWhileSuspended) {
   EXPECT_EQ(scene.status().phase, Phase::kTraining);
 }
 
+TEST(SuspensionTest, TrainersWhoseDeviceChangesMeanwhileGetTheImageOfTheDevice) {
+  Scene scene;
+  scene.Training();
+  const char* image = "espalier/trainer:1";
+  for (const char* device : {"CUDA", "CPU"}) {
+    EXPECT_EQ(scene.status().images.at("trainer"), image);
+    scene.Suspend();
+    scene.Settle();
+    scene.Edit({{"trainers", {{"device", device}}}});
+    scene.Resume();
+    scene.Settle();
+    EXPECT_EQ(scene.status().phase, Phase::kTraining);
+    image = std::string(device) == "CUDA" ? "espalier/trainer-cuda:1" : "espalier/trainer:1";
+  }
+  EXPECT_EQ(scene.status().images.at("trainer"), image);
+  EXPECT_EQ(scene.status().incarnation, 3);
+}
+
+// An operator that gets an image with CUDA later does not restart trainers that run.
+TEST(SuspensionTest, WithoutItTrainersKeepTheirImage) {
+  Scene scene = Scene::With({{"trainers", {{"device", "CUDA"}, {"image", "espalier/trainer:1"}}}});
+  scene.Training();
+  scene.Edit({{"trainers", {{"image", nullptr}}}});
+  scene.Settle();
+  EXPECT_EQ(scene.status().images.at("trainer"), "espalier/trainer:1");
+  EXPECT_EQ(scene.status().incarnation, 1);
+}
+
 // The API server refuses that change. If it did not, the operator's default image must not be used with checkpoints of
 // another image.
 TEST(SuspensionTest, OmittedImageStays) {

@@ -94,6 +94,7 @@ struct Plan {
 struct Defaults {
   std::string core_image;  // for partitioner, servers, samplers
   std::string trainer_image;
+  std::string trainer_cuda_image = {};  // for trainers that may use CUDA; empty: trainer_image
   std::string cluster_domain = "cluster.local";
   resources::ImagePull image_pull = {};
   std::string gpu_resource = resources::kGpuResource;  // extended resource of spec.trainers.gpus

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "operator/plan/reasons.h"
+#include "operator/plan/testing/a_training.h"
 #include "operator/plan/testing/scene.h"
 
 namespace espalier::ctl::plan {
@@ -11,6 +12,7 @@ namespace {
 
 using api::ConditionStatus;
 using api::Phase;
+using testing::ATraining;
 using ::testing::Contains;
 using testing::Described;
 using ::testing::ElementsAre;
@@ -49,6 +51,35 @@ TEST(StartOrderTest, SharedObjectsPrecedePartitionJob) {
   EXPECT_EQ(plan.status.started_at, scene.cluster().now());
   EXPECT_EQ(scene.ConditionOf(api::kAccepted), ConditionStatus::kTrue);
   EXPECT_THAT(Described(plan.events), ElementsAre("Normal Accepted", "Normal Started"));
+}
+
+TEST(StartOrderTest, TrainersThatMayUseCudaGetTheImageWithCuda) {
+  struct Case {
+    kube::Json trainers;
+    std::string image;
+  };
+  const Case cases[] = {
+      {{{"device", "CPU"}, {"gpus", 1}}, "espalier/trainer:1"},
+      {{{"device", "Auto"}}, "espalier/trainer:1"},
+      {{{"device", "Auto"}, {"gpus", 1}}, "espalier/trainer-cuda:1"},
+      {{{"device", "CUDA"}}, "espalier/trainer-cuda:1"},
+      {{{"device", "CUDA"}, {"gpus", 1}, {"image", "ours:1"}}, "ours:1"},
+  };
+  for (const Case& one : cases) {
+    Scene scene = Scene::With({{"trainers", one.trainers}});
+    scene.Training();
+    EXPECT_EQ(scene.status().images.at("trainer"), one.image) << one.trainers;
+    EXPECT_EQ(scene.status().images.at("server"), "espalier/core:1") << one.trainers;
+  }
+}
+
+TEST(StartOrderTest, WithoutAnImageWithCudaAllTrainersGetTheSame) {
+  const api::DistTraining training = ATraining({{"trainers", {{"device", "CUDA"}, {"gpus", 1}}}});
+  const Plan plan = MakePlan(training, {}, {.core_image = "core:1", .trainer_image = "trainer:1"}, kube::WallTime());
+  ASSERT_THAT(Described(plan.actions), ElementsAre("dry run"));
+  const kube::Json& trainers = std::get<DryRunTemplates>(plan.actions[0]).children.back().object;
+  EXPECT_EQ(kube::StringAt(trainers, {"metadata", "name"}), "cora-trainer-1");
+  EXPECT_EQ(trainers["spec"]["template"]["spec"]["containers"][0]["image"], "trainer:1");
 }
 
 TEST(StartOrderTest, CertificatesComeBeforeAnyPod) {

@@ -34,7 +34,7 @@ client::FakeApiServerOptions ServerOptions(WallTimer& wall) {
 controller::ControllerOptions WithDefaults(controller::ControllerOptions options, WallTimer& wall) {
   options.wall_clock = [&wall] { return wall.Now(); };
   options.poll_progress = false;
-  if (options.defaults.core_image.empty()) options.defaults = {"core:1", "trainer:1", "cluster.local"};
+  if (options.defaults.core_image.empty()) options.defaults = {.core_image = "core:1", .trainer_image = "trainer:1"};
   return options;
 }
 

@@ -54,7 +54,9 @@ class Scene {
   explicit Scene(api::DistTraining training) : cluster_(std::move(training)) {}
 
   SimulatedCluster cluster_;
-  Defaults defaults_{.core_image = "espalier/core:1", .trainer_image = "espalier/trainer:1"};
+  Defaults defaults_{.core_image = "espalier/core:1",
+                     .trainer_image = "espalier/trainer:1",
+                     .trainer_cuda_image = "espalier/trainer-cuda:1"};
 };
 
 // "apply Job cora-trainer-1", "delete Pod cora-server-0-1 by force", "make authority", ...: in order.
