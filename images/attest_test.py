@@ -437,7 +437,7 @@ class AttestTest(unittest.TestCase):
                                                "checksumValue": digest_of(path.read_bytes()).removeprefix("sha256:")}])
         self.assertIn("./templates/deployment.yaml", {file["fileName"] for file in document["files"]})
         self.assertEqual(self.related(document, "DEPENDS_ON"),
-                         {("espalier", "espalier-core"), ("espalier", "espalier-trainer")})
+                         {("espalier", "espalier-core"), ("espalier", "espalier-trainer"), ("espalier", "espalier-trainer-cuda")})
 
     def chart_provenance(self, path, status=0):
         folder, commit = self.repository()

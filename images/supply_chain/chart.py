@@ -44,7 +44,7 @@ def read_chart(path):
 
 
 def chart_document(chart, tool_version):
-    """The SPDX document of a chart, its files, and the two images that it runs by default."""
+    """The SPDX document of a chart, its files, and the images that it runs by default."""
     document = Document(f"{chart.name}-chart", f"sha256:{chart.sha256}", chart.created, tool_version)
     hashes = {path: (hashlib.sha1(data).hexdigest(), hashlib.sha256(data).hexdigest())
               for path, data in sorted(chart.files.items())}
@@ -56,7 +56,7 @@ def chart_document(chart, tool_version):
     document.relate(DOCUMENT, "DESCRIBES", root)
     for path, (sha1, sha256) in hashes.items():
         document.relate(root, "CONTAINS", document.add_file(path, sha1, sha256, "Apache-2.0"))
-    for image in ("core", "trainer"):
+    for image in ("core", "trainer", "trainer-cuda"):
         name = f"espalier-{image}"
         document.relate(root, "DEPENDS_ON", document.add_package(
             name, chart.app_version, primaryPackagePurpose="CONTAINER", licenseDeclared="Apache-2.0",

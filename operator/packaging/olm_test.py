@@ -40,7 +40,8 @@ def rendered():
     definition["metadata"]["annotations"] = {"helm.sh/resource-policy": "keep"}
     container = {"name": "operator", "image": "reg.example.com/espalier-core:1.2.3", "args": [
         "--cluster-wide", "--core-image=reg.example.com/espalier-core:1.2.3",
-        "--trainer-image=reg.example.com/espalier-trainer:1.2.3"]}
+        "--trainer-image=reg.example.com/espalier-trainer:1.2.3",
+        "--trainer-cuda-image=reg.example.com/espalier-trainer-cuda:1.2.3"]}
     rbac = "rbac.authorization.k8s.io/v1"
     return [
         of("ServiceAccount", "espalier-operator"), definition,
@@ -125,7 +126,8 @@ class OlmTest(unittest.TestCase):
         self.olm(rendered())
         self.assertEqual(self.version()["spec"]["relatedImages"], [
             {"name": "core", "image": "reg.example.com/espalier-core:1.2.3"},
-            {"name": "trainer", "image": "reg.example.com/espalier-trainer:1.2.3"}])
+            {"name": "trainer", "image": "reg.example.com/espalier-trainer:1.2.3"},
+            {"name": "trainer-cuda", "image": "reg.example.com/espalier-trainer-cuda:1.2.3"}])
         self.assertEqual(self.version()["metadata"]["annotations"]["containerImage"], "reg.example.com/espalier-core:1.2.3")
 
     def test_labels_of_helm_and_the_namespace_are_removed(self):
@@ -158,6 +160,9 @@ class OlmTest(unittest.TestCase):
     def test_an_image_without_a_registry_is_an_error(self):
         text = yaml.safe_dump_all(rendered()).replace("reg.example.com/", "")
         self.assertIn("the core image is espalier-core:1.2.3: a catalog needs an image with its registry", self.olm(text, status=1))
+        text = yaml.safe_dump_all(rendered()).replace("reg.example.com/espalier-trainer-cuda", "espalier-trainer-cuda")
+        self.assertIn("the trainer-cuda image is espalier-trainer-cuda:1.2.3: a catalog needs an image with its registry (--set "
+                      "image.trainerCuda=...)", self.olm(text, status=1))
 
     def test_a_nonempty_folder_is_not_changed(self):
         self.bundle.mkdir()
@@ -170,7 +175,8 @@ class OlmTest(unittest.TestCase):
         done = subprocess.run(
             [pathlib.Path(HELM) / "helm", "template", "espalier", REPOSITORY / "helm/espalier", "--namespace", "espalier-system",
              "--kube-version", "1.33.0", "--set", "networkPolicy.enabled=false",
-             "--set", "image.core=reg.example.com/espalier-core,image.trainer=reg.example.com/espalier-trainer"],
+             "--set", "image.core=reg.example.com/espalier-core,image.trainer=reg.example.com/espalier-trainer",
+             "--set", "image.trainerCuda=reg.example.com/espalier-trainer-cuda"],
             capture_output=True, text=True, timeout=60, check=True)
         self.olm(done.stdout)
         self.check_structure()

@@ -85,7 +85,8 @@ class ValidatorsTest(unittest.TestCase):
         rendered = self.run_program(
             HELM / "helm", "template", "espalier", REPOSITORY / "helm/espalier", "--namespace", "espalier-system",
             "--kube-version", "1.33.0", "--set", "networkPolicy.enabled=false",
-            "--set", "image.core=reg.example.com/espalier-core,image.trainer=reg.example.com/espalier-trainer")
+            "--set", "image.core=reg.example.com/espalier-core,image.trainer=reg.example.com/espalier-trainer",
+            "--set", "image.trainerCuda=reg.example.com/espalier-trainer-cuda")
         self.assertEqual(rendered.returncode, 0, rendered.stderr)
         done = self.run_program(sys.executable, REPOSITORY / "operator/packaging/olm", "--output", self.bundle,
                                 input=rendered.stdout)

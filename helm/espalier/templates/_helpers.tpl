@@ -58,6 +58,13 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- include "espalier.image" (dict "repository" .Values.image.trainer "digest" .Values.image.trainerDigest "tag" (default .Chart.AppVersion .Values.image.tag)) -}}
 {{- end -}}
 
+{{- /* Empty if trainers with CUDA use the image of the others. */ -}}
+{{- define "espalier.trainerCudaImage" -}}
+{{- if .Values.image.trainerCuda -}}
+{{- include "espalier.image" (dict "repository" .Values.image.trainerCuda "digest" .Values.image.trainerCudaDigest "tag" (default .Chart.AppVersion .Values.image.tag)) -}}
+{{- end -}}
+{{- end -}}
+
 {{- /* The name of the Secret with the metrics port's certificate; empty if the port or the Secret is not set. */ -}}
 {{- define "espalier.metricsSecret" -}}
 {{- with .Values.metrics.secure }}{{ if .enabled }}{{ .secretName }}{{ end }}{{ end -}}
