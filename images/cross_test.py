@@ -69,9 +69,9 @@ class CrossTest(unittest.TestCase):
         path.write_text("#!/bin/sh\n" + text + "\n")
         path.chmod(0o755)
 
-    def package(self, name, files, links=None):
+    def package(self, name, files, links=None, version="1"):
         """Makes a Debian package for arm64 with its license and `files`, {path: text, or file to copy}."""
-        tree = self.folder / "trees" / name
+        tree = self.folder / "trees" / version / name
         for path, content in {**files, f"/usr/share/doc/{name}/copyright": f"license of {name}"}.items():
             file = tree / path[1:]
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -84,20 +84,23 @@ class CrossTest(unittest.TestCase):
             link.parent.mkdir(parents=True, exist_ok=True)
             link.symlink_to(to)
         (tree / "DEBIAN").mkdir()
-        (tree / "DEBIAN/control").write_text(f"Package: {name}\nVersion: 1\nArchitecture: arm64\nMulti-Arch: same\n"
+        (tree / "DEBIAN/control").write_text(f"Package: {name}\nVersion: {version}\nArchitecture: arm64\nMulti-Arch: same\n"
                                              "Maintainer: A Name <a@example.com>\nDescription: a package\n")
         subprocess.run(["dpkg-deb", "--root-owner-group", "-Znone", "--build", tree, self.folder / f"debs/{name}_1_arm64.deb"],
                        check=True, capture_output=True, timeout=60)
 
-    def cross(self, *words, gone="", path="/usr/bin:/bin"):
+    def cross(self, *words, gone="", path="/usr/bin:/bin", images=IMAGES):
         return subprocess.run(
-            [shutil.which("bash"), IMAGES / "cross", "--folder", self.folder / "out", *words], capture_output=True, text=True,
+            [shutil.which("bash"), images / "cross", "--folder", self.folder / "out", *words], capture_output=True, text=True,
             timeout=60, env={"PATH": f"{self.folder}/stubs:{path}", "FOLDER": str(self.folder), "PROGRAM": str(PROGRAM),
                              "GONE": gone})
 
     def calls(self, name):
         path = self.folder / name
         return path.read_text().splitlines() if path.exists() else []
+
+    def installations(self):
+        return len([line for line in self.calls("apt-get") if line.startswith("install")])
 
     def test_its_programs_are_those_of_the_image(self):
         limit, programs = collected_for_core().groups()
@@ -147,7 +150,36 @@ class CrossTest(unittest.TestCase):
     def test_a_sysroot_is_made_once(self):
         for _ in range(2):
             self.assertEqual(self.cross("arm64", "kubectl-espalier").returncode, 0)
-        self.assertEqual(len([line for line in self.calls("apt-get") if line.startswith("install")]), 1)
+        self.assertEqual(self.installations(), 1)
+
+    def test_a_sysroot_is_made_again_if_what_it_is_made_from_changes(self):
+        images = self.folder / "source/images"
+        for name in ("images/cross", "images/packages-core.txt", "images/compiled-in.txt", "services/cmake/debian-packages.txt"):
+            (self.folder / "source" / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(SOURCE / name, self.folder / "source" / name)
+        for number, (name, old, new) in enumerate((
+                ("images/cross", "set -euo pipefail", "set -euo pipefail  # another line"),
+                ("images/packages-core.txt", "\nlib", "\nlibother1=1\nlib"),
+                ("services/cmake/debian-packages.txt", "\nlibabsl-dev\n", "\nlibabsl-dev\nlibother-dev\n")), 1):
+            self.assertEqual(self.cross("arm64", "kubectl-espalier", images=images).returncode, 0)
+            self.assertEqual(self.installations(), number)
+            text = (self.folder / "source" / name).read_text()
+            self.assertIn(old, text)
+            (self.folder / "source" / name).write_text(text.replace(old, new, 1))
+            self.assertEqual(self.cross("arm64", "kubectl-espalier", images=images).returncode, 0)
+            self.assertEqual(self.installations(), number + 1, name)
+
+    def test_another_version_of_a_package_compiles_everything_again(self):
+        note, key = self.folder / "out/release/bin/compiled", self.folder / "out/sysroot-of"
+        self.assertEqual(self.cross("arm64", "kubectl-espalier").returncode, 0)
+        note.touch()
+        key.unlink()
+        self.assertEqual(self.cross("arm64", "kubectl-espalier").returncode, 0)
+        self.assertTrue(note.exists())  # the sysroot has been made again, with the same packages
+        self.package("libtinfo6", {}, version="2")
+        key.unlink()
+        self.assertEqual(self.cross("arm64", "kubectl-espalier").returncode, 0)
+        self.assertFalse(note.exists())
 
     def test_the_image_gets_the_libraries_that_its_programs_load(self):
         done = self.cross("arm64")
