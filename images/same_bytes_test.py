@@ -1,8 +1,6 @@
 """The same graphs and partitions on both processors: the command line that images/cross has compiled for arm64 runs under QEMU, and
-writes the same bytes as this machine's. Skipped where images/cross has not run, or QEMU is not installed. ESPALIER_BINARIES is the
-folder with this machine's programs."""
+writes the same bytes as this machine's. Skipped where images/cross has not run, or QEMU is not installed."""
 
-import os
 import pathlib
 import re
 import shutil
@@ -10,11 +8,9 @@ import subprocess
 import tempfile
 import unittest
 
-SOURCE = pathlib.Path(__file__).resolve().parent.parent
-CROSS = pathlib.Path(os.environ.get("ESPALIER_ARM64", SOURCE / "build/arm64"))
+from arm64_programs import CROSS, HERE, needs, under_qemu
+
 PROGRAM = CROSS / "release/bin/espalier"
-HERE = pathlib.Path(os.environ.get("ESPALIER_BINARIES", SOURCE / "build/release/bin")) / "espalier"
-QEMU = next(filter(None, map(shutil.which, ("qemu-aarch64-static", "qemu-aarch64"))), None)
 GRAPHS = {
     "weighted": ["--nodes", "3000", "--edges", "30000", "--features", "16", "--classes", "4", "--edge-weights", "--seed", "7"],
     "typed": ["--typed", "--nodes", "2000", "--classes", "4", "--seed", "3"],
@@ -32,8 +28,7 @@ def contents(folder):
             for path in folder.rglob("*") if path.is_file()}
 
 
-@unittest.skipUnless(PROGRAM.exists() and HERE.exists(), f"images/cross arm64 has not made {PROGRAM}")
-@unittest.skipUnless(QEMU, "qemu-user is not installed")
+@needs(PROGRAM, HERE / "espalier")
 class SameBytesTest(unittest.TestCase):
     def setUp(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="espalier-bytes-"))
@@ -43,7 +38,7 @@ class SameBytesTest(unittest.TestCase):
         """Runs the command line in the processor's folder."""
         folder = self.folder / processor
         folder.mkdir(exist_ok=True)
-        program = [HERE] if processor == "here" else [QEMU, "-L", CROSS / "sysroot", PROGRAM]
+        program = [HERE / "espalier"] if processor == "here" else under_qemu(CROSS / "sysroot", PROGRAM)
         done = subprocess.run([*program, *words], cwd=folder, capture_output=True, text=True, timeout=500, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
 
