@@ -143,7 +143,7 @@ case "$1" in *.so*) echo "\t{missing} => not found" ;; esac
                 done = self.collect("libc6=1", *PINS)
                 self.assertEqual(done.returncode, status, done.stderr)
                 self.assertEqual(done.stderr, "" if status == 0 else "\tlibcudnn.so.9 => not found\nlibraries are missing: the "
-                                 "package lists do not fit the binaries\n")
+                                 "package lists do not match the binaries\n")
 
     def test_libraries_of_cuda_count_in_the_size_of_the_image(self):
         self.write_cuda()

@@ -96,7 +96,7 @@ class CommandLineTest(unittest.TestCase):
                 lack = command_line.lack_of(types.SimpleNamespace(NEEDS_NUMPY=True))
                 self.assertEqual(lack is None, has_numpy, lack)
 
-    def test_stories_that_need_an_api_are_left_out_where_it_is_not_served(self):
+    def test_scenarios_that_need_an_api_are_skipped_where_it_is_not_served(self):
         self.build(here.PROGRAM, here.PLUGIN, "espalier_example_ask_degrees", "espalier_example_degrees.so",
                    "espalier_example_rows.so", "espalier_example_link_embeddings", "espalier_example_training_loop")
         for returncode, is_served in ((0, True), (1, False)):
@@ -104,7 +104,7 @@ class CommandLineTest(unittest.TestCase):
             with self.subTest(is_served), mock.patch.object(command_line, "attempt", attempt):
                 self.assertEqual(self.main("--level", "full"), (0, ""))
                 attempt.assert_called_once_with(["kubectl", "get", "--raw", "/apis/scheduling.k8s.io/v1beta1"])
-                self.assertEqual("gangs" in self.tell.call_args.args[0], is_served)
+                self.assertEqual("gangs" in self.run_rounds.call_args.args[0], is_served)
         said = io.StringIO()
         with mock.patch.object(command_line, "attempt", attempt), contextlib.redirect_stderr(said), \
                 self.assertRaisesRegex(SystemExit, "64"):
