@@ -24,6 +24,7 @@
 #include "services/trainer/model/parameters.h"
 #include "services/trainer/model/script_probe.h"
 #include "services/trainer/model/torch_error.h"
+#include "services/trainer/ops/autocast.h"
 
 namespace espalier::trainer {
 namespace {
