@@ -135,7 +135,7 @@ std::vector<Rule> ProgramRules() {
       {"spec", "!has(self.trainers.program) || !has(self.trainers.featureCache)",
        "not supported for programs, which fetch rows themselves: omit it", "trainers.featureCache",
        Holds([](const DistTraining& self) { return !self.program.has_value() || !self.feature_cache.has_value(); })},
-      {"spec", "!has(self.trainers.program) || !has(self.training) || self.training.precision == 'F32'",
+      {"spec", OfTraining("!has(self.trainers.program) || self.training.precision == 'F32'"),
        "not supported for programs, which choose their own precision: omit it", "training.precision",
        Holds([](const DistTraining& self) {
          return !self.program.has_value() || !self.has_training || self.training.precision == Precision::kF32;
