@@ -170,7 +170,7 @@ class OutputsTest(unittest.TestCase):
         self.refused("are not of nodes", ep.write_embeddings, g, ep.DistTensor.create(g, (4, 3)))
         self.refused("id 120 at row 1 .* ids 0 to 120 - 1", ep.write_embeddings, g, tensor, nodes=[0, 120])
         self.refused("id 3 is given twice", ep.write_embeddings, g, tensor, nodes=[3, 4, 3])
-        self.refused("nodes of 'author' are asked for", ep.write_embeddings, g, tensor, nodes={"author": [0]})
+        self.refused("nodes of 'author' have no rows", ep.write_embeddings, g, tensor, nodes={"author": [0]})
         self.refused("task must be 'classification'", ep.write_predictions, g, tensor, task="ranking")
         labels = ep.DistTensor.create(g, (), np.int64, ntype="paper")
         self.refused(r"outputs of 'paper' are int64 \[120\]", ep.write_predictions, g, labels)

@@ -216,7 +216,7 @@ TEST(SavedEmbeddingErrorTest, NamesMismatchAndLeavesNoTensors) {
   };
   const Status none = open(options.rows, "other").status();
   EXPECT_EQ(none.code(), StatusCode::kNotFound);
-  EXPECT_THAT(none.message(), HasSubstr("it has 'emb' of nodes/paper"));
+  EXPECT_THAT(none.message(), HasSubstr("there are 'emb' of nodes/paper"));
   EXPECT_EQ(open(RowSpace::Nodes(NodeTypeId(0)), "emb").status().code(), StatusCode::kNotFound);
   EXPECT_EQ(SavedEmbedding::Open(*cut.graph, folder.path() + "/none", {options.rows, "emb"}).status().code(),
             StatusCode::kNotFound);
