@@ -11,6 +11,7 @@
 #include "services/client/loaders/node_data_loader.h"
 #include "services/client/testing/open_served.h"
 #include "services/client/testing/ranks.h"
+#include "services/client/testing/served_samplers.h"
 #include "services/sampler/testing/same_batch.h"
 
 namespace espalier::client {
@@ -202,6 +203,23 @@ TEST_P(FeatureCacheTest, BatchesOfEdgesAreThoseWithoutACache) {
   ASSERT_EQ(expected.size(), 14u);
   const auto cache = MakeCache();
   ExpectSame(Epochs(*make(cache), 2), expected);
+  EXPECT_EQ(cache->counts().fetched_rows, CountDistinctRows(expected));
+}
+
+TEST_P(FeatureCacheTest, BatchesOfSamplersEqualThoseWithoutCache) {
+  const auto partitions = std::shared_ptr<sampler::PartitionedGraph>(&served_.local_graph(), [](auto*) {});
+  const testing::ServedSamplers samplers(partitions, 2);
+  Context context = graph_->context();
+  context.session.partition_key = testing::kPartitionKey;
+  context.samplers = samplers.addresses();
+  const DistGraph graph("test", graph_->shared_partitions(), context);
+  const auto cache = MakeCache();
+  NodeLoaderOptions options = NodeOptions(cache);
+  options.sampled_by = SampledBy::kSamplers;
+  auto loader = NodeDataLoader<ReadBatch>::Make(graph, TrainingNodes(), options, ReadRows(cache));
+  ASSERT_TRUE(loader.ok()) << loader.status().ToString();
+  const std::vector<ReadBatch> expected = Epochs(*MakeNodeLoader(nullptr), 2);
+  ExpectSame(Epochs(**loader, 2), expected);
   EXPECT_EQ(cache->counts().fetched_rows, CountDistinctRows(expected));
 }
 
