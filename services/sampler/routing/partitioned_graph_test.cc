@@ -223,7 +223,8 @@ TEST_F(PartitionedGraphTest, CombinesSeedsOfStep) {
   partitions[0]->on_seeds = [](const SeedQuery&, const Done<PartitionSeeds>& done) {
     done(PartitionSeeds{U32({}), U32({})});
   };
-  EXPECT_THAT(graph.SeedsOfStep(query, Soon()).status().message(), HasSubstr("the partitions returned 2 of the 3 seeds of step 0"));
+  EXPECT_THAT(graph.SeedsOfStep(query, Soon()).status().message(),
+              HasSubstr("the partitions returned 2 of the 3 seeds of step 0"));
 }
 
 TEST_F(PartitionedGraphTest, CombinesSomeEdgesOfStep) {
