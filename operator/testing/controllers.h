@@ -17,7 +17,7 @@ namespace espalier::ctl::cluster {
 using Pods = std::vector<std::reference_wrapper<const kube::Json>>;
 using PodsByOwner = std::map<std::string, Pods>;  // by the uid of the controller
 
-// The label of a StatefulSet's pod with its ordinal.
+// The label that contains the ordinal of a StatefulSet's pod.
 inline constexpr const char* kOrdinalLabel = "apps.kubernetes.io/pod-index";
 
 // Returns the number in a label of a pod; 0 without the label.
@@ -26,7 +26,8 @@ int64_t NumberLabel(const kube::Json& pod, const char* name);
 // Pods as values, for the decisions of controllers.
 class ParsedPods {
  public:
-  // `index_label` has a pod's index. `counted` has the uids of pods that the Job controller has counted.
+  // `index_label` is the label that contains a pod's index. `counted` contains the uids of the pods that the Job
+  // controller must not count again as succeeded or failed.
   ParsedPods(const Pods& pods, const char* index_label, const std::set<std::string>& counted);
 
   std::span<const kube::testing::WorkloadPod> views() const { return views_; }
@@ -63,6 +64,7 @@ class Kubelet {
  private:
   void Schedule(const kube::Json& pod);
   void Begin(const kube::Json& pod);
+  // Marks the containers of a running pod ready, or ends or restarts them if its program has ended.
   void Follow(const kube::Json& pod);
   FakeCluster& cluster_;
 };

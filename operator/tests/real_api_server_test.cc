@@ -68,7 +68,7 @@ class Real final : public ApiServerUnderTest {
       ASSIGN_OR_RETURN(const HttpResponse list,
                        transport_->Send(kube::ListRequest(kube::kDistTrainings, {}), deadline));
       if (list.code == 200) return {};
-      Clock::Real().SleepFor(std::chrono::milliseconds(50));  // between looks at another process
+      Clock::Real().SleepFor(std::chrono::milliseconds(50));  // polls another process
     }
     return DeadlineExceeded("the definition is not served");
   }
@@ -138,13 +138,13 @@ TEST(RealApiServerTest, WritesAnAuditLogThatNamesTheUser) {
   ASSERT_TRUE(answer.ok());
   const Deadline deadline = Deadline::After(std::chrono::seconds(30));
   bool found = false;
-  while (!found && !deadline.HasPassed()) {  // it is written in batches
+  while (!found && !deadline.HasPassed()) {  // the log is written in batches
     std::ifstream log(real->server().audit_log());
     for (std::string line; !found && std::getline(log, line);) {
       found = line.find("configmaps/audited") != std::string::npos &&
               line.find("\"username\":\"admin\"") != std::string::npos;
     }
-    if (!found) Clock::Real().SleepFor(std::chrono::milliseconds(50));  // between looks at another process
+    if (!found) Clock::Real().SleepFor(std::chrono::milliseconds(50));  // polls another process
   }
   EXPECT_TRUE(found);
 }

@@ -10,7 +10,7 @@ enum class ExitCode : int {
   kBadDocument = 64,  // usage, flags, job document: never retried
   kBadInput = 65,     // graphs, partitions, models: never retried
   kBug = 70,          // in Espalier
-  kUnavailable = 74,  // a store, a peer or a disk
+  kUnavailable = 74,  // a store, a peer, a disk or memory
   kAskedToStop = 75,  // SIGTERM, work saved
   kBadCredentials = 77,
 };

@@ -24,7 +24,7 @@ class FieldsOfTest : public ::testing::Test {
     app_.add_flag("--quick", quick_);
   }
 
-  // Returns the fields whose values are text.
+  // Parses the command line and returns all fields by key. Their values must be text.
   std::map<std::string, std::string> After(const std::string& command_line, std::vector<Field> known = {}) {
     app_.parse(command_line, false);
     std::map<std::string, std::string> texts;

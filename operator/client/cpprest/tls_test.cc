@@ -106,8 +106,8 @@ TEST_F(TlsTest, SystemAuthoritiesApplyOnlyWithoutCaFile) {
   connection.ca_pem.clear();
   const Status status = Try(connection);
   EXPECT_TRUE(status.ok()) << status.ToString();
-  // Keeps the library from loading the machine's authorities for every connection. The transport itself uses the file
-  // that SSL_CERT_FILE named before InitializeCpprest.
+  // InitializeCpprest sets SSL_CERT_FILE to /dev/null, so that the library does not load the machine's authorities for
+  // every connection. The transport itself uses the file that the variable named before.
   EXPECT_STREQ(std::getenv("SSL_CERT_FILE"), "/dev/null");
 }
 

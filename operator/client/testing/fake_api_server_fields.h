@@ -21,8 +21,8 @@ class FieldPaths {
 
   struct Step {
     Id parent = kRoot;
-    std::string name;      // the name of a member of an object; for an item of a list, the value of its key
-    std::string list_key;  // the name of that key ("type"); "": the step is to a member of an object
+    std::string name;      // of an object's member ("labels"), or the value that identifies a list's item ("Ready")
+    std::string list_key;  // the item's member that has this value ("type"); "": the step is to an object's member
   };
   FieldPaths() : steps_(1) {}
   Id Child(Id parent, const std::string& name, const std::string& list_key = "");

@@ -46,8 +46,8 @@ struct NewestCheckpoint {
 
 // Loads the newest valid checkpoint of an incarnation <= `up_to_incarnation`, with all checksums verified. Ignores
 // incomplete checkpoints and adds corrupt ones to `skipped`. If a checkpoint is removed after it was listed, lists
-// again, up to six times in about three seconds; returns Unavailable if no checkpoint could be loaded in this time.
-// Returns errors of the store.
+// again, up to a total of six lists in about three seconds; returns Unavailable if no checkpoint could be loaded in
+// this time. Returns errors of the store.
 Result<NewestCheckpoint> NewestGood(storage::ObjectStore& store, const std::string& prefix, uint64_t up_to_incarnation);
 
 // What the URI of a user denotes: the folder of one checkpoint, a folder of checkpoints, or a folder that contains

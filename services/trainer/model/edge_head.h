@@ -11,7 +11,8 @@
 namespace espalier::trainer {
 
 // Thread-compatible. Parameters "hidden.weight" f32 [D, 2 D], "hidden.bias" [D], "output.weight" [C, D] and
-// "output.bias" [C]; initial values by (seed, "edge_head...").
+// "output.bias" [C]. Biases start with zeros; the initial weights follow from the seed and the names "edge_head.hidden"
+// and "edge_head.output" (linear.h).
 class EdgeHead : public torch::nn::Module {
  public:
   // `width` is the size D of an embedding, `num_outputs` the number C of classes or values; both at least 1 (checked).

@@ -1,6 +1,6 @@
 // States are lists sorted by name, so that LoadState compares two states in one pass and the digest does not depend on
 // the order of registration. LoadState checks all tensors before it copies the first. FromTorch and ToTorch do not copy
-// contiguous tensors: the result holds a reference to the tensor that owns the memory.
+// contiguous tensors on the CPU: the result holds a reference to the tensor that owns the memory.
 #include "services/trainer/model/parameters.h"
 
 #include <algorithm>

@@ -29,13 +29,13 @@ Status LoadState(Model& model, const NamedTensors& state);
 // Returns the SHA-256 over (name, dtype, shape, bytes) of GetState(model), in order: 64 hexadecimal digits.
 std::string ParametersDigest(const Model& model);
 
-// Convert between torch's tensors and Espalier's. The dtype must have a counterpart (checked), as all of Espalier's
-// dtypes except U16, U32 and U64 have.
+// Convert between torch's tensors and Espalier's. The dtype must be one of Espalier's dtypes except U16, U32 and U64
+// (checked).
 Tensor FromTorch(const torch::Tensor& tensor);  // shares memory; copies if not contiguous or not on the CPU
 torch::Tensor ToTorch(const Tensor& tensor);    // shares memory, which must not be written to
 
 // Convert between the state of a model and the tensors of a model file (format/files/safetensors.h). InvalidArgument
-// names a tensor whose dtype has no counterpart in torch.
+// names a tensor of dtype U16, U32 or U64.
 std::map<std::string, Tensor> ToTensors(const NamedTensors& state);
 Result<NamedTensors> ToNamedTensors(const std::map<std::string, Tensor>& tensors);
 

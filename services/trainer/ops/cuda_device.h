@@ -27,13 +27,13 @@ Status CheckCuda(const CudaFacts& facts);
 struct TrainerDevice {
   torch::Device device = torch::kCPU;
   std::string name = "CPU";  // recorded with results: "CPU", or "CUDA NVIDIA H200"
-  std::string why_cpu;       // for job::Device::kAuto on the CPU: CheckCuda's message; empty otherwise
+  std::string why_cpu;       // for job::Device::kAuto on the CPU: the reason; empty otherwise
 };
 
 // Returns the device of a rank. With several devices on one machine, rank r has device r modulo their number. Opens
 // CUDA's libraries unless `wanted` is the CPU. Call it once, while no other thread reads the environment, and before
 // any other use of torch: if torch is used first, it decides that there is no CUDA. FailedPrecondition: `wanted` is
-// CUDA, and the machine has no device that CUDA can use.
+// CUDA, and torch cannot compute on a CUDA device here.
 Result<TrainerDevice> OpenDevice(job::Device wanted, uint32_t rank);
 
 }  // namespace espalier::trainer
