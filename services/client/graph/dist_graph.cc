@@ -9,7 +9,6 @@
 
 #include "services/client/graph/split_reader.h"
 #include "services/client/session/session.h"
-#include "services/graph/feature_scales.h"
 #include "services/sampler/batches/node_numbering.h"
 
 namespace espalier::client {
@@ -39,15 +38,6 @@ std::map<EdgeTypeId, std::vector<sampler::EdgeEnds>> InOrder(
     std::map<EdgeTypeId, std::vector<sampler::EdgeEnds>> excluded) {
   for (auto& [type, edges] : excluded) std::sort(edges.begin(), edges.end());
   return excluded;
-}
-
-// Returns no scales for a column without them.
-std::span<const float> FindScales(const std::vector<sampler::ColumnDescription>& columns, NodeTypeId type,
-                                  const std::string& name) {
-  for (const sampler::ColumnDescription& column : columns) {
-    if (column.node_type == type && column.name == name) return column.scales;
-  }
-  return {};
 }
 
 Tensor ToTensor(std::string_view text) { return Tensor::FromVector(std::vector<uint8_t>(text.begin(), text.end())); }
@@ -100,22 +90,21 @@ DistGraph::DistGraph(std::string name, std::shared_ptr<sampler::PartitionedGraph
 
 Result<Tensor> DistGraph::GatherNodeRows(NodeTypeId type, const std::string& column,
                                          std::span<const GlobalNodeId> nodes, std::optional<Deadline> deadline) const {
-  ASSIGN_OR_RETURN(Tensor rows, graph_->GatherRows(type, column, nodes, deadline.value_or(CallDeadline())));
-  const std::span<const float> scales = FindScales(graph_->columns(), type, column);
-  return scales.empty() ? std::move(rows) : graph::WidenIntegers(rows, scales, /*threads=*/1);
+  return sampler::GatherValues(*graph_, type, column, nodes, deadline.value_or(CallDeadline()));
 }
 
 Status DistGraph::GatherNodeRowsInto(NodeTypeId type, const std::string& column, std::span<const GlobalNodeId> nodes,
                                      std::span<std::byte> out, std::optional<Deadline> deadline) const {
-  const std::span<const float> scales = FindScales(graph_->columns(), type, column);
-  if (scales.empty()) return graph_->GatherRowsInto(type, column, nodes, out, deadline.value_or(CallDeadline()));
-  ASSIGN_OR_RETURN(const Tensor rows, graph_->GatherRows(type, column, nodes, deadline.value_or(CallDeadline())));
-  if (out.size() != rows.size_bytes() * sizeof(float)) {
-    return InvalidArgument("the rows of '" + column + "' have " + std::to_string(rows.size_bytes() * sizeof(float)) +
+  const Deadline before = deadline.value_or(CallDeadline());
+  if (sampler::FindScales(*graph_, type, column).empty()) {
+    return graph_->GatherRowsInto(type, column, nodes, out, before);
+  }
+  ASSIGN_OR_RETURN(const Tensor values, sampler::GatherValues(*graph_, type, column, nodes, before));
+  if (out.size() != values.size_bytes()) {
+    return InvalidArgument("the rows of '" + column + "' have " + std::to_string(values.size_bytes()) +
                            " bytes in F32, and the memory for them " + std::to_string(out.size()));
   }
-  const Tensor wide = graph::WidenIntegers(rows, scales, /*threads=*/1);
-  if (!out.empty()) std::memcpy(out.data(), wide.bytes(), out.size());  // `out` may not be aligned for float
+  if (!out.empty()) std::memcpy(out.data(), values.bytes(), out.size());  // `out` may not be aligned for float
   return Status();
 }
 

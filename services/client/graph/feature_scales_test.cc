@@ -6,6 +6,8 @@
 #include <cmath>
 
 #include "services/client/graph/dist_graph.h"
+#include "services/client/loaders/feature_cache.h"
+#include "services/client/loaders/node_data_loader.h"
 #include "services/client/session/describe.h"
 #include "services/client/session/initialize.h"
 #include "services/client/testing/served_graph.h"
@@ -90,6 +92,37 @@ TEST_F(ClientScalesTest, RowsInTheCallersMemoryAreWidenedToo) {
   out.resize(out.size() / 4);
   EXPECT_EQ(graph->GatherNodeRowsInto(kOnlyType, "node-feat", nodes, out).message(),
             "the rows of 'node-feat' have 48 bytes in F32, and the memory for them 12");
+}
+
+TEST_F(ClientScalesTest, FeatureCacheWidensRows) {
+  const auto graph = Open({{"ESPALIER_SERVERS", served_.addresses()[0] + "," + served_.addresses()[1]}});
+  auto made = FeatureCache::Make(*graph, {.columns = {{kOnlyType, "node-feat"}}, .memory_bytes = uint64_t{8} << 20});
+  ASSERT_TRUE(made.ok()) << made.status().ToString();
+  const std::shared_ptr<FeatureCache> cache = *std::move(made);
+  const auto& split = graph->node_splits().front();
+  NodeLoaderOptions options{.seed_type = kOnlyType, .batch_size = (split.train + 7) / 8, .feature_cache = cache};
+  options.sampling.layers.push_back({{4}});
+  // Returns whether the rows of a mini-batch, and of a node outside of it, are those without a cache.
+  const auto compare = [&](const sampler::MiniBatch& batch, const Deadline& deadline) -> Result<bool> {
+    const std::vector<GlobalNodeId> other = {GlobalNodeId(5)};
+    for (const std::vector<GlobalNodeId>& nodes : {batch.nodes[0], other}) {
+      ASSIGN_OR_RETURN(const Tensor cached, cache->GatherNodeRows(kOnlyType, "node-feat", nodes, deadline));
+      ASSIGN_OR_RETURN(const Tensor plain, graph->GatherNodeRows(kOnlyType, "node-feat", nodes, deadline));
+      if (cached.dtype() != DType::kF32 || !std::ranges::equal(cached.byte_span(), plain.byte_span())) return false;
+    }
+    return true;
+  };
+  auto loader = NodeDataLoader<bool>::Make(*graph, NodesOfSplit{.split = split.split}, options, compare);
+  ASSERT_TRUE(loader.ok()) << loader.status().ToString();
+  for (uint32_t epoch = 0; epoch < 2; ++epoch) {
+    ASSERT_TRUE((*loader)->StartEpoch(epoch).ok());
+    for (int step = 0; step < 8; ++step) {
+      const auto is_equal = (*loader)->Next();
+      ASSERT_TRUE(is_equal.ok() && is_equal->has_value()) << is_equal.status().ToString();
+      EXPECT_TRUE(**is_equal) << epoch << ", " << step;
+    }
+  }
+  EXPECT_GT(cache->counts().hit_rows, 0u);
 }
 
 // The integers are what servers send and what caches of rows hold.

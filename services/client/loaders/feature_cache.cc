@@ -138,8 +138,8 @@ Result<std::unique_ptr<sampler::MiniBatchSource>> FeatureCache::SampleAhead(
 Result<Tensor> FeatureCache::GatherNodeRows(NodeTypeId type, const std::string& column,
                                             std::span<const GlobalNodeId> nodes, const Deadline& deadline) {
   const bool is_of_step = has_begun_ && type.value < nodes_.size() && std::ranges::equal(nodes, nodes_[type.value]);
-  if (!is_of_step) return graph_->GatherRows(type, column, nodes, deadline);
-  return rows_->GatherRows(type, column, nodes_[type.value], deadline);
+  if (!is_of_step) return sampler::GatherValues(*graph_, type, column, nodes, deadline);
+  return sampler::GatherValues(*rows_, type, column, nodes_[type.value], deadline);
 }
 
 void FeatureCache::BeginStep(const std::vector<std::vector<GlobalNodeId>>& nodes) {

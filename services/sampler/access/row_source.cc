@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "services/graph/feature_scales.h"
+
 namespace espalier::sampler {
 
 Status RowSource::GatherRowsTo(NodeTypeId type, const std::string& column, std::span<const GlobalNodeId> nodes,
@@ -15,5 +17,20 @@ Status RowSource::GatherRowsTo(NodeTypeId type, const std::string& column, std::
 }
 
 bool RowSource::is_remote(PartitionId) const { return false; }
+
+std::span<const float> FindScales(const RowSource& rows, NodeTypeId type, const std::string& column) {
+  for (const ColumnDescription& description : rows.columns()) {
+    if (description.node_type == type && description.name == column) return description.scales;
+  }
+  return {};
+}
+
+Result<Tensor> GatherValues(RowSource& rows, NodeTypeId type, const std::string& column,
+                            std::span<const GlobalNodeId> nodes, Deadline deadline, int threads) {
+  ASSIGN_OR_RETURN(Tensor gathered, rows.GatherRows(type, column, nodes, deadline));
+  const std::span<const float> scales = FindScales(rows, type, column);
+  if (scales.empty()) return gathered;
+  return graph::WidenIntegers(gathered, scales, threads);
+}
 
 }  // namespace espalier::sampler

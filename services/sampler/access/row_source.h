@@ -56,4 +56,12 @@ class RowSource {
   virtual bool is_remote(PartitionId partition) const;
 };
 
+// Returns the scales of a column; empty for a column without scales or an unknown one.
+std::span<const float> FindScales(const RowSource& rows, NodeTypeId type, const std::string& column);
+
+// Returns the values that the rows of a column stand for: GatherRows, widened to F32 by `threads` threads if the column
+// has scales.
+Result<Tensor> GatherValues(RowSource& rows, NodeTypeId type, const std::string& column,
+                            std::span<const GlobalNodeId> nodes, Deadline deadline, int threads = 1);
+
 }  // namespace espalier::sampler

@@ -1,6 +1,6 @@
 // Make resolves the names of the document to columns and fixes their widths; reads gather rows and convert them.
 // Columns of types that torch has are converted through a view without an intermediate copy, I8 with scales by
-// graph::WidenIntegers. CountOutputs reads labels in chunks of the split, rank r of T the chunks r, r + T, ..., whose
+// sampler::GatherValues. CountOutputs reads labels in chunks of the split, rank r of T the chunks r, r + T, ..., whose
 // size is limited in nodes and in values.
 #include "services/trainer/data/node_data.h"
 
@@ -12,7 +12,6 @@
 #include <set>
 
 #include "services/collective/agreement.h"
-#include "services/graph/feature_scales.h"
 #include "services/job/label_limits.h"
 #include "services/trainer/data/learnable_rows.h"
 
@@ -256,19 +255,10 @@ NodeData NodeData::ReadingFrom(sampler::RowSource& rows) const {
   return copy;
 }
 
-Result<Tensor> NodeData::GatherValues(NodeTypeId type, const std::string& name, std::span<const GlobalNodeId> nodes,
-                                      Deadline deadline) const {
-  ASSIGN_OR_RETURN(Tensor rows, rows_->GatherRows(type, name, nodes, deadline));
-  for (const ColumnDescription& column : rows_->columns()) {
-    if (column.scales.empty() || column.node_type != type || column.name != name) continue;
-    return graph::WidenIntegers(rows, column.scales, at::get_num_threads());
-  }
-  return rows;
-}
-
 Result<torch::Tensor> NodeData::Column(NodeTypeId type, const std::string& name, std::span<const GlobalNodeId> nodes,
                                        Deadline deadline) const {
-  ASSIGN_OR_RETURN(const Tensor rows, GatherValues(type, name, nodes, deadline));
+  ASSIGN_OR_RETURN(const Tensor rows,
+                   sampler::GatherValues(*rows_, type, name, nodes, deadline, at::get_num_threads()));
   return AsFloats(rows);
 }
 
@@ -308,7 +298,8 @@ Result<torch::Tensor> NodeData::WithLearnable(NodeTypeId type, const torch::Tens
 }
 
 Result<torch::Tensor> NodeData::Labels(std::span<const GlobalNodeId> nodes, Deadline deadline) const {
-  ASSIGN_OR_RETURN(const Tensor rows, GatherValues(seed_type_, label_, nodes, deadline));
+  ASSIGN_OR_RETURN(const Tensor rows,
+                   sampler::GatherValues(*rows_, seed_type_, label_, nodes, deadline, at::get_num_threads()));
   return AsLabels(loss_kind_, rows, label_width_).While("column '" + label_ + "'");
 }
 

@@ -105,9 +105,6 @@ class NodeData {
   explicit NodeData(sampler::RowSource& rows) : rows_(&rows) {}
   Status AddInput(const job::Input& input, const graph::GraphSchema& schema);
   Status SetLabel(const job::Training& training, const graph::GraphSchema& schema);
-  // Returns rows of a column; those of a column with scales widened to F32.
-  Result<Tensor> GatherValues(NodeTypeId type, const std::string& name, std::span<const GlobalNodeId> nodes,
-                              Deadline deadline) const;
   // Adds the labels of this rank's chunks of a part to the census.
   Status AddLabels(const sampler::SeedQuery& part, sampler::SeedSource& seeds, Rank rank, uint32_t num_ranks,
                    std::chrono::seconds timeout, LabelCensus* census) const;
