@@ -22,7 +22,7 @@ struct BatchWindowOptions {
   uint32_t steps = 0;                 // mini-batches sampled beyond the one whose rows are gathered
   // Limit for the memory of the mini-batches in the window, in bytes. One may always wait. The next mini-batch is
   // assumed to be as large as the one before it, so a larger one may exceed the limit.
-  uint64_t most_bytes = 0;
+  uint64_t max_bytes = 0;
 };
 
 // The mini-batches that wait for their rows, in step order. The window grows by one mini-batch per step until it has
@@ -36,12 +36,12 @@ class BatchWindow {
 
   // Allows one more mini-batch to wait. Call it once before each Pop.
   void Grow() {
-    if (options_.rows != nullptr) most_items_ = std::min(most_items_ + 1, size_t{options_.steps} + 1);
+    if (options_.rows != nullptr) max_items_ = std::min(max_items_ + 1, size_t{options_.steps} + 1);
   }
   // Returns whether a further mini-batch may be sampled.
   bool HasRoom() const {
     if (waiting_.empty()) return true;
-    return waiting_.size() < most_items_ && bytes_ + waiting_.back().bytes <= options_.most_bytes &&
+    return waiting_.size() < max_items_ && bytes_ + waiting_.back().bytes <= options_.max_bytes &&
            options_.rows->HasRoomForStep();
   }
   // Appends the mini-batch of the next step and schedules it in the cache.
@@ -64,7 +64,7 @@ class BatchWindow {
     if (options_.rows != nullptr) options_.rows->AbandonSteps();
     waiting_.clear();
     bytes_ = 0;
-    most_items_ = 0;
+    max_items_ = 0;
   }
 
  private:
@@ -75,8 +75,8 @@ class BatchWindow {
 
   const BatchWindowOptions options_;
   std::deque<Waiting> waiting_;
-  uint64_t bytes_ = 0;     // of waiting_
-  size_t most_items_ = 0;  // limit for waiting_, which grows to steps + 1; 0 without a cache
+  uint64_t bytes_ = 0;    // of waiting_
+  size_t max_items_ = 0;  // limit for waiting_, which grows to steps + 1; 0 without a cache
 };
 
 }  // namespace espalier::sampler

@@ -23,7 +23,7 @@ struct FeatureCacheOptions {
   uint32_t steps = 0;                          // mini-batches sampled beyond the one whose rows are gathered
   // Limit for the memory of the sampled mini-batches that wait for their rows. One may always wait. The next mini-batch
   // is assumed to be as large as the one before it, so a larger one may exceed the limit.
-  uint64_t most_waiting_bytes = 0;
+  uint64_t max_waiting_bytes = 0;
   FeatureCacheMetrics metrics;
 };
 

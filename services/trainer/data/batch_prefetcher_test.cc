@@ -204,7 +204,7 @@ class PrefetcherWithCacheTest : public BatchPrefetcherTest {
   static constexpr uint64_t kPlenty = 1 << 20;
 
   PrefetchOptions WithCache(sampler::ScheduledRowCache& cache, PrefetchOptions options, uint32_t steps) {
-    options.cache = {.rows = &cache, .steps = steps, .most_waiting_bytes = kPlenty, .metrics = {}};
+    options.cache = {.rows = &cache, .steps = steps, .max_waiting_bytes = kPlenty, .metrics = {}};
     return options;
   }
   sampler::ScheduledRowCache MakeCache(uint64_t memory_bytes) {
@@ -279,7 +279,7 @@ TEST_F(PrefetcherWithCacheTest, SampledBatchesStayWithinTheirMemory) {
     LinksSource source;
     sampler::ScheduledRowCache cache = MakeCache(kPlenty);
     PrefetchOptions options = WithCache(cache, {.num_epochs = 1, .steps_per_epoch = 9}, 8);
-    options.cache.most_waiting_bytes = num_waiting * LinksSource::kBatchBytes + LinksSource::kBatchBytes / 2;
+    options.cache.max_waiting_bytes = num_waiting * LinksSource::kBatchBytes + LinksSource::kBatchBytes / 2;
     const int labels_read = rows_.labels_read().value();
     BatchPrefetcher prefetcher(source, data_, options);
     EXPECT_TRUE(rows_.labels_read().Reaches(labels_read + 3));

@@ -12,7 +12,7 @@ std::unique_ptr<sampler::ScheduledRowCache> MakeFeatureCache(const std::optional
       std::make_unique<sampler::ScheduledRowCache>(graph.rows, book, data.BatchColumns(), wanted->memory_bytes);
   prefetch->rows = cache.get();
   prefetch->steps = wanted->steps;
-  prefetch->most_waiting_bytes = wanted->memory_bytes;
+  prefetch->max_waiting_bytes = wanted->memory_bytes;
   if (metrics != nullptr) prefetch->metrics = FeatureCacheMetrics(*metrics);
   return cache;
 }

@@ -120,7 +120,8 @@ Result<NamedTensors> ToNamedTensors(const std::map<std::string, Tensor>& tensors
   NamedTensors result;
   for (const auto& [name, tensor] : tensors) {
     if (std::ranges::find(kDTypes, tensor.dtype(), &DTypePair::ours) == std::end(kDTypes)) {
-      return InvalidArgument("model state: '" + name + "' is " + tensor.ToString() + ", which torch does not have");
+      return InvalidArgument("model state: '" + name + "' is " + tensor.ToString() +
+                             ": expected F64, F32, F16, BF16, I64, I32, I16, I8, U8 or BOOL");
     }
     result.emplace_back(name, ToTorch(tensor));
   }
