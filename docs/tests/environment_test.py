@@ -9,7 +9,7 @@ from programs import helps
 
 PAGE = DOCS / "reference" / "environment.md"
 # Names of variables as they stand in the code. A trailing underscore: the rest of the name is put together.
-LITERAL = re.compile(r'"((?:ESPALIER|AWS|OMP|MKL|CUBLAS|NCCL|KUBERNETES|SSL|XDG)_[A-Z0-9_]+|HOME|TERM|KUBECONFIG|NO_COLOR)"')
+LITERAL = re.compile(r'"((?:ESPALIER|AWS|OMP|MKL|ONEDNN|CUBLAS|NCCL|KUBERNETES|SSL|XDG)_[A-Z0-9_]+|HOME|TERM|KUBECONFIG|NO_COLOR)"')
 OPTION = re.compile(r"^  ((?:--?[\w-]+)(?:,--?[\w-]+(?:\{\w+\})?)*)[^\n]*\(Env:([A-Z0-9_]+)\)", flags=re.MULTILINE)
 NOT_SHIPPED = ("/testing/", "/tests/", "/fuzz/", "/benchmarks/")
 

@@ -18,6 +18,7 @@
 #include "services/trainer/model/parameters.h"
 #include "services/trainer/ops/losses.h"
 #include "services/trainer/ops/math_setup.h"
+#include "services/trainer/ops/matrix_product.h"
 #include "services/trainer/optim/flat_gradients.h"
 #include "services/trainer/optim/optimizers.h"
 
@@ -92,8 +93,7 @@ Cost MedianCost(int repetitions, const Body& body) {
 Cost CostOfProducts(double flops, int repetitions) {
   constexpr int64_t kLargeRows = 100'000;
   const torch::Tensor a = torch::ones({kLargeRows, kHidden}), b = torch::ones({kHidden, kHidden});
-  torch::Tensor c = torch::empty({kLargeRows, kHidden});
-  const Cost one = MedianCost(repetitions, [&] { torch::mm_out(c, a, b); });
+  const Cost one = MedianCost(repetitions, [&] { MatMul(a, b); });
   const double share = flops / (2.0 * static_cast<double>(kLargeRows * kHidden * kHidden));
   return {one.seconds * share, one.cpu_seconds * share};
 }

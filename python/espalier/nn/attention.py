@@ -10,6 +10,7 @@ from espalier.errors import InvalidArgument
 from espalier.nn import functional as F
 from espalier.nn.blocks import RelationBlock, edge_weights, edges_of, pair_of, rows_of
 from espalier.nn.dropout import StepKeys
+from espalier.nn.linear import Linear
 from espalier.typing import EdgeType
 
 _RELU_GAIN = nn.init.calculate_gain("relu")
@@ -29,7 +30,7 @@ class _Attention(nn.Module):
         self.res_fc = None
         if residual:
             changes = self._in_dst_feats != width
-            self.res_fc = nn.Linear(self._in_dst_feats, width, bias=bias) if changes else nn.Identity()
+            self.res_fc = Linear(self._in_dst_feats, width, bias=bias) if changes else nn.Identity()
 
     def _rows(self, block, feat):
         if isinstance(feat, tuple) and self._self_loops:
@@ -95,10 +96,10 @@ class GATConv(_Attention):
                          allow_zero_in_degree, bias, self_loops, layer, etype)
         width = num_heads * out_feats
         if isinstance(in_feats, tuple):
-            self.fc_src = nn.Linear(self._in_src_feats, width, bias=False)
-            self.fc_dst = nn.Linear(self._in_dst_feats, width, bias=False)
+            self.fc_src = Linear(self._in_src_feats, width, bias=False)
+            self.fc_dst = Linear(self._in_dst_feats, width, bias=False)
         else:
-            self.fc = nn.Linear(in_feats, width, bias=False)
+            self.fc = Linear(in_feats, width, bias=False)
         self.attn_src, self.attn_dst = self._attention_parameter(), self._attention_parameter()
         self.bias = nn.Parameter(torch.zeros(width)) if bias and not isinstance(self.res_fc, nn.Linear) else None
         self._reset_linear(*([self.fc_src, self.fc_dst] if isinstance(in_feats, tuple) else [self.fc]))
@@ -153,8 +154,8 @@ class GATv2Conv(_Attention):
                          allow_zero_in_degree, bias, self_loops, layer, etype)
         if share_weights and self._in_src_feats != self._in_dst_feats:
             raise InvalidArgument("share_weights needs sources and destinations of one width")
-        self.fc_src = nn.Linear(self._in_src_feats, num_heads * out_feats, bias=bias)
-        self.fc_dst = self.fc_src if share_weights else nn.Linear(self._in_dst_feats, num_heads * out_feats, bias=bias)
+        self.fc_src = Linear(self._in_src_feats, num_heads * out_feats, bias=bias)
+        self.fc_dst = self.fc_src if share_weights else Linear(self._in_dst_feats, num_heads * out_feats, bias=bias)
         self.attn = self._attention_parameter()
         self._reset_linear(self.fc_src, self.fc_dst)
 

@@ -11,7 +11,7 @@ from espalier.errors import InvalidArgument
 from espalier.nn import functional as F
 from espalier.nn.blocks import RelationBlock, edge_weights, edges_of, pair_of, rows_of
 from espalier.nn.functional import Edges
-from espalier.nn.linear import linear
+from espalier.nn.linear import Linear, matmul
 from espalier.torch_arrays import to_tensor
 from espalier.typing import Values
 
@@ -43,10 +43,10 @@ class SAGEConv(nn.Module):
         self._out_feats, self._aggre_type = out_feats, aggregator_type
         self.norm, self.activation, self.feat_drop = norm, activation, nn.Dropout(feat_drop)
         if aggregator_type == "pool":
-            self.fc_pool = nn.Linear(self._in_src_feats, self._in_src_feats)
-        self.fc_neigh = nn.Linear(self._in_src_feats, out_feats, bias=False)
+            self.fc_pool = Linear(self._in_src_feats, self._in_src_feats)
+        self.fc_neigh = Linear(self._in_src_feats, out_feats, bias=False)
         if aggregator_type != "gcn":
-            self.fc_self = nn.Linear(self._in_dst_feats, out_feats, bias=bias)
+            self.fc_self = Linear(self._in_dst_feats, out_feats, bias=bias)
         self.bias = nn.Parameter(torch.zeros(out_feats)) if aggregator_type == "gcn" and bias else None
         self.reset_parameters()
 
@@ -86,7 +86,7 @@ class SAGEConv(nn.Module):
     def _mean(self, edges, weights, source, destination, is_pair):
         if not is_pair and weights is None:  # one matrix product for both
             both = torch.cat([self.fc_self.weight, self.fc_neigh.weight], 1)
-            return linear(F.self_and_mean(edges, source), both, self.fc_self.bias)
+            return matmul(F.self_and_mean(edges, source), both.t(), self.fc_self.bias)
         if weights is None:
             mean = F.segment_mean(edges, source)
         else:
@@ -133,7 +133,7 @@ class GraphConv(nn.Module):
             raise InvalidArgument(f"norm must be 'none', 'both', 'right' or 'left', not {norm!r}")
         self._in_feats, self._out_feats, self._norm = in_feats, out_feats, norm
         self._allow_zero_in_degree, self._self_loops, self._activation = allow_zero_in_degree, self_loops, activation
-        self.fc = nn.Linear(in_feats, out_feats, bias=False) if weight else None
+        self.fc = Linear(in_feats, out_feats, bias=False) if weight else None
         self.bias = nn.Parameter(torch.zeros(out_feats)) if bias else None
         self.reset_parameters()
 
@@ -175,9 +175,9 @@ class GraphConv(nn.Module):
         if weight is None:
             rows = aggregate(source)
         elif weight.shape[0] > weight.shape[1]:  # aggregate in the narrower of the two widths
-            rows = aggregate(source @ weight)
+            rows = aggregate(matmul(source, weight))
         else:
-            rows = aggregate(source) @ weight
+            rows = matmul(aggregate(source), weight)
         rows = rows if self.bias is None else rows + self.bias
         return rows if self._activation is None else self._activation(rows)
 

@@ -13,6 +13,7 @@ from espalier.block import Block
 from espalier.errors import InvalidArgument
 from espalier.nn import functional as F
 from espalier.nn.blocks import RelationBlock, edge_weights
+from espalier.nn.linear import Linear, matmul
 from espalier.torch_arrays import to_tensor
 from espalier.typing import Ids
 
@@ -78,7 +79,7 @@ class RelGraphConv(nn.Module):
             self.weight = nn.Parameter(torch.empty(num_rels, num_bases, in_feat // num_bases, out_feat // num_bases))
         else:
             self.weight = nn.Parameter(torch.empty(num_rels, in_feat, out_feat))
-        self.loop = nn.Linear(in_feat, out_feat, bias=False) if self_loop else None
+        self.loop = Linear(in_feat, out_feat, bias=False) if self_loop else None
         self.bias = nn.Parameter(torch.zeros(out_feat)) if bias else None
         self.layer_norm = nn.LayerNorm(out_feat) if layer_norm else None
         self.activation, self.dropout = activation, nn.Dropout(dropout)
@@ -115,7 +116,7 @@ class RelGraphConv(nn.Module):
         """
         rows = by_type(block, feat)
         written = {name: block.num_dst_nodes(name) for name in rows}
-        sums = {name: (x[:written[name]] @ self.loop.weight.t() if self.loop is not None else
+        sums = {name: (matmul(x[:written[name]], self.loop.weight.t()) if self.loop is not None else
                        x.new_zeros(written[name], self._out_feat)) for name, x in rows.items()}
         weights = self.relation_weights()
         for number, source, destination, occupied, norms in self._relations(block, etypes, norm):
@@ -130,7 +131,7 @@ class RelGraphConv(nn.Module):
                 sums_of_rows = F.segment_sum(edges, rows[source])
             else:
                 sums_of_rows = F.weighted_sum(edges, edge_weights(norms, edges), rows[source])
-            sums[destination] = sums[destination].index_add(0, occupied.rows, sums_of_rows @ weights[number])
+            sums[destination] = sums[destination].index_add(0, occupied.rows, matmul(sums_of_rows, weights[number]))
         return _like(feat, {name: self._finish(x) for name, x in sums.items()})
 
     def _finish(self, x):
@@ -228,10 +229,10 @@ class HGTConv(nn.Module):
         for name, x in rows.items():
             number = block._schema.node_type(name)
             destination = x[:written[name]]
-            sums = self._attend(block, rows, name, destination @ self.linear_q[number])
+            sums = self._attend(block, rows, name, matmul(destination, self.linear_q[number]))
             alpha = torch.sigmoid(self.skip[number])
-            own = destination if self.residual_w is None else destination @ self.residual_w
-            y = self.drop(sums @ self.linear_a[number]) * alpha + own * (1 - alpha)
+            own = destination if self.residual_w is None else matmul(destination, self.residual_w)
+            y = self.drop(matmul(sums, self.linear_a[number])) * alpha + own * (1 - alpha)
             found[name] = y if self.norm is None else self.norm(y)
         return _like(feat, found)
 
@@ -249,8 +250,8 @@ class HGTConv(nn.Module):
             relation, source = schema.edge_type(names), schema.node_type(names[0])
             scale = self.relation_pri[relation] / math.sqrt(self._columns)
             attention = self.relation_att[relation] * scale[:, None, None]
-            keys.append(self._by_head(rows[names[0]] @ self.linear_k[source], attention))
-            messages.append(self._by_head(rows[names[0]] @ self.linear_v[source], self.relation_msg[relation]))
+            keys.append(self._by_head(matmul(rows[names[0]], self.linear_k[source]), attention))
+            messages.append(self._by_head(matmul(rows[names[0]], self.linear_v[source]), self.relation_msg[relation]))
         edges = _merged([F.csc_of(block, names) for names in relations], [len(part) for part in keys])
         weights = F.edge_softmax(edges, F.edge_dots(edges, self._heads, torch.cat(keys), queries))
         return F.weighted_sum(edges, weights, torch.cat(messages))

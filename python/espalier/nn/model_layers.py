@@ -15,6 +15,7 @@ from espalier.nn.blocks import RelationBlock
 from espalier.nn.conv import GraphConv, SAGEConv
 from espalier.nn.dropout import StepKeys
 from espalier.nn.hetero import OccupiedRows
+from espalier.nn.linear import Linear, matmul
 from espalier.torch_arrays import to_tensor
 from espalier.types import Schema
 
@@ -33,7 +34,7 @@ def _relation_name(schema, number):
 
 
 def _linear(inputs, outputs, bias=False, gain=_RELU_GAIN):
-    linear = nn.Linear(inputs, outputs, bias=bias)
+    linear = Linear(inputs, outputs, bias=bias)
     nn.init.xavier_uniform_(linear.weight, gain=gain)
     if bias:
         nn.init.zeros_(linear.bias)
@@ -180,7 +181,7 @@ class Rgcn(nn.Module):
                 continue
             occupied = OccupiedRows(*F.csc_of(block, names), block.num_src_nodes(source))
             means = F.segment_mean(occupied.edges, rows[source])
-            total = total.index_add(0, occupied.rows + written.first[destination], means @ self._weight(position))
+            total = total.index_add(0, occupied.rows + written.first[destination], matmul(means, self._weight(position)))
         return total
 
 

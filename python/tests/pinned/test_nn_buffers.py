@@ -10,7 +10,6 @@ import espalier.nn
 import references as ref
 from espalier import _core
 from espalier.nn.buffers import uninitialized
-from espalier.nn.linear import linear
 from espalier.nn.model_layers import WrittenRows
 
 MIB = 1 << 20
@@ -47,34 +46,6 @@ class Buffers(unittest.TestCase):
         for limit in (-1, 0.5):
             with self.subTest(limit), self.assertRaisesRegex(ep.InvalidArgument, "num_bytes must be"):
                 ep.nn.set_buffer_limit(limit)
-
-    def test_linear_has_the_bits_of_torch(self):
-        for rows, inputs, outputs in ((3000, 200, 256), (700, 512, 16), (1, 7, 3), (7, 1, 3), (7, 3, 1), (0, 3, 4)):
-            for with_bias in (False, True):
-                found = []
-                for function in (linear, torch.nn.functional.linear):
-                    torch.manual_seed(1)
-                    tensors = [torch.randn(shape, requires_grad=True) for shape in ((rows, inputs), (outputs, inputs))]
-                    if with_bias:
-                        tensors.append(torch.randn(outputs, requires_grad=True))
-                    y = function(*tensors)
-                    y.backward(torch.randn(rows, outputs))
-                    found.append([y, *(tensor.grad for tensor in tensors)])
-                with self.subTest(rows=rows, inputs=inputs, outputs=outputs, with_bias=with_bias):
-                    for one, other in zip(*found):
-                        self.assertTrue(torch.equal(one, other))
-
-    def test_linear_leaves_other_dtypes_and_autocast_to_torch(self):
-        x, weight = torch.randn(5, 4), torch.randn(3, 4)
-        self.assertEqual(linear(x.double(), weight.double()).dtype, torch.float64)
-        with torch.autocast("cpu", torch.bfloat16):
-            self.assertEqual(linear(x, weight).dtype, torch.bfloat16)
-
-    def test_gradients_are_computed_only_if_needed(self):
-        x, weight = torch.randn(5, 4), torch.randn(3, 4, requires_grad=True)
-        linear(x, weight).sum().backward()
-        self.assertIsNone(x.grad)
-        self.assertEqual(weight.grad.shape, (3, 4))
 
     def test_rows_of_one_type_are_not_copied(self):
         written, x = WrittenRows(ref.random_block(), [0]), torch.randn(5, 3)

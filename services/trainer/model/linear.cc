@@ -2,6 +2,7 @@
 
 #include "services/trainer/model/initialization.h"
 #include "services/trainer/ops/autocast.h"
+#include "services/trainer/ops/matrix_product.h"
 
 namespace espalier::trainer {
 
@@ -16,8 +17,6 @@ LinearImpl::LinearImpl(int64_t inputs, int64_t outputs, Bias bias, double gain, 
   if (bias == Bias::kZeros) bias_ = register_parameter("bias", torch::zeros({outputs}));
 }
 
-torch::Tensor LinearImpl::forward(const torch::Tensor& x) {
-  return ToF32(bias_.defined() ? torch::addmm(bias_, x, weight_.t()) : torch::mm(x, weight_.t()));
-}
+torch::Tensor LinearImpl::forward(const torch::Tensor& x) { return ToF32(MatMul(x, weight_.t(), bias_)); }
 
 }  // namespace espalier::trainer

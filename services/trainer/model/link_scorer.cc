@@ -7,6 +7,7 @@
 
 #include "services/base/check.h"
 #include "services/trainer/model/initialization.h"
+#include "services/trainer/ops/matrix_product.h"
 #include "services/trainer/ops/segment_ops.h"
 
 namespace espalier::trainer {
@@ -67,7 +68,7 @@ torch::Tensor LinkScorer::Score(const torch::Tensor& queries, const torch::Tenso
 }
 
 torch::Tensor LinkScorer::ScoreAll(const torch::Tensor& queries, const torch::Tensor& destinations) const {
-  if (!is_distance()) return torch::matmul(queries, destinations.t());
+  if (!is_distance()) return MatMul(queries, destinations.t());
   const int64_t rows_at_once = std::max<int64_t>(1, kMaxDifferences / std::max<int64_t>(1, destinations.numel()));
   std::vector<torch::Tensor> blocks;
   for (int64_t first = 0; first < queries.size(0); first += rows_at_once) {

@@ -4,6 +4,7 @@
 #include "services/trainer/model/initialization.h"
 #include "services/trainer/model/relation_rows.h"
 #include "services/trainer/ops/autocast.h"
+#include "services/trainer/ops/matrix_product.h"
 #include "services/trainer/ops/segment_ops.h"
 
 namespace espalier::trainer {
@@ -35,7 +36,7 @@ RgcnConvolution::RgcnConvolution(std::vector<EdgeTypeId> relations, int64_t num_
 torch::Tensor RgcnConvolution::RelationWeights() const {
   if (!bases_.defined()) return {};
   const int64_t inputs = bases_.size(1), outputs = bases_.size(2);
-  return torch::mm(coefficients_, bases_.reshape({bases_.size(0), inputs * outputs})).reshape({-1, inputs, outputs});
+  return MatMul(coefficients_, bases_.reshape({bases_.size(0), inputs * outputs})).reshape({-1, inputs, outputs});
 }
 
 torch::Tensor RgcnConvolution::Forward(const sampler::BatchLayer& edges, const TypedRows& inputs,
@@ -52,7 +53,7 @@ torch::Tensor RgcnConvolution::Forward(const sampler::BatchLayer& edges, const T
     const torch::Tensor means =
         SegmentMean({occupied.indptr, block.indices}, inputs[schema_.SourceOf(relations_[r]).value]);
     const torch::Tensor weight = combined.defined() ? combined[static_cast<int64_t>(r)] : weights_[r];
-    sum = AddToRows(sum, ToF32(torch::mm(means, weight)), occupied.rows);
+    sum = AddToRows(sum, ToF32(MatMul(means, weight)), occupied.rows);
   }
   return sum;
 }

@@ -3,6 +3,7 @@
 #include "services/trainer/model/initialization.h"
 #include "services/trainer/model/merged_block.h"
 #include "services/trainer/ops/autocast.h"
+#include "services/trainer/ops/matrix_product.h"
 #include "services/trainer/ops/segment_ops.h"
 
 namespace espalier::trainer {
@@ -29,7 +30,7 @@ torch::Tensor SageConvolution::Convolve(const kernels::Segments& block, const to
   switch (aggregator_) {
     case job::Aggregator::kMean: {
       const torch::Tensor both = torch::cat({self_->weight(), neighbor_->weight()}, 1);
-      return ToF32(torch::mm(SelfAndSegmentMean(block, x), both.t()));
+      return ToF32(MatMul(SelfAndSegmentMean(block, x), both.t()));
     }
     case job::Aggregator::kGcn: return neighbor_->forward(SegmentMeanWithSelf(block, x));
     case job::Aggregator::kPool: {

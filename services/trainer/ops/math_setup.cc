@@ -12,37 +12,38 @@ extern "C" int mkl_serv_cbwr_get(int option) __attribute__((weak));
 namespace espalier::trainer {
 namespace {
 
-// Returns the text after `label` in torch's description of its configuration, up to `end`; empty without the label.
+// Returns the text after `label` in torch's description of its configuration, up to `end`; "unknown" without the
+// label.
 std::string FromConfig(const std::string& label, char end) {
   const std::string config = at::show_config();
   const size_t begin = config.find(label);
-  if (begin == std::string::npos) return "";
+  if (begin == std::string::npos) return "unknown";
   const size_t value = begin + label.size();
   return config.substr(value, config.find(end, value) - value);
 }
 
-std::string CpuCapability() {
-  const std::string name = FromConfig("CPU capability usage: ", '\n');
-  return name.empty() ? "unknown" : name;
-}
-
-std::string BlasName() {
+std::string LibraryNames() {
+  // "Intel(R) MKL-DNN v3.10.2 (Git Hash f1d471933dc852f956fd05389f9313c7148783d5)"
   // "Intel(R) oneAPI Math Kernel Library Version 2024.2-Product Build 20240605 for Intel(R) 64 architecture ..."
-  const std::string version = FromConfig("Math Kernel Library Version ", '-');
-  return version.empty() ? "unknown" : "oneMKL " + version;
+  return "oneDNN " + FromConfig("MKL-DNN v", ' ') + ", oneMKL " + FromConfig("Math Kernel Library Version ", '-');
 }
 
-// Returns the widest code path that the processor supports. On a processor with AVX-512, a matrix product takes 1.4 to
-// 1.5 times as long with AVX2.
-const char* FastestCodePath() {
-  const bool has_avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-                          __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
-  return has_avx512 ? "AVX512,STRICT" : "AVX2,STRICT";
+bool HasAvx512() {
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+         __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
+}
+
+// Returns the instruction set of oneDNN's F32 products, or the upper limit that the environment sets. oneDNN does not
+// report it through libtorch.
+std::string OneDnnCodePath() {
+  const char* limit = getenv("ONEDNN_MAX_CPU_ISA");
+  if (limit != nullptr && *limit != '\0') return limit;
+  return HasAvx512() ? "AVX512_CORE" : "AVX2";
 }
 
 // Returns the code path that oneMKL has chosen, as a value of MKL_CBWR. oneMKL silently replaces the value by AUTO if
 // it does not know the value, if the processor does not support it, or if the processor is of another vendor.
-std::string CodePathInEffect() {
+std::string OneMklCodePath() {
   constexpr int kEverything = ~0, kStrict = 0x10000;  // MKL_CBWR_ALL, MKL_CBWR_STRICT of mkl_types.h
   if (mkl_serv_cbwr_get == nullptr) return "unknown";
   const int value = mkl_serv_cbwr_get(kEverything);
@@ -64,7 +65,9 @@ Result<MathSettings> SetUpMath(int threads) {
   if (threads < 1) return InvalidArgument("trainers.threads must be at least 1, not " + std::to_string(threads));
   // oneMKL reads the variable at its first call and keeps the code path from then on.
   const char* code_path = getenv("MKL_CBWR");
-  if (code_path == nullptr || *code_path == '\0') setenv("MKL_CBWR", FastestCodePath(), /*overwrite=*/1);
+  if (code_path == nullptr || *code_path == '\0') {
+    setenv("MKL_CBWR", HasAvx512() ? "AVX512,STRICT" : "AVX2,STRICT", /*overwrite=*/1);
+  }
   // A step's buffers take hundreds of megabytes. By default glibc maps and unmaps each of them, and the page faults
   // cost as much as the arithmetic. Memory from the heap stays mapped for the next step.
   mallopt(M_MMAP_MAX, 0);
@@ -84,9 +87,9 @@ Result<MathSettings> SetUpMath(int threads) {
   at::globalContext().setAllowBF16ReductionCuBLAS(false);
   return MathSettings{.threads = threads,
                       .torch_version = TORCH_VERSION,
-                      .cpu_capability = CpuCapability(),
-                      .blas = BlasName(),
-                      .blas_kernel = CodePathInEffect()};
+                      .cpu_capability = FromConfig("CPU capability usage: ", '\n'),
+                      .blas = LibraryNames(),
+                      .blas_kernel = "oneDNN " + OneDnnCodePath() + ", oneMKL " + OneMklCodePath()};
 }
 
 }  // namespace espalier::trainer

@@ -12,18 +12,20 @@ struct MathSettings {
   int threads = 1;             // intra-op threads, BLAS included
   std::string torch_version;   // "2.11.0"
   std::string cpu_capability;  // ATen's kernels: "AVX2", "AVX512", "DEFAULT"
-  std::string blas;            // "oneMKL 2024.2", or "unknown"
-  std::string blas_kernel;     // oneMKL's code path in effect, as a value of MKL_CBWR: "AVX512,STRICT"
+  std::string blas;            // libraries of matrix products: "oneDNN 3.10.2, oneMKL 2024.2"
+  // The code path in effect of each: oneDNN's as a value of ONEDNN_MAX_CPU_ISA, oneMKL's as a value of MKL_CBWR.
+  std::string blas_kernel;     // "oneDNN AVX512_CORE, oneMKL AVX512,STRICT"
   std::string device = "CPU";  // TrainerDevice::name, which the caller sets
 
   friend bool operator==(const MathSettings&, const MathSettings&) = default;
 };
 
-// Sets the thread counts of torch and oneMKL, deterministic algorithms, flushing of denormals, an allocator setting
-// that keeps large buffers mapped between steps, and oneMKL's code path. The code path is MKL_CBWR if set, otherwise
-// AVX512,STRICT on processors with AVX-512 and AVX2,STRICT on others; products differ in their last bits between the
-// two. Call once, before any tensor is created and while no other thread reads the environment. InvalidArgument:
-// threads < 1.
+// Sets the thread counts of torch, oneDNN and oneMKL, deterministic algorithms, flushing of denormals, an allocator
+// setting that keeps large buffers mapped between steps, and oneMKL's code path, which TorchScript modules of users
+// need (MatMul uses oneDNN). The code path is MKL_CBWR if set, otherwise AVX512,STRICT on processors with AVX-512 and
+// AVX2,STRICT on others. oneDNN uses AVX-512 if the processor has it, unless ONEDNN_MAX_CPU_ISA forbids it. Products
+// differ in their last bits between the paths. Call once, before any tensor is created and while no other thread reads
+// the environment. InvalidArgument: threads < 1.
 Result<MathSettings> SetUpMath(int threads);
 
 }  // namespace espalier::trainer
