@@ -282,13 +282,13 @@ TEST_F(ApiClientTest, ListPagesReportsRestart) {
   transport_.Then(200, PageOf({"a"}, "t1"));
   transport_.Then(410, Error(410, "Expired"));
   transport_.Then(200, PageOf({"b"}, ""));
-  std::vector<std::string> told;
-  const auto take = [&told](std::vector<Json> page) {
-    for (const std::string& name : NamesOf(page)) told.push_back(name);
+  std::vector<std::string> pages;
+  const auto take = [&pages](std::vector<Json> page) {
+    for (const std::string& name : NamesOf(page)) pages.push_back(name);
     return true;
   };
-  EXPECT_TRUE(client_.ListPages(kPods, {}, take, [&told] { told.push_back("restart"); }).ok());
-  EXPECT_THAT(told, ElementsAre("a", "restart", "b"));
+  EXPECT_TRUE(client_.ListPages(kPods, {}, take, [&pages] { pages.push_back("restart"); }).ok());
+  EXPECT_THAT(pages, ElementsAre("a", "restart", "b"));
 }
 
 TEST_F(ApiClientTest, ListsEmptyAndRejectsMalformedLists) {

@@ -75,7 +75,7 @@ class FakeApiServerTest : public ::testing::Test {
   std::string last_version_;
 };
 
-TEST_F(FakeApiServerTest, TestsActAsControllers) {
+TEST_F(FakeApiServerTest, DirectWritesReachWatches) {
   const std::unique_ptr<LineStream> lines = Watch();
   ASSERT_TRUE(server_.Put(kube::kConfigMaps, ConfigMap("a")).ok());
   ASSERT_TRUE(server_.Update(kube::kConfigMaps, kA, [](Json& object) { object["data"]["x"] = "2"; }).ok());

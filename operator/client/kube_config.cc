@@ -118,7 +118,8 @@ Result<std::shared_ptr<CredentialsSource>> MakeCertificateSource(const KubeUser&
                         .While("client-certificate and client-key"));
     source = FixedCredentials(std::move(fixed));
   }
-  RETURN_IF_ERROR(source->Get(Deadline::After(std::chrono::seconds(1))).status());  // better now than at the first call
+  // Reports an error now, not at the first request.
+  RETURN_IF_ERROR(source->Get(Deadline::After(std::chrono::seconds(1))).status());
   return source;
 }
 

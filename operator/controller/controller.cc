@@ -17,8 +17,8 @@ namespace {
 
 // No watch reports a change of quotas or permissions, so a refused action is retried at this interval.
 constexpr std::chrono::nanoseconds kTryAgain = std::chrono::seconds(10);
-constexpr std::chrono::seconds kMaxReconcileBackoff{
-    30};  // of a failing reconcile; also the longest delay after an outage
+// The longest delay before a failed reconcile is retried, also after an outage of the API server.
+constexpr std::chrono::seconds kMaxReconcileBackoff{30};
 
 ControllerOptions WithDefaults(ControllerOptions options) {
   if (!options.wall_clock) options.wall_clock = kube::SystemTime;

@@ -17,10 +17,11 @@ Result<plan::Observed::DryRun> DryRun(client::ApiClient& client, const plan::Dry
                                       const api::DistTraining& training, const std::string& field_manager,
                                       const PodPolicy& policy = {});
 
-// Translates `message`, the API server's error about `child`. If it names a path in the Pod template, the result begins
-// with the corresponding path in the document. That is a field of the role if the role sets the value and its template
-// does not; otherwise it is a field of the role's template: "...: .spec.template.spec.foo: field not declared in
-// schema" for the trainers' Job
+// Translates `message`, the API server's error about `child`. If the message names a path in the Pod template, the
+// result begins with the corresponding path in the document. This path is a field of the role if a field of the role
+// sets the value and the role's template does not; otherwise it is a field of the role's template. Examples, for the
+// trainers' Job:
+// "...: .spec.template.spec.foo: field not declared in schema"
 //   -> "spec.trainers.template.spec.foo: field not declared in schema"
 // "...: spec.template.spec.containers[0].resources.requests: Invalid value: ..."
 //   -> "spec.trainers.resources.requests: Invalid value: ..."

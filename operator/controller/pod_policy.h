@@ -2,8 +2,9 @@
 // and any service account and Secret of its namespace.
 //
 // The rules apply to references that the document makes in its fields of roles, templates, storage and TLS. They are
-// checked in the finished pod templates, and for roles without pods in the document. References that the operator adds
-// itself, such as its images, the job's own service account and its certificates, are allowed.
+// checked on the finished pod templates, and on the document's part of every role, even of a role without pods.
+// References that the operator adds itself, such as its images, the job's own service account and its certificates, are
+// allowed.
 #pragma once
 
 #include <functional>

@@ -14,8 +14,8 @@
 
 namespace espalier::ctl::controller {
 
-// Thread-safe. Keeps the `capacity` most recently used ones: a parsed DistTraining takes ten times the memory of its
-// text, and most of thousands of jobs are idle.
+// Thread-safe. Keeps only the `capacity` most recently used DistTrainings: a parsed one takes ten times the memory of
+// its text, and most of thousands of jobs are idle.
 class RecentTrainings {
  public:
   explicit RecentTrainings(size_t capacity = 256) : capacity_(capacity) {}

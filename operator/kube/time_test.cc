@@ -42,7 +42,7 @@ TEST(TimeTest, ParsesWhatKubernetesAndItsClientsWrite) {
   EXPECT_EQ(Normalized("2024-02-29T00:00:00Z"), "2024-02-29T00:00:00.000000Z");
 }
 
-TEST(TimeTest, RefusesEverythingElse) {
+TEST(TimeTest, RefusesOtherFormats) {
   for (const char* text : {"",
                            "2026",
                            "2026-01-02",

@@ -154,7 +154,7 @@ std::vector<MissingPods> ListMissingPods(const api::DistTraining& training, cons
   const auto check = [&](const kube::ObjectMeta& meta, int64_t wanted, const char* condition) {
     if (meta.deletion_requested_at || world.CountPods(meta.uid) >= wanted) return;
     kube::WallTime since = std::max(meta.created_at, started);
-    // The pod may have disappeared only a moment ago, in a controller that is much older.
+    // The pod may have disappeared only a moment ago, although its controller is much older.
     if (const api::Condition* ready = api::FindCondition(training.status, condition)) {
       since = std::max(since, ready->status == api::ConditionStatus::kTrue ? now : ready->last_transition);
     }

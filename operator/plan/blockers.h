@@ -12,8 +12,9 @@ void DetectBlockers(PlanBuilder& builder);
 // Returns the blocker that keeps `role` from becoming ready: that of the whole job, or else that of the role's pods.
 // nullopt: there is none.
 std::optional<Blocker> BlockerFor(PlanBuilder& builder, api::Role role);
-// Returns the uids of the job's Jobs and StatefulSets that have lacked pods for kPodsMissing.
+// How long pods or their containers must be missing before the operator looks for the cause.
 inline constexpr std::chrono::seconds kPodsMissing{3};
+// Returns the uids of the job's Jobs and StatefulSets that have lacked pods for kPodsMissing.
 std::vector<std::string> ControllersMissingPods(const api::DistTraining& training, const World& world,
                                                 kube::WallTime now);
 // Returns the uids of pods whose containers have not been created for kPodsMissing and whose template has volumes that

@@ -1,10 +1,11 @@
-// Adds events for the differences between the stored status and the planned one.
+// Events about changes of a job's status.
 #pragma once
 
 #include "operator/plan/plan_builder.h"
 
 namespace espalier::ctl::plan {
 
-void NoteChanges(PlanBuilder& builder);  // adds the events to the plan
+// Adds an event to the plan for each relevant difference between the stored status and the planned one.
+void NoteChanges(PlanBuilder& builder);
 
 }  // namespace espalier::ctl::plan

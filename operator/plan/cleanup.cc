@@ -17,8 +17,9 @@ bool JobHasEnded(const kube::Job& job) {
   return job.complete || job.has_failed || job.failure_target || job.success_criteria_met;
 }
 
-// Returns whether a Job in whose pods only other containers than the program's still run is kept for now. A sidecar may
-// end by itself within kHeldPodGrace, and its pod is then kept. With policy None all pods are kept.
+// Returns whether the Job is kept for now although its programs have ended and other containers hold its pods. With
+// policy None the Job is kept. With policy Running it is kept until kHeldPodGrace after the end of the job, because a
+// sidecar may end by itself in that time, and its pod is then kept with its logs.
 bool KeepsHeldPods(PlanBuilder& builder, const JobRun& run, CleanPodPolicy policy) {
   if (policy == CleanPodPolicy::kAll || !IsHeldOnlyByOtherContainers(run)) return false;
   if (policy == CleanPodPolicy::kNone) return true;

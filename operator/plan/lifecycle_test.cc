@@ -123,7 +123,7 @@ TEST(SuspensionTest, TrainersWhoseDeviceChangesMeanwhileGetTheImageOfTheDevice) 
 }
 
 // An operator that gets an image with CUDA later does not restart trainers that run.
-TEST(SuspensionTest, WithoutItTrainersKeepTheirImage) {
+TEST(SuspensionTest, RunningTrainersKeepTheImageWithoutCuda) {
   Scene scene = Scene::With({{"trainers", {{"device", "CUDA"}, {"image", "espalier/trainer:1"}}}});
   scene.Training();
   scene.Edit({{"trainers", {{"image", nullptr}}}});
@@ -156,7 +156,7 @@ TEST(SuspensionTest, FailingDryRunDoesNotBlockSuspension) {
   EXPECT_EQ(actions.back(), "dry run");
 }
 
-TEST(SuspensionTest, CompletesAfterItBegan) {
+TEST(SuspensionTest, BegunSuspensionCompletesAlthoughTheJobIsResumed) {
   Scene scene;
   scene.Training();
   const std::string trainer = scene.TrainerPod(0);

@@ -61,7 +61,7 @@ bool DecideOutcome(PlanBuilder& builder) {
   const auto& runs = builder.world().trainer_runs();
   const auto is_about_to_be_complete = [](const auto& run) { return IsAboutToBeComplete(run.second); };
   if (std::any_of(runs.begin(), runs.end(), is_about_to_be_complete)) return true;
-  // The kubelet would restart them forever, and the same input gives the same error.
+  // The kubelet would restart such servers and samplers forever, and the same input gives the same error.
   for (const Role role : {Role::kServer, Role::kSampler}) {
     const std::optional<Failure> failure = FindPermanentFailure(builder.world().pods(role));
     if (!failure) continue;

@@ -65,7 +65,8 @@ const job::Script* FindScript(const PlanBuilder& builder) {
   return program && program->script ? &*program->script : nullptr;
 }
 
-// Stores the digest of the first script that a pod of this attempt has read. Every later pod compares its own with it.
+// Stores the digest of the first script that a pod of this attempt has read. Every later pod compares the digest of its
+// script with the stored one.
 void FixScript(PlanBuilder& builder, const JobRun& run) {
   const job::Script* const script = FindScript(builder);
   if (script == nullptr || builder.status().script) return;

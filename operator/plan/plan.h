@@ -35,8 +35,8 @@ struct ApplyChild {
   // an object of another owner that has the name; the next plan gets that object in Observed::conflicting_objects.
   std::string uid = {};
 };
-// Create or replace a Secret: MakeAuthority that of the certificate authority, MakeLeaf that of one role's certificate.
-// Apply generates the contents (resources/secrets.h), because they are random.
+// MakeAuthority creates or replaces the Secret of the job's certificate authority, MakeLeaf the Secret with the
+// certificate of one role. Apply generates the contents (resources/secrets.h), because they are random.
 struct MakeAuthority {};
 struct MakeLeaf {
   api::Role role;

@@ -1,5 +1,5 @@
 // The job's Workload in a queue of Kueue: created, replaced and reported to, as Kueue's own integrations do
-// (kueue/pkg/controller/jobframework). Whether the job may run is in quota.h.
+// (kueue/pkg/controller/jobframework). The functions of quota.h tell whether the job may run.
 #pragma once
 
 #include "operator/plan/plan_builder.h"

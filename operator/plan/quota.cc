@@ -67,7 +67,7 @@ bool DiffersInTrainersAlone(const kube::QueuedWorkload::PodSet& trainers, const 
   const auto matches = [&](std::optional<int64_t> least) {
     return inputs == resources::InputsOfQueuedWorkload(context, {.count = trainers.count, .least = least});
   };
-  // A minimum that equals the number of trainers is an input, but not a minCount.
+  // If the document's minimum equals the number of trainers, it is one of the inputs, but the pod set has no minCount.
   return matches(trainers.min_count) || (!trainers.min_count && matches(trainers.count));
 }
 

@@ -1,6 +1,6 @@
 // The operator knows facts that the pods do not: which blocker kept a trainer from starting (stored in the message of
-// the condition TrainersReady), which servers and certificates were replaced, and how the last restart ended. They
-// change only how 74, 75 and 77 count. A stronger failure is returned unchanged.
+// the condition TrainersReady), which servers and certificates were replaced, and how the last restart ended. These
+// facts change only how 74, 75 and 77 count. Every other failure is returned unchanged.
 #include "operator/plan/trainer_failure.h"
 
 #include <algorithm>

@@ -34,7 +34,7 @@ int64_t WantedReplicas(const PlanBuilder& builder) {
 
 std::string Replicas(int64_t replicas) { return std::to_string(replicas) + (replicas == 1 ? " trainer" : " trainers"); }
 
-// Changes the numbers only: a restart that waits for its backoff keeps waiting.
+// Changes only the incarnation and the number of trainers: a restart that waits for its backoff keeps waiting.
 void ResizePending(PlanBuilder& builder) {
   api::Status& status = builder.status();
   ++status.incarnation;
@@ -85,8 +85,8 @@ const char* MakeIncarnation(PlanBuilder& builder, bool services_are_ready) {
   if (!runs && !turn.may_start) return turn.waits_for;
   if (!runs && !services_are_ready) return kWaiting;
   if (!builder.training().spec) return turn.waits_for;  // nothing can be rendered without a document
-  // Also needed by pods of the incarnation that have not started. It is immutable: an existing one is either right or
-  // cannot be changed.
+  // The ConfigMap is applied while the Job runs too, because pods that have not started need it. It is immutable, so an
+  // existing one is not applied again.
   const std::string config = resources::TrainerConfigName(builder.name(), incarnation);
   const bool has_config = builder.world().Find(kube::kConfigMaps, config) != nullptr ||
                           builder.Apply(kube::kConfigMaps, resources::TrainerConfigMap(builder.context()));

@@ -391,7 +391,7 @@ TEST(PartitionJobTest, SeveralPodsAreIndexedWithUniqueGroupName) {
   EXPECT_EQ(VariableOf(alone, "ESPALIER_PARTITIONER_GROUP"), nullptr);
 }
 
-TEST(PartitionJobTest, IsScrapedAndEndedByNoProbe) {
+TEST(PartitionJobTest, HasAdminPortWithoutProbes) {
   for (const Job& job : {SmallJob(), FullJob()}) {
     const Json partitioners = PartitionJob(job.context());
     const Json& program = ProgramOf(partitioners);

@@ -38,7 +38,7 @@ kube::Json MakeSeries(int64_t count, kube::WallTime last_at) {
 }
 
 // Returns true if a retry may succeed.
-bool IsPassingTrouble(StatusCode code) {
+bool MaySucceedLater(StatusCode code) {
   return IsRetryable(code) || code == StatusCode::kUnauthenticated || code == StatusCode::kUnknown ||
          code == StatusCode::kFailedPrecondition;
 }
@@ -166,7 +166,7 @@ bool EventBook::OnFailed(const Write& write, const Status& status, SteadyTime no
   series->is_being_written = false;
   // The API server deletes Events after an hour by default.
   const bool is_gone = write.kind == Write::Kind::kPatch && status.code() == StatusCode::kNotFound;
-  if (++series->tries >= kMaxTries || !(is_gone || IsPassingTrouble(status.code()))) {
+  if (++series->tries >= kMaxTries || !(is_gone || MaySucceedLater(status.code()))) {
     Forget(write.series);
     return false;
   }

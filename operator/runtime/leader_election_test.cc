@@ -239,7 +239,7 @@ TEST_F(LeaderElectionTest, FollowersTryWithJitter) {
 
 // `lost` is called before the loss is logged, and thus also if logging blocks.
 TEST_F(LeaderElectionTest, CallbackPrecedesLogOfLoss) {
-  std::string logged_before = "never told";
+  std::string logged_before = "the callback was not called";
   client::ApiClient client(*a.transport, {.qps = 0, .call_timeout = seconds(1)}, a.metrics, a.clock);
   telemetry::MetricRegistry registry;
   LeaderElector elector(

@@ -82,7 +82,7 @@ TEST_F(ListWatchTest, ListsThenWatchesFromTheListsVersion) {
 
   EXPECT_THAT(LastTarget(),
               AllOf(HasSubstr("watch=true"), HasSubstr("resourceVersion=100"), HasSubstr("allowWatchBookmarks=true")));
-  EXPECT_THAT(things.told(), ElementsAre("a ->1", "b ->2", "a 1>1", "b 2>-"));
+  EXPECT_THAT(things.changes(), ElementsAre("a ->1", "b ->2", "a 1>1", "b 2>-"));
   EXPECT_EQ(list_watch.resource_version(), "200");
   EXPECT_EQ(list_watch.delay().count(), 0);
   EXPECT_EQ(list_watch.last_error(), "");
@@ -110,8 +110,8 @@ TEST_F(ListWatchTest, RelistReportsDeletedAndRecreated) {
   EXPECT_EQ(list_watch.Turn().code(), StatusCode::kOutOfRange);
   ListTo("300", {ThingJson("new", "4", "250"), ThingJson("same", "3", "92")});
 
-  EXPECT_THAT(things.told(), ElementsAre("gone ->1", "new ->2", "same ->3",  //
-                                         "new 2>-", "new ->4", "same 3>3", "gone 1>-"));
+  EXPECT_THAT(things.changes(), ElementsAre("gone ->1", "new ->2", "same ->3",  //
+                                            "new 2>-", "new ->4", "same 3>3", "gone 1>-"));
 }
 
 TEST_F(ListWatchTest, ExpiredPageTokenRestartsList) {
@@ -183,7 +183,7 @@ TEST_F(ListWatchTest, FailedWatchKeepsObjects) {
   for (size_t i = requested; i < requests.size(); ++i) {
     EXPECT_THAT(requests[i].target, AllOf(HasSubstr("watch=true"), HasSubstr("resourceVersion=100")));
   }
-  EXPECT_THAT(things.told(), ElementsAre("a ->1"));
+  EXPECT_THAT(things.changes(), ElementsAre("a ->1"));
   EXPECT_TRUE(list_watch.has_synced());
 }
 
@@ -194,7 +194,7 @@ TEST_F(ListWatchTest, UnreadableObjectsAreCountedAndSkipped) {
                         Line("MODIFIED", ThingJson("bad", "", "102")), Line("ADDED", ThingJson("c", "3", "103"))});
   EXPECT_TRUE(list_watch.Turn().ok());
 
-  EXPECT_THAT(things.told(), ElementsAre("a ->1", "c ->3"));
+  EXPECT_THAT(things.changes(), ElementsAre("a ->1", "c ->3"));
   EXPECT_EQ(list_watch.resource_version(), "103");
   EXPECT_THAT(registry.Serialize(), HasSubstr("espalier_operator_cache_undecodable_total{resource=\"pods\"} 5\n"));
 }
@@ -208,7 +208,7 @@ TEST_F(ListWatchTest, TooDeepObjectIsSkipped) {
   ListTo("100", {ThingJson("a", "1", "90"), object, ThingJson("b", "2", "92")});
   transport.ThenStream({Line("MODIFIED", object), Line("ADDED", ThingJson("c", "3", "103"))});
   EXPECT_TRUE(list_watch.Turn().ok());
-  EXPECT_THAT(things.told(), ElementsAre("a ->1", "b ->2", "c ->3"));
+  EXPECT_THAT(things.changes(), ElementsAre("a ->1", "b ->2", "c ->3"));
   EXPECT_THAT(registry.Serialize(), HasSubstr("espalier_operator_cache_undecodable_total{resource=\"pods\"} 2\n"));
 }
 
@@ -231,7 +231,7 @@ TEST_F(ListWatchTest, UnreadableUpdateDoesNotDeleteObject) {
   (void)list_watch.Turn();
   ListTo("300", {ThingJson("a", "", "250")});
 
-  EXPECT_THAT(things.told(), ElementsAre("a ->1"));
+  EXPECT_THAT(things.changes(), ElementsAre("a ->1"));
 }
 
 TEST_F(ListWatchTest, AVeryShortWatchIsAFailure) {
@@ -251,7 +251,7 @@ TEST_F(ListWatchTest, BrokenWatchResumes) {
   EXPECT_TRUE(list_watch.Turn().ok());
 
   EXPECT_THAT(LastTarget(), HasSubstr("resourceVersion=101"));
-  EXPECT_THAT(things.told(), ElementsAre("a ->1", "a 1>-"));
+  EXPECT_THAT(things.changes(), ElementsAre("a ->1", "a 1>-"));
 }
 
 TEST_F(ListWatchTest, CancelSendsNoRequests) {
@@ -299,7 +299,7 @@ TEST_F(ListWatchTest, CancelEndsAListBetweenObjects) {
   });
 
   EXPECT_EQ(list_watch.Turn().code(), StatusCode::kCancelled);
-  EXPECT_THAT(things.told(), IsEmpty());
+  EXPECT_THAT(things.changes(), IsEmpty());
   EXPECT_FALSE(list_watch.WaitForSync(Deadline::At(clock.Now() + seconds(60)))) << "without a wait";
 }
 

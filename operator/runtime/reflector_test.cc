@@ -95,7 +95,7 @@ TEST_F(ListedReflectorTest, TheVersionNeverGoesBackByAnEvent) {
   EXPECT_EQ(reflector.resource_version(), "7");
 }
 
-TEST_F(ReflectorTest, AddedEventsOfAWatchFromNowhereComeInNoOrder) {
+TEST_F(ReflectorTest, AddedEventsOfAWatchWithoutVersionDoNotSetTheVersion) {
   for (const char* from : {"", "0"}) {
     reflector.OnListed(from);
     Apply(WatchEventType::kAdded, "500");

@@ -65,7 +65,7 @@ TEST(StoreTest, PutReturnsPreviousObjectAndUpdatesIndex) {
   EXPECT_THAT(NamesOf(store.ByIndex(ThingKey("ogbn"))), ElementsAre("a"));
 }
 
-TEST(StoreTest, RemovesFromBoth) {
+TEST(StoreTest, RemovesValueAndIndexEntry) {
   Store<Pod> store(JobOf);
   store.Put(MakePod("a", "cora"));
 
@@ -91,7 +91,7 @@ TEST(StoreSinkTest, ReportsNewChangedAndDeleted) {
   things.sink().OnDeleted(ThingKey("a"), "1");
   things.sink().OnDeleted(ThingKey("a"), "1");
 
-  EXPECT_THAT(things.told(), ElementsAre("a ->1", "a 1>1", "a 1>-"));
+  EXPECT_THAT(things.changes(), ElementsAre("a ->1", "a 1>1", "a 1>-"));
   EXPECT_THAT(things.sink().Known(), IsEmpty());
 }
 
@@ -100,7 +100,7 @@ TEST(StoreSinkTest, AnotherUidUnderTheSameKeyIsADeletionAndANewObject) {
   ASSERT_TRUE(things.sink().OnObject(ThingJson("a", "1", "10")).ok());
   ASSERT_TRUE(things.sink().OnObject(ThingJson("a", "2", "12")).ok());
 
-  EXPECT_THAT(things.told(), ElementsAre("a ->1", "a 1>-", "a ->2"));
+  EXPECT_THAT(things.changes(), ElementsAre("a ->1", "a 1>-", "a ->2"));
 }
 
 TEST(StoreSinkTest, DeletionOfOlderObjectKeepsNewOne) {
@@ -117,7 +117,7 @@ TEST(StoreSinkTest, UnreadableObjectKeepsKnownOne) {
 
   EXPECT_EQ(things.sink().OnObject(ThingJson("a", "", "11")).code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(things.store().Get(ThingKey("a"))->meta.resource_version, "10");
-  EXPECT_THAT(things.told(), ElementsAre("a ->1"));
+  EXPECT_THAT(things.changes(), ElementsAre("a ->1"));
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 // owner references. Its behavior is tested by the suite of api_server_suite.h, which the real kube-apiserver passes
 // too. The server lacks authentication, admission, defaults, scale subresources and the visibility of an Event in both
 // of its API groups. It validates only unknown top-level fields, and merges only conditions and owner references by
-// key. The suite does not test what is missing.
+// key. The suite does not test these missing parts.
 //
 //   fake_api_server_request   parses requests
 //   fake_api_server_kinds     differences between kinds

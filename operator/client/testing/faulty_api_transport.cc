@@ -15,7 +15,7 @@ using kube::Json;
 
 constexpr uint32_t kMaxLinesBeforeFault = 5;
 
-HttpResponse Refusal(int code, const std::string& reason) { return ErrorAnswer(code, reason, "a bad day"); }
+HttpResponse Refusal(int code, const std::string& reason) { return ErrorAnswer(code, reason, "an injected fault"); }
 
 HttpResponse RefusalForNow() {
   HttpResponse answer = Refusal(429, "TooManyRequests");
@@ -95,9 +95,9 @@ HttpResponse ErrorAnswer(int code, const std::string& reason, const std::string&
   return answer;
 }
 
-void FaultyApiTransport::SetFaultOptions(FaultOptions day) {
+void FaultyApiTransport::SetFaultOptions(FaultOptions options) {
   MutexLock lock(&mutex_);
-  day_ = day;
+  options_ = options;
 }
 
 int64_t FaultyApiTransport::num_faults() const {
@@ -109,15 +109,15 @@ int64_t FaultyApiTransport::num_faults() const {
 FaultyApiTransport::Drawn FaultyApiTransport::Draw(const kube::HttpRequest& request, bool is_stream) {
   const std::string name = request.method + ' ' + request.target.substr(0, request.target.find('?'));
   uint64_t attempt = 0;
-  FaultOptions day;
+  FaultOptions options;
   {
     MutexLock lock(&mutex_);
     attempt = tries_[name]++;
-    day = day_;
+    options = options_;
   }
-  const auto words = Philox4x32(day.seed, attempt, Hash64(name));
+  const auto words = Philox4x32(options.seed, attempt, Hash64(name));
   Drawn drawn{ApiFault::kNone, words[2]};
-  const int percent = is_stream ? day.percent_of_watches : day.percent_of_calls;
+  const int percent = is_stream ? options.percent_of_watches : options.percent_of_calls;
   if (BoundedDraw(words[0], 100) < static_cast<uint32_t>(percent)) {
     const std::vector<ApiFault> faults = FaultsOf(request, is_stream);
     drawn.fault = faults[BoundedDraw(words[1], static_cast<uint32_t>(faults.size()))];

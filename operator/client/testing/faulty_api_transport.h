@@ -39,7 +39,7 @@ struct FaultOptions {
 // Thread-safe.
 class FaultyApiTransport final : public HttpTransport {
  public:
-  explicit FaultyApiTransport(HttpTransport& inner, FaultOptions day = {}) : inner_(inner), day_(day) {}
+  explicit FaultyApiTransport(HttpTransport& inner, FaultOptions options = {}) : inner_(inner), options_(options) {}
 
   // Called with a null `answer` before a request is sent, and again with the response. A result other than nullopt
   // replaces the response; if the first call returns one, the request is not sent.
@@ -47,7 +47,7 @@ class FaultyApiTransport final : public HttpTransport {
       std::function<std::optional<Result<HttpResponse>>(const kube::HttpRequest& request, const HttpResponse* answer)>;
   // Must not be called during a call of Send.
   void SetFault(Fault fault) { fault_ = std::move(fault); }
-  void SetFaultOptions(FaultOptions day);
+  void SetFaultOptions(FaultOptions options);
 
   Result<HttpResponse> Send(const kube::HttpRequest& request, Deadline deadline, std::stop_token stop = {}) override;
   Result<Stream> Open(const kube::HttpRequest& request, Deadline deadline, std::stop_token stop = {}) override;
@@ -72,7 +72,7 @@ class FaultyApiTransport final : public HttpTransport {
   std::atomic<int64_t> num_calls_{0};
   std::atomic<int64_t> num_writes_{0};
   Mutex mutex_;
-  FaultOptions day_ ABSL_GUARDED_BY(mutex_);
+  FaultOptions options_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, uint64_t> tries_ ABSL_GUARDED_BY(mutex_);  // by method and path
 };
 

@@ -123,7 +123,7 @@ void SimulatedCluster::Edit(const std::function<void(api::DistTraining*)>& edit)
 
 Status SimulatedCluster::WriteStatus(const api::Status& status, const std::string& based_on) {
   if (based_on != training_.meta.resource_version) return Aborted("the resource has changed");
-  // As stored: what JSON does not carry is lost.
+  // The status is converted to JSON and back, as the API server stores it: values that JSON does not contain are lost.
   const std::optional<api::Progress> progress = training_.status.progress;  // another field manager's
   training_.status = api::StatusFromJson(api::ToJson(status));
   training_.status.progress = progress;

@@ -56,7 +56,7 @@ Status SimulatedCluster::ApplyWorkload(const Json& object, const kube::ObjectMet
     }
     if (before.contains("status")) stored["status"] = before["status"];
     RETURN_IF_ERROR(CheckReclaimablePods(now, *kube::ParseQueuedWorkload(stored)));
-    // Another field manager's.
+    // spec.active belongs to another field manager, so the apply does not remove it.
     if (before["spec"].contains("active")) stored["spec"]["active"] = before["spec"]["active"];
   }
   stored["metadata"]["uid"] = uid;

@@ -105,7 +105,8 @@ bool SimulatedOperator::Reconcile(const Faults& faults) {
   if (writes) {
     if (Happens(faults.refused_status)) return true;
     if (!cluster_.WriteStatus(plan.status, training.meta.resource_version).ok()) return true;
-    if (api::IsTerminal(training.status) && !api::IsTerminal(plan.status)) Broken("a job that had ended goes on");
+    if (api::IsTerminal(training.status) && !api::IsTerminal(plan.status))
+      Broken("the status of an ended job is not terminal any more");
   }
   for (const Action& action : plan.actions) {
     if (Happens(faults.crash)) {

@@ -32,15 +32,15 @@ inline kube::Json ThingJson(const std::string& name, const std::string& uid, con
 class Things {
  public:
   // Returns the changes in order, as name and uids before and after; "-" is none: "a ->1", "a 1>1", "a 1>-".
-  std::vector<std::string> told() const {
+  std::vector<std::string> changes() const {
     MutexLock lock(&mutex_);
-    return told_;
+    return changes_;
   }
   // Blocks until a change equals `what`. Returns false after 30 s.
   bool AwaitChange(const std::string& what) const {
     MutexLock lock(&mutex_);
     return mutex_.AwaitBefore(Deadline::After(std::chrono::seconds(30)), [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-      return std::find(told_.begin(), told_.end(), what) != told_.end();
+      return std::find(changes_.begin(), changes_.end(), what) != changes_.end();
     });
   }
 
@@ -53,14 +53,14 @@ class Things {
   void Changed(const Value& before, const Value& after) {
     const std::string name = (after ? after : before)->meta.key.name;
     MutexLock lock(&mutex_);
-    told_.push_back(name + " " + (before ? before->meta.uid : "-") + ">" + (after ? after->meta.uid : "-"));
+    changes_.push_back(name + " " + (before ? before->meta.uid : "-") + ">" + (after ? after->meta.uid : "-"));
   }
 
   Store<Thing> store_;
   StoreSink<Thing> sink_{store_, ParseThing,
                          [this](const Value& before, const Value& after) { Changed(before, after); }};
   mutable Mutex mutex_;
-  std::vector<std::string> told_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::string> changes_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace espalier::ctl::runtime
