@@ -24,30 +24,30 @@ std::string ContentText(const format::OutputFile& file) {
 using Keys = std::set<std::string>;
 
 // Returns the line "cora: 2708 nodes, 10556 edges, 2 partitions, 2 trainers", with the counts that the result contains.
-// Adds the keys that it used to *told.
-std::string GraphText(const Json& result, Keys* told) {
+// Adds the keys that it used to *shown.
+std::string GraphText(const Json& result, Keys* shown) {
   std::string counts;
   for (const std::string what : {"node", "edge", "partition", "trainer"}) {
     const auto count = result.find(what + "s");
     if (count == result.end() || !count->is_number()) continue;
     counts += (counts.empty() ? "" : ", ") + count->dump() + " " + what + (*count == 1 ? "" : "s");
-    told->insert(what + "s");
+    shown->insert(what + "s");
   }
   if (counts.empty()) return "";
   const auto graph = result.find("graph");
   if (graph == result.end() || !graph->is_string()) return "  " + counts + "\n";
-  told->insert("graph");
+  shown->insert("graph");
   return "  " + graph->get<std::string>() + ": " + counts + "\n";
 }
 
-// Returns the line with the metrics, "testAccuracy 0.8125, validationAccuracy 0.79". Adds their keys to *told.
-std::string MetricsText(const Json& result, Keys* told) {
+// Returns the line with the metrics, "testAccuracy 0.8125, validationAccuracy 0.79". Adds their keys to *shown.
+std::string MetricsText(const Json& result, Keys* shown) {
   std::string metrics;
   for (const auto& [key, value] : result.items()) {
     const bool is_metric = key.starts_with("test") || key.starts_with("validation");
     if (!is_metric || !value.is_number()) continue;
     metrics += (metrics.empty() ? "" : ", ") + key + " " + value.dump();
-    told->insert(key);
+    shown->insert(key);
   }
   return metrics.empty() ? "" : "  " + metrics + "\n";
 }
@@ -55,15 +55,15 @@ std::string MetricsText(const Json& result, Keys* told) {
 std::string AsText(const OutputsPlace& place) {
   const format::OutputsManifest& manifest = place.manifest;
   const Json result = Json::parse(manifest.result_json);
-  Keys told;
+  Keys shown;
   std::string text = place.uri + ": outputs of incarnation " + std::to_string(manifest.incarnation) + "\n" +
-                     GraphText(result, &told) + MetricsText(result, &told);
+                     GraphText(result, &shown) + MetricsText(result, &shown);
   for (const format::OutputFile& file : manifest.files) {
     text += "  " + file.file.key + "  " + terminal::BytesText(file.file.size_bytes) + "  " + ContentText(file) + "\n";
   }
   for (const auto& [what, reason] : manifest.not_written) text += "  no " + what + ": " + reason + "\n";
   for (const auto& [key, value] : result.items()) {
-    if (told.contains(key)) continue;
+    if (shown.contains(key)) continue;
     if (value.is_number() || value.is_string()) text += "  " + key + ": " + value.dump() + "\n";
   }
   return text;

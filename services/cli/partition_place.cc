@@ -44,7 +44,7 @@ Result<std::vector<std::string>> KeysBelow(storage::ObjectStore& store, const st
 
 // Returns NotFound. The folder of a run that is unfinished or has failed contains partitions but no outputs; the
 // message then names the folder of the partitions.
-Status None(storage::ObjectStore& store, const std::string& prefix, const std::string& uri) {
+Status NoPartitioningError(storage::ObjectStore& store, const std::string& prefix, const std::string& uri) {
   const Result<std::vector<std::string>> of_run = KeysBelow(store, storage::JoinKey(prefix, "partitions"));
   if (of_run.ok() && !of_run->empty()) {
     return NotFound(uri + " contains no outputs of a successful run; partitions are in " + uri + "/partitions");
@@ -68,7 +68,7 @@ Result<PartitionPlace> OpenPartitioning(const std::string& uri, const storage::S
   const Result<storage::ObjectInfo> here = place.store->Head(storage::JoinKey(place.prefix, kManifest));
   if (!here.ok() && here.status().code() == StatusCode::kNotFound) {
     ASSIGN_OR_RETURN(const std::vector<std::string> keys, KeysBelow(*place.store, place.prefix));
-    if (keys.empty()) return None(*place.store, place.prefix, uri);
+    if (keys.empty()) return NoPartitioningError(*place.store, place.prefix, uri);
     if (keys.size() > 1) return SeveralPartitioningsError(uri, keys);
     place.prefix = storage::JoinKey(place.prefix, keys[0]);
     place.uri += "/" + keys[0];

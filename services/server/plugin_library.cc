@@ -26,7 +26,7 @@ struct PluginOfVersion1 {
 constexpr const char* kSymbolOfVersion1 = "espalier_plugin_v1";
 constexpr const char* kSymbolOfVersion2 = "espalier_plugin_v2";  // its tables are those of the current version
 
-// Checks the file before dlopen does, whose errors say less.
+// Checks the file before dlopen is called, because the messages of dlopen contain less information.
 Status CheckIsFile(const std::string& path) {
   struct stat about {};
   if (stat(path.c_str(), &about) != 0) return FromErrno(errno, "opening it");

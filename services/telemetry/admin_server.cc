@@ -307,9 +307,9 @@ HttpResponse AdminServer::Impl::AnswerPath(const std::string& path) {
   const bool serves_others = options_.paths != AdminPaths::kMetrics;
   if (serves_others && path == "/livez") {
     MutexLock lock(&provider_mutex_);
-    const std::string trouble = liveness_check_ ? liveness_check_() : std::string();
-    if (trouble.empty()) return {.body = "ok\n"};
-    return {.status = 503, .body = trouble + "\n"};
+    const std::string problem = liveness_check_ ? liveness_check_() : std::string();
+    if (problem.empty()) return {.body = "ok\n"};
+    return {.status = 503, .body = problem + "\n"};
   }
   if (serves_others && path == "/readyz") {
     MutexLock lock(&mutex_);

@@ -236,8 +236,8 @@ Status ProcessGroup::FindPublishedFailure() {
 void ProcessGroup::Fail(const Status& status) {
   if (is_over_ || (IsTransient(status.code()) && !found_silence_)) return;
   const std::string text = std::to_string(static_cast<int>(status.code())) + "\n" + status.message();
-  const Status told = PutOnce(store_, place_.folder + "/failed/" + RankName(rank()), text);
-  if (!told.ok()) Log(Level::kWarning, "the other processes could not be notified", {{"error", told}});
+  const Status written = PutOnce(store_, place_.folder + "/failed/" + RankName(rank()), text);
+  if (!written.ok()) Log(Level::kWarning, "the other processes could not be notified", {{"error", written}});
 }
 
 }  // namespace espalier::partitioner

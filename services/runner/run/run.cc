@@ -48,11 +48,11 @@ RunOutcome Failed(const Status& status) { return Failed(ToExitCode(status.code()
 constexpr std::chrono::seconds kShortTimeout{2};
 
 struct JobStores {
-  storage::StoreLocation prefix;            // the job's output.uri
-  storage::StoreLocation prefix_for_words;  // the same, with kShortTimeout
-  StoreProbe probe;                         // with kShortTimeout
-  storage::StoreOpener open_for_words;      // with kShortTimeout
-  std::chrono::seconds patience;            // time limit of the processes' requests
+  storage::StoreLocation prefix;               // the job's output.uri
+  storage::StoreLocation prefix_for_messages;  // the same, with kShortTimeout
+  StoreProbe probe;                            // with kShortTimeout
+  storage::StoreOpener open_for_messages;      // with kShortTimeout
+  std::chrono::seconds patience;               // time limit of the processes' requests
 };
 
 Result<JobStores> OpenStores(const RunOptions& options, const RunJob& job) {
@@ -62,10 +62,10 @@ Result<JobStores> OpenStores(const RunOptions& options, const RunJob& job) {
   const std::chrono::seconds patience = settings.s3.patience;
   ASSIGN_OR_RETURN(storage::StoreLocation prefix, storage::OpenStore(job.training.output_uri, settings));
   settings.s3.patience = std::min(patience, kShortTimeout);
-  ASSIGN_OR_RETURN(storage::StoreLocation for_words, storage::OpenStore(job.training.output_uri, settings));
-  const storage::StoreOpener open_for_words = storage::OpenerWith(settings);
-  return JobStores{std::move(prefix), std::move(for_words), StoreProbe(job.training, open_for_words), open_for_words,
-                   patience};
+  ASSIGN_OR_RETURN(storage::StoreLocation for_messages, storage::OpenStore(job.training.output_uri, settings));
+  const storage::StoreOpener open_for_messages = storage::OpenerWith(settings);
+  return JobStores{std::move(prefix), std::move(for_messages), StoreProbe(job.training, open_for_messages),
+                   open_for_messages, patience};
 }
 
 // Checks that the options are compatible with the document.
@@ -125,7 +125,7 @@ Result<Beginning> DecideBeginning(const RunOptions& options, const RunJob& job, 
   beginning.incarnation = std::max(state.attempts.incarnation, earlier.newest_incarnation) + 1;
   beginning.reason = options.resume ? "resumed" : "started";
   if (options.resume) {
-    const std::string named = earlier.num_complete() > 0 ? "" : NamedStartText(job, stores.open_for_words);
+    const std::string named = earlier.num_complete() > 0 ? "" : NamedStartText(job, stores.open_for_messages);
     progress.Note("resuming from " + (named.empty() ? PositionText(earlier) : named));
     return beginning;
   }
@@ -172,7 +172,7 @@ Status RemoveEarlierRun(const RunOptions& options, const RunJob& job, const RunF
     return folder.RemoveResults(keep_logs);
   };
   RETURN_IF_ERROR(RunWhileWatching(fleet, remove));
-  const std::string named = NamedStartText(job, stores.open_for_words);
+  const std::string named = NamedStartText(job, stores.open_for_messages);
   if (!named.empty()) progress.Note("resuming from " + named);
   return Status();
 }
@@ -254,7 +254,7 @@ RunOutcome RunPlaced(const RunContext& context, const Beginning& beginning) {
     RemoveResult(context);
     const bool requested = stop->code == ExitCode::kAskedToStop;
     return Failed(stop->code,
-                  stop->message + (requested ? DescribeResume(context.options, context.prefix_for_words) : ""));
+                  stop->message + (requested ? DescribeResume(context.options, context.prefix_for_messages) : ""));
   }
   RunFacts facts = run.facts();
   facts.access = context.options.roles.access;
@@ -341,7 +341,7 @@ RunOutcome RunRequest(const Request& request, terminal::Progress& progress, cons
   if (!options.resume && !options.roles.has_program()) {
     const start_files::SharedWithTrainers shared{.local_files = options.runs_on == job::RunsOn::kLaptop,
                                                  .credentials = true};
-    const auto error = start_files::FindStartFileError(job->training, shared, stores->open_for_words);
+    const auto error = start_files::FindStartFileError(job->training, shared, stores->open_for_messages);
     if (error.has_value()) return Failed(error->exit_code, error->status.message());
   }
   if (const Status cleared = folder->RemoveRunFiles(); !cleared.ok()) return Failed(cleared);
@@ -364,8 +364,8 @@ RunOutcome RunRequest(const Request& request, terminal::Progress& progress, cons
   if (!removed.ok()) return Failed(removed);
   const Status written = telemetry::WriteFileAtomically(folder->JobFile(), job->json);
   if (!written.ok()) return Failed(written);
-  return RunPlaced({options, *folder, *job, stores->prefix, stores->prefix_for_words, stores->probe, stores->patience,
-                    progress, tls.get(), **fleet},
+  return RunPlaced({options, *folder, *job, stores->prefix, stores->prefix_for_messages, stores->probe,
+                    stores->patience, progress, tls.get(), **fleet},
                    *beginning);
 }
 
@@ -376,7 +376,7 @@ Status CheckTrainer(const std::string& program_folder) {
   return NotFound("there is no program " + trainer +
                   ", which trains the model of a document: this installation supports only programs (espalier run ... "
                   "-- PROGRAM, or spec.trainers.program). For the Python package, install the wheel espalier-trainer "
-                  "(docs/python.md); otherwise build Espalier with its trainer, and use the espalier beside it");
+                  "(docs/python.md); otherwise build Espalier with its trainer, and use the espalier of that build");
 }
 
 }  // namespace

@@ -222,7 +222,7 @@ std::optional<Stop> RunInProgress::Do(const action::Recovering& recovering) {
     state_.reason = what;
     const std::string next = context_.options.roles.has_program()
                                  ? "starting the program again on every rank"
-                                 : "restarting trainers from " + NewestPositionText(context_.prefix_for_words);
+                                 : "restarting trainers from " + NewestPositionText(context_.prefix_for_messages);
     context_.progress.Note(what + "; " + next + attempt);
   } else {
     ++facts_.service_restarts;

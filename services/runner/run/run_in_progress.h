@@ -35,10 +35,10 @@ struct RunContext {
   const RunOptions& options;
   const RunFolder& folder;
   const RunJob& job;
-  const storage::StoreLocation& prefix;            // the job's output.uri
-  const storage::StoreLocation& prefix_for_words;  // the same, with requests that time out within seconds
-  const StoreProbe& stores;                        // also with short timeouts
-  std::chrono::seconds store_patience;             // how long the job's processes retry requests to stores
+  const storage::StoreLocation& prefix;               // the job's output.uri
+  const storage::StoreLocation& prefix_for_messages;  // the same, with requests that time out within seconds
+  const StoreProbe& stores;                           // also with short timeouts
+  std::chrono::seconds store_patience;                // how long the job's processes retry requests to stores
   terminal::Progress& progress;
   const TlsFiles* tls;  // null: plaintext
   Fleet& fleet;

@@ -9,7 +9,7 @@ namespace {
 constexpr uint32_t kNumFaults = 10;
 
 http::Response Refusal(int status, const std::string& code) {
-  return {status, {}, "<Error><Code>" + code + "</Code><Message>a bad day</Message></Error>"};
+  return {status, {}, "<Error><Code>" + code + "</Code><Message>an injected fault</Message></Error>"};
 }
 
 // Returns a name that is equal for equal requests. Upload IDs are not part of it, because they depend on the order in
