@@ -11,8 +11,8 @@ from cluster_setup.state import SOURCE
 
 BIN = pathlib.Path(os.environ["ESPALIER_BIN"])
 COMPILED_IN = SOURCE / "images/compiled-in.txt"
-# Nothing of them is in the images: they are for tests. Python's headers are the Python package's, whose images have Python's
-# licence with Python (images/packages-python.txt).
+# Development packages of which no file is in the images: the first four are for tests. python3-dev has the headers for the
+# Python package; images with Python get its licence with Python itself (images/packages-python.txt).
 NOT_SHIPPED = {"libbenchmark-dev", "libgmock-dev", "libgtest-dev", "libclang-rt-14-dev", "python3-dev"}
 
 

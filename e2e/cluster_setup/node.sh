@@ -1,9 +1,9 @@
 #!/bin/bash
-# The init of a node (node.py starts it): containerd, kube-proxy, kubelet. It ends when one of them does, and with
-# it the node: a half of one would only confuse.
+# The init process of a node (node.py starts it): starts containerd, kube-proxy and kubelet, and ends when one of them ends.
+# The whole node ends with it, because a node without one of these programs would fail in confusing ways.
 set -euo pipefail
 
-# What these programs keep in fixed places lies in the node, not on the machine.
+# These programs write to fixed folders. The mounts keep those files in the node, not on the machine.
 mount --make-rprivate /
 for folder in /run /var/lib /var/log; do
   mount -t tmpfs -o mode=0755 "node-$NODE" "$folder"

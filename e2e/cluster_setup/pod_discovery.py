@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""The cluster's pods as targets for Prometheus, by HTTP (its http_sd_configs): Debian's has no discovery of Kubernetes.
+"""Serves the cluster's pods as targets for Prometheus by HTTP (its http_sd_configs), because Debian's Prometheus lacks the
+discovery of Kubernetes.
 
-Each port of a container is a target with the labels that Prometheus' own discovery of pods gives it, as many of them as
-scraping.py asks for. Where the API server does not answer, neither does this, and Prometheus goes on with the targets
-that it knows.
+Each port of a container is a target. It has those labels of Prometheus' own discovery of pods that scraping.py uses. If the
+API server does not respond, this program does not respond either, and Prometheus keeps the targets of the last response.
 
   pod_discovery.py KUBECONFIG PORT      serves on loopback until it is ended
 """

