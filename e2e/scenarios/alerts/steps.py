@@ -21,30 +21,30 @@ ORDINARY = {"epochs": ENDLESS, "samplers": "0", "trainers": "1", "trainer_memory
             "fanout": "10", "evaluate_every": "20", "checkpoint_seconds": "5", "tls": "{mode: Managed}",
             "suspend": "false", "backoff_limit": "20"}
 SERVER_PORT = 7000
-# A call of a method with an empty message, which no client of Espalier sends.
-NONSENSE = "/espalier.graph.v1.GraphStore/InDegrees"
+# A method that the scenario calls with an empty message, which no client of Espalier sends.
+INVALID_CALL = "/espalier.graph.v1.GraphStore/InDegrees"
 # Only an operator that does not detect the end of trainers causes these alerts; promtool's tests cover them.
-OF_THE_OPERATOR = ("EspalierJobNotEnding", "EspalierJobNotRestarting")
-MOST_EVICTIONS = 8  # three within two minutes are enough
-# The memory limit relative to the memory in use: the use is then above nine tenths of the limit, and the kernel's own
-# share still fits.
+BROKEN_OPERATOR_ALERTS = ("EspalierJobNotEnding", "EspalierJobNotRestarting")
+MAX_EVICTIONS = 8  # three within two minutes are enough
+# The new memory limit as a multiple of the memory in use. The use is then above nine tenths of the limit, and the rest of
+# the limit suffices for the memory that the kernel accounts to the process.
 TIGHT = 1.07
 
 
 def run_steps(world):
     alerts = Alerts(world.prometheus, world.note)
-    slow = jobs_that_do_not_go_on(world, alerts)
+    slow = create_jobs(world, alerts)
     world.namespace.wait_for_phase("busy", "Training", 300)
-    nonsense_is_asked(world, alerts)
-    a_webhook_is_in_the_way(world, alerts)
-    trainers_are_evicted(world, alerts)
-    a_server_finds_no_node(world, alerts)
-    the_store_is_away(world, alerts)
+    send_invalid_calls(world, alerts)
+    block_status_writes(world, alerts)
+    evict_trainers(world, alerts)
+    kill_server_without_free_nodes(world, alerts)
+    stop_store(world, alerts)
     for alert in slow:
         alert.wait(360)
-    memory_becomes_scarce(world, alerts)
-    the_operator_is_away(world, alerts)
-    alerts.check_all_have_fired(but_for=OF_THE_OPERATOR)
+    lower_memory_limit(world, alerts)
+    stop_operator(world, alerts)
+    alerts.check_all_have_fired(but_for=BROKEN_OPERATOR_ALERTS)
 
 
 def by_operator(world, job):
@@ -65,7 +65,7 @@ def apply(world, name, **changes):
     world.namespace.apply(MANIFEST, name=name, **{**ORDINARY, **changes})
 
 
-def jobs_that_do_not_go_on(world, alerts):
+def create_jobs(world, alerts):
     """Creates all jobs of the scenario. Returns the alerts that need only time to fire."""
     slow = [alerts.expect("EspalierJobNotPartitioned", **by_operator(world, "unpartitioned")),
             alerts.expect("EspalierCertificateExpiring", namespace=world.namespace.name, pod="steady-server-0-0"),
@@ -74,7 +74,7 @@ def jobs_that_do_not_go_on(world, alerts):
             alerts.expect("EspalierJobFailed", **by_operator(world, "failing"))]
     apply(world, "unpartitioned", secret="made-never")
     apply(world, "busy", trainers="2", samplers="1")
-    # Few checkpoints, certificates that are not renewed, and constant use of memory.
+    # Writes few checkpoints, has certificates that are not renewed, and uses a constant amount of memory.
     apply(world, "steady", checkpoint_seconds="3600", tls="{mode: SecretRef, secretName: given}", batch_size="8",
           fanout="2", evaluate_every="1000000")
     give_certificates(world.namespace, "steady", "given")
@@ -90,7 +90,7 @@ def give_certificates(namespace, job, secret):
                                                             datetime.timedelta(hours=2)))
 
 
-def nonsense_is_asked(world, alerts):
+def send_invalid_calls(world, alerts):
     """Calls servers that have no other clients, with the job's own certificate."""
     namespace = world.namespace
     errors = alerts.expect("EspalierRpcErrors", **by_pods(world, "waiting"))
@@ -98,14 +98,14 @@ def nonsense_is_asked(world, alerts):
     certificate = peer.trainers_certificate(namespace, "waiting")
 
     def ask():
-        answer = peer.ask(namespace, "waiting-server-0-0", SERVER_PORT, certificate, NONSENSE)
+        answer = peer.ask(namespace, "waiting-server-0-0", SERVER_PORT, certificate, INVALID_CALL)
         assert not answer.is_refused and not answer.is_served, answer.text
 
     errors.wait(120, prod=ask)
-    errors_are_drawn(world, "waiting")
+    check_panel_of_errors(world, "waiting")
 
 
-def errors_are_drawn(world, job):
+def check_panel_of_errors(world, job):
     """Checks the panel of errors in a job's dashboard, which is empty without errors: method and code of each error."""
     panel, = [panel for panel in dashboard("job").panels if panel.title == "Errors per second"]
     query, = panel.queries
@@ -113,11 +113,11 @@ def errors_are_drawn(world, job):
     found = world.prometheus.over(expression, 300)
     drawn = {labels["method"]: max(value for _, value in values) for labels, values in found}
     # Servers count a method under the last part of its name.
-    assert drawn.get(NONSENSE.rpartition("/")[2], 0) > 0, (expression, found)
+    assert drawn.get(INVALID_CALL.rpartition("/")[2], 0) > 0, (expression, found)
     assert all(labels["code"] not in ("", "OK") for labels, _ in found), found
 
 
-def a_webhook_is_in_the_way(world, alerts):
+def block_status_writes(world, alerts):
     """A webhook for one job's status first does not respond, then is unreachable, so that the API server rejects writes."""
     namespace = world.namespace
     namespace.wait_for_phase("edited", "Suspended", 60)
@@ -142,10 +142,10 @@ def a_webhook_is_in_the_way(world, alerts):
             alert.wait(180, prod=touch)
 
 
-def trainers_are_evicted(world, alerts):
+def evict_trainers(world, alerts):
     """Evicts trainers repeatedly. Failures of trainers would be counted and delayed by growing pauses."""
     restarting = alerts.expect("EspalierJobRestarting", **by_operator(world, "busy"))
-    for _ in range(MOST_EVICTIONS):
+    for _ in range(MAX_EVICTIONS):
         if restarting.has_fired():
             break
         evict_a_trainer(world.namespace)
@@ -171,7 +171,7 @@ def is_ready(pod):
     return any(one["type"] == "Ready" and one["status"] == "True" for one in pod["status"].get("conditions", []))
 
 
-def a_server_finds_no_node(world, alerts):
+def kill_server_without_free_nodes(world, alerts):
     """Kills a server while no node accepts pods: trainers and sampler retry their calls and make no step."""
     namespace = world.namespace
     trains(namespace)
@@ -189,7 +189,7 @@ def trains(namespace):
     namespace.wait_until_it_trains("busy", 180)
 
 
-def the_store_is_away(world, alerts):
+def stop_store(world, alerts):
     expected = [alerts.expect(name, **by_pods(world, "busy"))
                 for name in ("EspalierStorageErrors", "EspalierCheckpointsFailing")]
     with world.machines.without_store():
@@ -197,7 +197,7 @@ def the_store_is_away(world, alerts):
             alert.wait(180)
 
 
-def memory_becomes_scarce(world, alerts):
+def lower_memory_limit(world, alerts):
     """Lowers a trainer's memory limit to a little more than it uses."""
     namespace = world.namespace
     [(name, pod)] = [(name, pod) for name, pod in namespace.pods("steady", "trainer").items()
@@ -209,7 +209,7 @@ def memory_becomes_scarce(world, alerts):
         near.wait(60)
 
 
-def the_operator_is_away(world, alerts):
+def stop_operator(world, alerts):
     """First no operator runs; then one runs, and another identity holds the lease."""
     down = alerts.expect("EspalierOperatorDown")
     with contextlib.ExitStack() as until_both_are_seen:

@@ -15,7 +15,7 @@ NEEDS_OWN_CLUSTER = True  # Kueue's webhooks are on the API server's loopback
 NEEDS_TOOLS = ["kueue"]
 PAGE, HEADING = "docs/operations/kueue.md", "## From an empty cluster to the first job in a queue"
 QUEUE, DOCUMENT = "queue.yaml", "crds/examples/cora.yaml"
-MOST_SECONDS = 180  # from the chart's command to the end of the job, where images need not be pulled
+MAX_SECONDS = 180  # from the chart's command to the end of the job, where images need not be pulled
 
 
 def run_steps(world):
@@ -43,4 +43,4 @@ def run_steps(world):
             assert workload["status"]["admission"]["clusterQueue"] == "training", workload["status"]
     finally:
         world.chart.install()  # for the next scenarios
-    assert seconds < MOST_SECONDS, f"{seconds:.0f} s until the end of the job, expected less than {MOST_SECONDS}"
+    assert seconds < MAX_SECONDS, f"{seconds:.0f} s until the end of the job, expected less than {MAX_SECONDS}"
