@@ -293,7 +293,7 @@ TEST(MakePartitionLayoutTest, NamesNegativeEnds) {
   EXPECT_THAT(MakePartitionLayout(graph, {{0, 1}}, 2, 1).status().message(), HasSubstr("edge 0: -1 -> 0"));
 }
 
-TEST(CheckTimeColumnTest, WantsOneNumberAnEdge) {
+TEST(CheckTimeColumnTest, RequiresOneNumberPerEdge) {
   const graph::SourceGraph graph = TypedGraph(5, /*seed=*/1);
   EXPECT_TRUE(CheckTimeColumn(graph, "").ok());
   EXPECT_TRUE(CheckTimeColumn(graph, "year").ok());

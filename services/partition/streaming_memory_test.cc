@@ -50,7 +50,7 @@ TEST_F(BoundedStreamingTest, GivesSameCutInLeastMemory) {
   ExpectSame(TypedGraph(400, /*seed=*/1), 0);
 }
 
-TEST_F(BoundedStreamingTest, NeedsNoFileWhereTheRowsFit) {
+TEST_F(BoundedStreamingTest, NeedsNoFileIfRowsFitIntoMemory) {
   const graph::SourceGraph graph = CommunityGraph(4, 500, 8, 1, /*seed=*/1);
   ExpectSame(graph, 8 * graph.edges[0].num_edges());
   EXPECT_EQ(scratch_.size_bytes, 0u);

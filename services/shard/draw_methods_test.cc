@@ -113,7 +113,7 @@ TEST_F(DrawMethodsTest, MatchReferenceAlgorithm) {
   }
 }
 
-TEST_F(DrawMethodsTest, WithReplacementUpToATime) {
+TEST_F(DrawMethodsTest, ReplacementAndTimesMatchReference) {
   HopQuery query = Query(6, DrawMethod::kNeighbor);
   query.draw.replace = true;
   query.draw.time_column = "when";

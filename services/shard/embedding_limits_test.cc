@@ -17,7 +17,7 @@ using testing::FiftyNodes;
 using ::testing::HasSubstr;
 using testing::MakeGradients;
 
-TEST(EmbeddingLimitsTest, AJobHasALimitOfThem) {
+TEST(EmbeddingLimitsTest, NumberOfEmbeddingsPerJobIsLimited) {
   graph::PartitionBook book;
   const std::vector<graph::Partition> partitions = testing::MakeTestPartitions(FiftyNodes(), 1, 1, &book);
   MutableTensors tensors(book, partitions[0], {.max_bytes = 1 << 20, .max_rows_per_request = 100});

@@ -161,7 +161,7 @@ TEST_F(EmbeddingsTest, ATrainerMayBeOneStepAhead) {
   EXPECT_EQ(StartRead(1, {LocalRowId(2)})->status.get().code(), StatusCode::kFailedPrecondition) << "it is gone";
 }
 
-TEST_F(EmbeddingsTest, ATrainerThatIsAheadWaitsUntilItsDeadlineAndWhileThereAreRows) {
+TEST_F(EmbeddingsTest, TrainerOneStepAheadWaitsUntilDeadlineOrDrop) {
   ASSERT_TRUE(Create(Descent(2)).ok());
   ASSERT_TRUE(Push(MakeGradients(0, 1, {}, 0)).ok());
   const GradientPiece next = MakeGradients(1, 1, {LocalRowId(2)}, 1);

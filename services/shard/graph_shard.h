@@ -24,7 +24,8 @@ struct ShardLimits {
   uint64_t max_edge_row_bytes = uint64_t{1} << 32;  // of an edge column, in one response
 };
 
-// Thread-safe. Calls complete on the calling thread before they return; they ignore deadlines.
+// Thread-safe. The calls of this class complete on the calling thread before they return; they ignore deadlines. Calls
+// of tensors() and embeddings() may wait (mutable_tensors.h, embeddings.h).
 class GraphShard final : public sampler::PartitionAccess {
  public:
   // Returns the shard after checking every array that later indexes another, because files may be damaged: DataLoss

@@ -27,7 +27,7 @@ bool Accepts(const ListenSocket& socket, const std::string& host) {
 }
 
 // Clusters have IPv4, IPv6 or both: one listen address must work for all.
-TEST(ListenSocketTest, OnEveryAddressOfBothFamilies) {
+TEST(ListenSocketTest, ListensOnEveryAddressOfBothFamilies) {
   const ListenSocket any = Listening("[::]:0");
   EXPECT_TRUE(Accepts(any, "127.0.0.1"));
   const bool has_ipv6 = any.address.starts_with("[::]:");

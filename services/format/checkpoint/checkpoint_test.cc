@@ -145,7 +145,7 @@ TEST(CheckpointTest, NamesTheFileAndBlockThatIsCorrupt) {
   EXPECT_EQ(LoadCheckpoint(store, kFolder).status().code(), StatusCode::kNotFound);
 }
 
-TEST(CheckpointTest, OlderOnesAreOfTheCpuInF32) {
+TEST(CheckpointTest, WithoutDeviceAndPrecisionIsOfTheCpuInF32) {
   storage::MemoryStore store;
   PutTiny(store);
   json document = json::parse(*store.Get(kFolder + "/manifest.json"));

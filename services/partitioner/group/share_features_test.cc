@@ -84,7 +84,7 @@ TEST_F(GroupFeaturesTest, HaveTheScalesOfOneProcess) {
   EXPECT_EQ(x->scales.size(), 3u);
 }
 
-TEST_F(GroupFeaturesTest, OfTwoBytesAreNeededForCopiesOfThem) {
+TEST_F(GroupFeaturesTest, I8FeaturesAreRefusedAsSourceColumns) {
   Normalize(WithFeatures(), job::PartitionAlgorithm::kRandom);
   graph_.preprocess.feature_dtype = job::FeatureDType::kI8;
   graph_.partitions.source_columns = {"number", "x"};
@@ -99,7 +99,7 @@ TEST_F(GroupFeaturesTest, OfTwoBytesAreNeededForCopiesOfThem) {
 }
 
 // Partitions without normalization differ, so the tests above would fail if no process normalized.
-TEST_F(GroupFeaturesTest, DifferFromSource) {
+TEST_F(GroupFeaturesTest, NormalizationChangesPartitions) {
   Normalize(WithFeatures(), job::PartitionAlgorithm::kRandom);
   const auto normalized = Run(store_, "alone", std::nullopt);
   ASSERT_TRUE(normalized.ok()) << normalized.status().ToString();

@@ -144,7 +144,7 @@ TEST_F(GroupPreprocessingLifeTest, ProcessKilledWhileDroppingDuplicatesMayRestar
   }
 }
 
-TEST_F(GroupPreprocessingLifeTest, ASplitThatIsNotThereEndsAllUnlessNothingIsTrained) {
+TEST_F(GroupPreprocessingLifeTest, MissingSplitEndsAllProcessesUnlessSplitIsNotNeeded) {
   held_out_ = graph::HeldOutEdges{"no-such-split", "", ""};
   const Status alone = Run(store_, "alone", std::nullopt).status();
   ASSERT_EQ(alone.code(), StatusCode::kNotFound);

@@ -195,7 +195,7 @@ TEST_F(LocalCacheTest, OneOfManyCreatesFileAndOthersWait) {
   EXPECT_EQ(fills, 1);
 }
 
-class LookOncePerUseTest : public LocalCacheTest {
+class VerifyOncePerUseTest : public LocalCacheTest {
  protected:
   // Requests the file "f" in a new CacheEntry, as another process would, and returns the entry.
   std::shared_ptr<CacheEntry> Use() {
@@ -221,7 +221,7 @@ class LookOncePerUseTest : public LocalCacheTest {
   std::atomic<int> looks_{0}, fills_{0};
 };
 
-TEST_F(LookOncePerUseTest, CreatedFileIsVerifiedOncePerUse) {
+TEST_F(VerifyOncePerUseTest, CreatedFileIsVerifiedOncePerUse) {
   {
     const auto maker = Use();
     const auto user = Use();
@@ -241,7 +241,7 @@ TEST_F(LookOncePerUseTest, CreatedFileIsVerifiedOncePerUse) {
   EXPECT_EQ(fills_, 1);
 }
 
-TEST_F(LookOncePerUseTest, OneOfManyProcessesVerifies) {
+TEST_F(VerifyOncePerUseTest, OneOfManyProcessesVerifies) {
   Leave(Open(), "e", 0);
   std::vector<std::shared_ptr<CacheEntry>> users(8);
   {
@@ -252,7 +252,7 @@ TEST_F(LookOncePerUseTest, OneOfManyProcessesVerifies) {
   EXPECT_EQ(fills_, 0);
 }
 
-TEST_F(LookOncePerUseTest, BadFileIsRecreatedOnce) {
+TEST_F(VerifyOncePerUseTest, BadFileIsRecreatedOnce) {
   {
     const auto entry = *Open().Pin("e", Soon());
     ASSERT_TRUE(entry->GetOrMake(Request("f", 'y'), Soon()).ok());
@@ -264,7 +264,7 @@ TEST_F(LookOncePerUseTest, BadFileIsRecreatedOnce) {
   EXPECT_EQ(fills_, 1);
 }
 
-TEST_F(LookOncePerUseTest, AlwaysVerifyIgnoresMark) {
+TEST_F(VerifyOncePerUseTest, AlwaysVerifyIgnoresMark) {
   const auto maker = Use();
   CachedFileRequest request = Request("f", 'x');
   int looks = 0;
@@ -273,7 +273,7 @@ TEST_F(LookOncePerUseTest, AlwaysVerifyIgnoresMark) {
   EXPECT_EQ(looks, 1);
 }
 
-TEST_F(LocalCacheTest, AWaitForAnotherProcessEndsWhereAStopIsRequested) {
+TEST_F(LocalCacheTest, StopEndsWaitForAnotherProcess) {
   const auto entry = *Open().Pin("e", Soon());
   const auto maker = FileLock::TryAcquire(path() + "/e/.espalier-partial-f", LockMode::kExclusive);
   ASSERT_TRUE(maker.ok()) << maker.status().ToString();
