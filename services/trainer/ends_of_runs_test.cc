@@ -89,8 +89,7 @@ TEST(EndsOfRunsTest, StoppedRunReportsCheckpoint) {
   EXPECT_THAT(said, ElementsAre("stopped", "saved"));
 }
 
-// OnSaved must be called even if the last checkpoint fails, because the mini-batch in flight is not needed in this case
-// either.
+// OnSaved must be called even if the last checkpoint fails: the mini-batch in flight is not needed in this case either.
 TEST(EndsOfRunsTest, CallsOnSavedIfLastCheckpointFails) {
   storage::MemoryStore disk;
   std::vector<std::string> said;
@@ -146,7 +145,7 @@ class RecordingDropTimeouts final : public sampler::EmbeddingStore {
 };
 
 // The servers may be stopped at the same time as the run.
-TEST(EndsOfRunsTest, AStoppedRunDoesNotWaitLongForServersToDropItsRows) {
+TEST(EndsOfRunsTest, StoppedRunDropsRowsWithShortDeadline) {
   job::DistTraining job = CommunityJob();
   job.training.inputs = {{"", {}, job::Embedding{.size = 4}}};
   const shard::testing::TestGraph graph = shard::testing::MakeTestGraph(CommunityGraph(), 1, 11);

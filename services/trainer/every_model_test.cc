@@ -51,7 +51,7 @@ TEST_P(EveryModelTest, GivesTheSameBitsForAnyPartitioningAndTheSameStepsWithTwoT
 }
 
 // Runs the operations for GPUs on the CPU: masks and mini-batches are the same, sums are rounded differently.
-TEST_P(EveryModelTest, TakesTheSameStepsInOperationsOfTorch) {
+TEST_P(EveryModelTest, TakesSameStepsWithTorchOperations) {
   job::DistTraining job = JobOfModel(GetParam(), /*row_size=*/6);
   if (GetParam() != job::ModelType::kTorchScript) {
     job.training.model.normalization = job::LayerNormalization::kBatch;

@@ -148,7 +148,7 @@ TEST(KnowledgeGraphTest, OneRelationOfManyMayBeChosen) {
   EXPECT_TRUE(outcome.test.has_value());
 }
 
-TEST(KnowledgeGraphTest, RowsAreMappedWhereTheyAreNotAsWideAsTheEmbeddings) {
+TEST(KnowledgeGraphTest, RowsOfOtherWidthPassThroughLinearMap) {
   job::DistTraining job = TripleJob();
   job.training.inputs[0].features = {"x"};  // 6 + 32 values
   const TrainOutcome one = TrainSmall(Triples(/*known=*/false), job);

@@ -216,7 +216,7 @@ TEST(TrainJobTest, LearnableRowsTakeTheSameStepsWithSeveralTrainers) {
   }
 }
 
-TEST(TrainJobTest, LearnableRowsKeepInStepWhenMostSharesAreEmpty) {
+TEST(TrainJobTest, LearnableRowsStayInStepIfMostSharesAreEmpty) {
   job::DistTraining job = JobWithLearnableRows();
   job.training.epochs = 1;
   job.training.batch_size = 2;
@@ -234,7 +234,7 @@ TEST(TrainJobTest, DependsOnTheSeed) {
   EXPECT_NE(SamplesDigest({.audit_name = "2"}), SamplesDigest({.audit_name = "1"}));
 }
 
-TEST(TrainJobTest, KeepsInStepWhenMostSharesAreEmpty) {
+TEST(TrainJobTest, TrainersStayInStepIfMostSharesAreEmpty) {
   job::DistTraining job = CommunityJob();
   job.training.epochs = 1;
   job.training.batch_size = 2;

@@ -46,7 +46,9 @@ job::DistTraining Job() {
   return job;
 }
 
-TEST(WarningsTest, AGoodRunHasNone) { EXPECT_THAT(TrainSmall(CommunityGraph(), Job()).warnings, IsEmpty()); }
+TEST(WarningsTest, RunWithoutProblemsHasNoWarnings) {
+  EXPECT_THAT(TrainSmall(CommunityGraph(), Job()).warnings, IsEmpty());
+}
 
 TEST(WarningsTest, ATrainingPartWithoutLabelsIsRefusedBeforeTheFirstStep) {
   graph::SourceGraph parts = CommunityGraph();
@@ -71,7 +73,7 @@ TEST(WarningsTest, RegressionWithoutTargetsIsRefusedToo) {
   EXPECT_THAT(RunSmall(source, job).status().message(), HasSubstr("no training node of split 'random' has a label"));
 }
 
-TEST(WarningsTest, PartsWithoutSomeLabelsAreCountedOnce) {
+TEST(WarningsTest, ReportsPartiallyLabeledPartsOnce) {
   graph::SourceGraph parts = CommunityGraph();
   const std::vector<uint64_t> train = GetSplit(parts).train, test = GetSplit(parts).test;
   const graph::SourceGraph source = Relabeled([&](uint64_t node, int64_t c) {
@@ -85,7 +87,7 @@ TEST(WarningsTest, PartsWithoutSomeLabelsAreCountedOnce) {
   }
 }
 
-TEST(WarningsTest, ClassesThatDoNotOccurAreNamedWithTheRemedy) {
+TEST(WarningsTest, ReportsUnusedClassesWithRemedy) {
   const graph::SourceGraph source = Relabeled([](uint64_t, int64_t c) { return 500 * c; });
   EXPECT_THAT(TrainSmall(source, Job(), {.trainers = 2}).warnings,
               ElementsAre("the largest class in column 'node-label' is 1000, so that the model has 1001 outputs, of "
@@ -93,7 +95,7 @@ TEST(WarningsTest, ClassesThatDoNotOccurAreNamedWithTheRemedy) {
                           "gaps, unless this is intended"));
 }
 
-TEST(WarningsTest, ATrainingPartOfOneClassIsNamed) {
+TEST(WarningsTest, ReportsTrainingPartOfOneClass) {
   const graph::SourceGraph source = Relabeled([](uint64_t, int64_t) { return 0; });
   EXPECT_THAT(TrainSmall(source, Job(), {.trainers = 2}).warnings,
               ElementsAre("split 'random': all training nodes that have a label have the same class of column "
@@ -107,7 +109,7 @@ job::DistTraining RegressionJob() {
   return job;
 }
 
-TEST(WarningsTest, TargetsThatAreAllTheSameAreNamed) {
+TEST(WarningsTest, ReportsConstantTargets) {
   graph::SourceGraph source = CommunityGraph();
   const auto num_nodes = static_cast<int64_t>(source.nodes[0].count);
   Tensor& column = source.nodes[0].columns.at(graph::kLabelColumn);
@@ -122,7 +124,7 @@ TEST(WarningsTest, TargetsThatAreAllTheSameAreNamed) {
               ElementsAre(HasSubstr("in column 'node-label' in 1 value of 2 (1): a model learns")));
 }
 
-TEST(WarningsTest, ClassesOfSeveralWithoutAPositiveAreNamed) {
+TEST(WarningsTest, ReportsMultiLabelClassesWithoutPositives) {
   graph::SourceGraph source = CommunityGraph();
   const std::vector<uint64_t> test = GetSplit(source).test;
   // Class 1 has no positive entry; class 2 has one in the test part only.
@@ -153,7 +155,7 @@ TEST(WarningsTest, AGraphWithoutEdgesIsNamed) {
           "the relations in spec.training.sampling.layers have no edge: each node is trained without neighbors"));
 }
 
-TEST(WarningsTest, EdgesThatAreAllLaterThanTheirSeedsAreNamedOnce) {
+TEST(WarningsTest, ReportsOnceThatAllEdgesAreLaterThanSeeds) {
   graph::SourceGraph source = CommunityGraph();
   source.nodes[0].columns["since"] = Tensor::FromVector(std::vector<int64_t>(source.nodes[0].count, 2020));
   const std::vector<int64_t> times(source.edges[0].num_edges(), 1'577'836'800);  // seconds, not years
@@ -208,7 +210,7 @@ TEST(WarningsTest, UndefinedMetricNamesPartReasonAndEarlyStopping) {
               ElementsAre(HasSubstr("of the 120 validation nodes of split 'random' none has a label; early stopping")));
 }
 
-TEST(WarningsTest, PartsThatAreEmptyAreNamedTogether) {
+TEST(WarningsTest, ReportsEmptyPartsTogether) {
   graph::SourceGraph source = CommunityGraph();
   GetSplit(source).validation.clear();
   GetSplit(source).test.clear();
@@ -230,7 +232,7 @@ TEST(WarningsTest, AModelThatIsTrainedFurtherHasOutputsForAllClasses) {
               HasSubstr("the model has 3 outputs, but column 'node-label' has classes up to 3"));
 }
 
-TEST(WarningsTest, LabelsOfEdgesAreCountedAlike) {
+TEST(WarningsTest, ReportsMissingEdgeLabels) {
   graph::SourceGraph source = CommunityGraph();
   graph::EdgeSet& edges = source.edges[0];
   std::vector<int64_t> kinds(edges.num_edges());

@@ -230,7 +230,7 @@ TEST(DistEmbeddingTest, AbandonedBatchChangesNothing) {
 }
 
 // A row that was read twice has two gradients, as in DGL's sparse optimizers.
-TEST(DistEmbeddingTest, TheMeanIsOverAllTimesThatARowWasRead) {
+TEST(DistEmbeddingTest, MeanCountsEveryReadOfRow) {
   const client::testing::ServedGraph served(client::testing::SmallGraph(), 2);
   const auto graph = Ask(served);
   collective::SelfCollective group;
@@ -282,7 +282,7 @@ TEST(DistEmbeddingTest, RowsBelongToNodesEdgesOrOwnSpace) {
   EXPECT_EQ((*own)(torch::tensor({7}, torch::kInt64)).status().code(), StatusCode::kInvalidArgument);
 }
 
-TEST(DistEmbeddingTest, HalfRowsAreTheRoundedOnes) {
+TEST(DistEmbeddingTest, Bf16RowsAreRoundedF32Rows) {
   const client::testing::ServedGraph served(client::testing::SmallGraph(), 2);
   const auto graph = Ask(served);
   collective::SelfCollective group;
@@ -316,7 +316,7 @@ TEST(DistEmbeddingTest, IncompleteRowsAreDropped) {
   EXPECT_EQ(left.status().code(), StatusCode::kNotFound);
 }
 
-TEST(DistEmbeddingTest, NamesMismatch) {
+TEST(DistEmbeddingTest, ReportsInvalidArgumentsAndLostRows) {
   client::testing::ServedGraph served(client::testing::SmallGraph(), 2);
   const auto graph = Ask(served);
   collective::SelfCollective group;

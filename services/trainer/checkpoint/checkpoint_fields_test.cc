@@ -35,7 +35,7 @@ Fields ListSamplingFields(const sampler::DrawSpec& draw) {
   return fields;
 }
 
-TEST(DecidingFieldsTest, EveryOptionOfDrawsIsAFieldWhereItIsSet) {
+TEST(DecidingFieldsTest, SetSamplingOptionsAreFields) {
   const Fields unset = {{"layers", "10,5"}, {"replace", "false"}, {"weight", ""}};
   EXPECT_EQ(ListSamplingFields({}), unset) << "as checkpoints from before the other options";
   const auto with = [&](const Fields& others) {
@@ -138,7 +138,7 @@ TEST(EdgeTypeSpellingTest, OtherEdgeTypeIsDifference) {
                         "'10;p:cites:p=3,5'"));
 }
 
-TEST(EdgeTypeSpellingTest, TextsThatNoDocumentHasAreUnchanged) {
+TEST(EdgeTypeSpellingTest, MalformedTextsAreUnchanged) {
   const EdgeTypeSpellings spellings = ListEdgeTypeSpellings(Library().schema());
   for (const char* const text : {"10;writes", "10;", ";", "10;unknown=3", "10;cites=3", "writes=3"}) {
     const std::string canonical = ToCanonicalText("training.sampling.layers", text, spellings);

@@ -49,9 +49,9 @@ TEST(CheckpointStateTest, ReportsChangedEnvironment) {
   EXPECT_THAT(of_shares[2], ::testing::Not(HasSubstr("other neighbors")));
 }
 
-// With learnable rows, best_epoch does not select a model and is recomputed. Otherwise it is the epoch of the saved
-// best model and is kept.
-TEST(CheckpointStateTest, TheBestEpochOfRowsIsThatOfTheBestValidation) {
+// With learnable rows, a checkpoint contains no best model, so ToSnapshot recomputes best_epoch. Without them,
+// best_epoch is the epoch of the saved best model, so ToSnapshot keeps it.
+TEST(CheckpointStateTest, RecomputesBestEpochWithLearnableRows) {
   for (const bool has_rows : {false, true}) {
     LoopSnapshot snapshot;
     for (uint32_t epoch = 0; epoch < 3; ++epoch) {
@@ -71,7 +71,7 @@ TEST(CheckpointStateTest, TheBestEpochOfRowsIsThatOfTheBestValidation) {
   }
 }
 
-TEST(CheckpointStateTest, OlderCheckpointsThatDoNotNameTheEdgeTypesFit) {
+TEST(CheckpointStateTest, OlderCheckpointWithoutEdgeTypesFits) {
   CheckpointFacts facts;
   facts.fields = {{kCanonicalEdgeTypes, "n:a:n,n:b:n"}, {"training.task.edgeType", ""}};
   format::CheckpointManifest manifest = MakeManifest(LoopSnapshot(), facts);

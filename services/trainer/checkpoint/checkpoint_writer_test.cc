@@ -46,8 +46,8 @@ CheckpointFacts FactsOfTiny() {
   return facts;
 }
 
-// Before the writer removes a checkpoint, it reads those that are kept instead. A stop request must not wait
-// for that, and the snapshot's memory must be free by then.
+// Before the writer removes a checkpoint, it reads and verifies the checkpoints that it keeps. After a stop request the
+// writer must not wait for these reads, and they must begin only after the snapshot's memory is free.
 TEST(CheckpointWriterTest, ExpediteStopsVerificationOfOlderCheckpoints) {
   const auto inner = std::make_shared<storage::MemoryStore>();
   for (const uint32_t step : {0u, 1u}) {

@@ -47,13 +47,13 @@ struct StepsDone {
 class SnapshotSink {
  public:
   virtual ~SnapshotSink() = default;
-  // Returns false if this rank saves no snapshots: then they need not be made.
+  // Returns false if this rank saves no snapshots. The loop then takes none.
   virtual bool saves() const { return true; }
   // Returns true if the state after this step should be saved. Called at every step, before the all-reduce that also
   // transmits the answer to the other ranks.
   virtual bool WantsAfter(const StepsDone& done) = 0;
-  // Waits until no earlier snapshot is being saved, at most until the deadline. Returns false if one still is. Rows of
-  // two snapshots are never held at the same time.
+  // Waits until no earlier snapshot is being saved. Returns false if one is still being saved at the deadline. The sink
+  // never holds the rows of two snapshots at the same time.
   virtual bool WaitForSnapshotSlot(Deadline deadline) = 0;
   // Takes one piece of the learnable rows of the state at `epoch` and `next_step`, to be saved in the background.
   // Returns false if the deadline passes before there is room for it. After the last piece the caller calls Save or

@@ -49,7 +49,7 @@ TEST(ResumeTest, AttentionAndUserModulesResumeExactly) {
 }
 
 // The model file of such a run does not contain the rows, so resuming is the only way to apply them.
-TEST(ResumeTest, TheLastCheckpointHasTheRowsThatAModuleWasTrainedWith) {
+TEST(ResumeTest, LastCheckpointContainsLearnableRowsOfModule) {
   job::DistTraining job = JobOfAModule(5);
   job.checkpoint.every_epochs = 5;  // the end of training is always saved
   const Store store = NewStore();

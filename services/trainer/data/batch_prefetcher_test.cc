@@ -249,7 +249,7 @@ TEST_F(PrefetcherWithCacheTest, ReadsTheSameRows) {
   }
 }
 
-TEST_F(PrefetcherWithCacheTest, AnErrorComesAfterTheBatchesSampledBeforeIt) {
+TEST_F(PrefetcherWithCacheTest, ReturnsSampledBatchesBeforeError) {
   FailingSource source(source_, 1);
   sampler::ScheduledRowCache cache = MakeCache(kPlenty);
   BatchPrefetcher prefetcher(source, data_, WithCache(cache, {.num_epochs = 1, .steps_per_epoch = 2}, 8));
@@ -262,7 +262,7 @@ TEST_F(PrefetcherWithCacheTest, AnErrorComesAfterTheBatchesSampledBeforeIt) {
   }
 }
 
-TEST_F(PrefetcherWithCacheTest, DoesNotWaitForABatchThatIsNotNeeded) {
+TEST_F(PrefetcherWithCacheTest, DoesNotWaitForUnneededBatch) {
   EndlessSource source;
   sampler::ScheduledRowCache cache = MakeCache(kPlenty);
   {
@@ -274,7 +274,7 @@ TEST_F(PrefetcherWithCacheTest, DoesNotWaitForABatchThatIsNotNeeded) {
 
 // Without any call of Next, two mini-batches are queued and a third one waits for room in the queue. Of the others, as
 // many wait for their rows as fit in the memory.
-TEST_F(PrefetcherWithCacheTest, SampledBatchesStayWithinTheirMemory) {
+TEST_F(PrefetcherWithCacheTest, SampledBatchesStayWithinMemoryLimit) {
   for (const int num_waiting : {1, 2}) {
     LinksSource source;
     sampler::ScheduledRowCache cache = MakeCache(kPlenty);
@@ -288,7 +288,7 @@ TEST_F(PrefetcherWithCacheTest, SampledBatchesStayWithinTheirMemory) {
 }
 
 // If it read them, the prefetcher's destructor could wait for graph servers that have failed.
-TEST_F(PrefetcherWithCacheTest, DoesNotReadTheRowsOfASampledBatchThatIsNotNeeded) {
+TEST_F(PrefetcherWithCacheTest, DoesNotReadRowsOfUnneededBatch) {
   StallingSource source(source_, 2);
   sampler::ScheduledRowCache cache = MakeCache(kPlenty);
   {

@@ -23,9 +23,9 @@ struct EdgeTarget {
   uint64_t label_bytes = 0;  // bytes per edge in the column; 0: the split has no edges
 };
 
-// Returns the target of the job's task. `num_outputs` is the number of outputs of an existing model. Without it, the
-// number of classes is the largest label in any part of the split plus one, and other tasks have as many outputs as a
-// label has values. Every rank must call it.
+// Returns the target of the job's task. `num_outputs` is the number of outputs of an existing model. If it is nullopt,
+// the target of a single-label classification has as many outputs as the largest label in any part of the split plus
+// one, and that of any other task has as many outputs as a label has values. Every rank must call it.
 //
 // Reads every label of the split once, each rank its share, so that a label that does not fit, or a pair of nodes with
 // no edge or several edges, is reported before the first step. InvalidArgument if no training edge has a label. Sets
@@ -48,8 +48,8 @@ struct LabeledEdges {
   std::vector<GlobalNodeId> sources, destinations;  // [n]
   torch::Tensor labels;                             // as returned by ReadLabels
 };
-// Returns the same edges with their labels. Reads wide labels in several requests, so that each response fits into one
-// message.
+// Returns the edges that EdgesOfChunk returns, with their labels. Reads wide labels in several requests, so that each
+// response fits into one message.
 Result<LabeledEdges> LabeledEdgesOfChunk(const EdgeTarget& target, const GraphAccess& graph, graph::SplitPartName part,
                                          uint64_t chunk, uint64_t size, const Timeouts& timeouts);
 

@@ -45,7 +45,7 @@ int64_t RowWidth(const ColumnDescription& column) {
   return width;
 }
 
-// Finds the torch type with the same representation. Returns false if there is none.
+// Sets `*type` to the torch type with the same representation. Returns false if there is none.
 bool FindCounterpart(DType dtype, torch::ScalarType* type) {
   switch (dtype) {
     case DType::kBool: *type = torch::kBool; return true;

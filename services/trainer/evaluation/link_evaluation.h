@@ -83,7 +83,7 @@ class LinkEvaluation final : public TaskEvaluation {
 
   // Returns the rank of each edge among all nodes of its destination's type, in the chunk's order.
   Result<std::vector<double>> RanksAmongAll(const Chunk& edges);
-  // Computes ranks[number] for the edges with these numbers, whose destinations have the same node type.
+  // Sets ranks[n] for each n of `numbers`, which are indices of edges whose destinations have the same node type.
   Status RankAmongAll(const Chunk& edges, std::vector<uint32_t> numbers, std::vector<double>& ranks);
   // Calls body(first, rows) for each block of consecutive original ids of a type that contains an id of `wanted`
   // (ascending); without `wanted`, for every block.

@@ -28,8 +28,8 @@ class Standing {
 // ignored if counts[i] == 0; if `counts` is empty, all candidates count. NaN if a score that counts is NaN.
 double ComputeRank(float score, std::span<const float> candidates, std::span<const uint8_t> counts);
 
-// These return the mean reciprocal rank (Voorhees, TREC-8, 1999), and the fraction of ranks of at most k (Bordes et
-// al., NIPS 2013). Sums are taken in the order of `ranks`. 0 without ranks; NaN if a rank is NaN.
+// MeanReciprocalRank returns the mean of 1 / rank (Voorhees, TREC-8, 1999), HitsAtK the fraction of ranks of at most k
+// (Bordes et al., NIPS 2013). Both add up in the order of `ranks`. They return 0 without ranks, NaN if a rank is NaN.
 double MeanReciprocalRank(std::span<const double> ranks);
 double HitsAtK(std::span<const double> ranks, int64_t k);
 

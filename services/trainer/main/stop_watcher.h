@@ -14,8 +14,8 @@ class StopWatcher {
  public:
   // How long training may make no progress after SIGTERM before the calls to servers are canceled: one limit for a
   // step, a larger one for a piece (chunk) of longer work such as an evaluation. Without a limit, a step that waits for
-  // a failed server would block until its deadline. A piece may be many times as large as a step, and once calls are
-  // canceled, the last checkpoint cannot call servers either.
+  // a failed server would block until its deadline. The limit of a piece is larger for two reasons: a piece may take
+  // many times as long as a step, and after the calls are canceled, the last checkpoint cannot call servers.
   explicit StopWatcher(std::chrono::milliseconds longest_stall = std::chrono::seconds(4),
                        std::chrono::milliseconds longest_piece = std::chrono::seconds(12))
       : longest_stall_(longest_stall),
@@ -25,8 +25,8 @@ class StopWatcher {
   // Whether SIGTERM was received.
   const std::atomic<bool>& requested() const { return requested_; }
   // Returns the token that ends the calls and waits of the process's clients. Its stop is requested when, after
-  // SIGTERM, training makes no progress because a server does not answer. (A rank that waits for such a trainer is
-  // released when that trainer fails.)
+  // SIGTERM, training makes no progress because a server does not answer. (Then this trainer fails, which also ends the
+  // waits of other ranks for it.)
   std::stop_token stalled() const { return stalled_.get_token(); }
 
   void TrainingBegins() { training_ = true; }

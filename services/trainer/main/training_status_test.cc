@@ -25,7 +25,7 @@ TEST(TrainingStatusTest, HasNoProgressBeforeFirstStep) {
   EXPECT_FALSE(status.contains("warnings"));
 }
 
-TEST(TrainingStatusTest, HasWarningsFromBeforeTheFirstStepOn) {
+TEST(TrainingStatusTest, ReportsWarningsBeforeFirstStep) {
   telemetry::MetricRegistry metrics;
   TrainingStatus training(Job(), "", 0, 1, 1, metrics);
   training.OnWarning("7 nodes have no label");

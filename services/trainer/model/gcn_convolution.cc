@@ -22,7 +22,8 @@ GcnScales ComputeScales(const RelationRows& rows) {
     const auto drawn = static_cast<float>(rows.segments.indptr[d + 1] - rows.segments.indptr[d]);
     const float drawn_of_all = drawn > 0 ? drawn / rows.in_degrees[d] : 1.0f;
     scales.result.push_back(1.0f / (drawn_of_all * std::sqrt(std::max(1.0f, rows.in_degrees[d] + loop))));
-    // The self-loop is always present, not sampled, so this factor cancels the one in `result`.
+    // The self-loop is always present, so its term must not be scaled for sampling. drawn_of_all cancels the inverse
+    // factor in `result`.
     if (rows.with_self_loops) scales.self.push_back(scales.source[d] * drawn_of_all);
   }
   return scales;

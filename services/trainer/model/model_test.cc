@@ -350,7 +350,7 @@ TEST(ModelTest, ATrainerWithoutSeedsGivesZeroGradientsForEveryParameter) {
   }
 }
 
-TEST(ModelTest, FirstValuesAreAFunctionOfSeedAndName) {
+TEST(ModelTest, InitialValuesDependOnlyOnSeedAndName) {
   const ModelOptions options = HomogeneousOptions();
   const auto model = *MakeModel(options);
   ModelOptions other_seed = options;

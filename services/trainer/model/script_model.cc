@@ -253,8 +253,8 @@ class ScriptModel final : public Model {
     try {
       torch::manual_seed(seed);
       module_.train(run.training);
-      // The optimizing executor rewrites a module after it has profiled some runs. The first steps after a restart
-      // would then be rounded differently from the same steps of an uninterrupted run.
+      // With optimization, the executor rewrites a module after it has profiled some runs. The first steps after a
+      // restart would then be rounded differently from the same steps of an uninterrupted run.
       const torch::jit::GraphOptimizerEnabledGuard as_written(false);
       written = module_.forward({int64_t{layer}, x, ToIValue(schema, edges, device()), num_rows}).toGenericDict();
       KeepBuffers(layer);
@@ -286,7 +286,8 @@ class ScriptModel final : public Model {
     return is_widened ? ToF32(rows) : rows;
   }
 
-  // Copies a tensor with which `forward` has replaced a buffer into the registered tensor, and restores the latter.
+  // If `forward` has replaced a buffer, copies the new tensor's values into the registered tensor and makes the
+  // registered tensor the module's buffer again.
   void KeepBuffers(int layer) {
     const torch::NoGradGuard no_gradient;
     for (Buffer& buffer : buffers_) {

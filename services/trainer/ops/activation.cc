@@ -64,7 +64,7 @@ class Activation : public Function<Activation> {
   }
 };
 
-// Returns whether each element is kept, bool of the shape of x [N, F], on its device.
+// Returns for each element of x whether it is kept: bool [N, F], on the device of x.
 torch::Tensor KeptOf(const torch::Tensor& x, const DropoutPlan& dropout) {
   const int32_t threshold = kernels::DropThreshold(dropout.probability);
   std::vector<torch::Tensor> parts = {torch::empty({0, x.size(1)}, x.options().dtype(torch::kBool))};

@@ -18,7 +18,7 @@ namespace espalier::trainer {
 // a backward pass needs them; several operations share one copy.
 class AttentionEdges {
  public:
-  enum class SelfEdges { kNone, kAppended };  // kAppended: source row d becomes the last in-edge of each destination d
+  enum class SelfEdges { kNone, kAppended };  // kAppended: each destination d gets a last in-edge from source row d
 
   // Copies the segments. Sources are rows [0, num_sources). An object created under torch::NoGradGuard supports forward
   // passes only.

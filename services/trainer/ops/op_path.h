@@ -9,8 +9,8 @@ namespace espalier::trainer {
 // Returns whether the kernels for CPUs compute operations on `x`: it is on the CPU, and no TorchPathScope is alive.
 bool UsesCpuKernels(const torch::Tensor& x);
 
-// While it is alive, operations on CPU tensors take the torch path too, on all threads. Tests use it to compare both
-// paths on a machine without a GPU.
+// While a TorchPathScope is alive, operations on CPU tensors take the torch path too, on all threads. Tests use it to
+// compare both paths on a machine without a GPU.
 class TorchPathScope {
  public:
   TorchPathScope();

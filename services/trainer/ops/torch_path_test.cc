@@ -92,7 +92,7 @@ TEST_F(TorchPathTest, AllowsEmptyBlocksAndDestinationsWithoutEdges) {
   }
 }
 
-TEST_F(TorchPathTest, MaximaOfEqualAndNegativeRowsGiveTheGradientToTheFirst) {
+TEST_F(TorchPathTest, MaximumPassesGradientToFirstOfEqualRows) {
   const std::vector<uint32_t> indptr = {0, 3, 3}, indices = {2, 0, 1};
   ExpectTheSame("equal rows",
                 [&](const Inputs& in) {

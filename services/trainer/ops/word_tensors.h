@@ -18,7 +18,7 @@ inline torch::Tensor KeptWords(std::vector<uint32_t> words) {
       owner->data(), {static_cast<int64_t>(owner->size())}, [owner](void*) {}, torch::kInt32);
 }
 
-// Returns the words of such a tensor; valid as long as the tensor lives.
+// Returns the words of a tensor that KeptWords has returned; valid as long as the tensor lives.
 inline std::span<const uint32_t> ToWords(const torch::Tensor& kept) {
   return {static_cast<const uint32_t*>(kept.data_ptr()), static_cast<size_t>(kept.numel())};
 }

@@ -12,9 +12,9 @@
 
 namespace espalier::trainer {
 
-// Writes the results after inference.ComputeHidden, within a pass. Stores the embeddings of `edges` in `tensor` if none
-// are stored yet. Every rank must call it: all ranks compute, and rank 0 writes below context.folder, replacing the
-// files of an earlier pass. Writes nothing if the graph lacks the split.
+// Writes the results after inference.ComputeHidden, within a pass of the Evaluator (evaluation.h). Stores the
+// embeddings of `edges` in `tensor` if none are stored yet. Every rank must call it: all ranks compute, and rank 0
+// writes below context.folder, replacing the files of an earlier pass. Writes nothing if the graph lacks the split.
 Result<NodeResultFiles> ExportEdgeResults(const NodeResultsContext& context, Model& model, FullInference& inference,
                                           EdgeEvaluation& edges, const std::string& tensor);
 

@@ -28,8 +28,8 @@ std::string LittleEndian(T number) {
   return bytes;
 }
 
-// Returns the masked checksum of the TFRecord format. The rotation and the constant are there because a CRC of data
-// that contains CRCs is weak.
+// Returns the masked checksum of the TFRecord format. The rotation and the added constant mask the CRC, because the CRC
+// of data that contains CRCs is weak.
 std::string MaskedCrc(std::string_view bytes) {
   const uint32_t crc = Crc32c(bytes);
   return LittleEndian<uint32_t>(((crc >> 15) | (crc << 17)) + 0xA282EAD8u);

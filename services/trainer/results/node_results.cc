@@ -22,7 +22,7 @@ namespace {
 using format::NodeResultsWriter;
 
 constexpr uint64_t kMaxRowsPerRead = uint64_t{1} << 16;
-constexpr std::chrono::seconds kDeadlineAfterError{10};  // for servers, of which one may have ended
+constexpr std::chrono::seconds kDeadlineAfterError{10};  // of requests to servers; a server may have ended
 
 // The selected nodes of a type: those of the request, or all nodes in the order of their ids.
 class WantedNodes {

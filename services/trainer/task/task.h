@@ -66,7 +66,8 @@ class Task {
   // Sets the seeds and the seed type of a plan of mini-batches. InvalidArgument or NotFound names the field of the
   // document that does not fit the schema.
   virtual Status PlanSeeds(const graph::GraphSchema& schema, sampler::EpochPlan* plan) const = 0;
-  // Resolves the inputs of `training`, and what the task reads of nodes (NodeData). `rows` outlives the result.
+  // Resolves the node columns that the job reads: the inputs of `training` and, for a task on nodes, the label. `rows`
+  // outlives the result.
   virtual Result<NodeData> MakeData(const job::Training& training, const graph::GraphSchema& schema,
                                     sampler::RowSource& rows) const = 0;
   // Returns the number of seeds (nodes or edges) of a part of the task's split. NotFound if the graph lacks the split.
@@ -88,8 +89,9 @@ class Task {
   virtual Result<std::shared_ptr<TaskEvaluation>> MakeEvaluation(const EvaluationContext& context) = 0;
 
   virtual ResultsPlan PlanResults(const job::DistTraining& job) const = 0;
-  // Writes what ResultsPlan::edge_predictions requests, after MakeEvaluation and inference.ComputeHidden, within a pass
-  // (edge_results.h). `tensor` is a new name. Collective. The default writes nothing.
+  // Writes what ResultsPlan::edge_predictions requests (edge_results.h). Called after MakeEvaluation and
+  // inference.ComputeHidden, within a pass of the Evaluator (evaluation.h). `tensor` is a new name. Collective. The
+  // default writes nothing.
   virtual Result<NodeResultFiles> ExportEdgePredictions(const NodeResultsContext& /*context*/, Model& /*model*/,
                                                         FullInference& /*inference*/, const std::string& /*tensor*/) {
     return NodeResultFiles();

@@ -99,7 +99,8 @@ Result<TrainOutcome> RunRank(const job::DistTraining& job, sampler::PartitionedG
   Observing observer;
   options.observer = &observer;
   observer.on_resumed = [&](const RunPosition& at) { steps_before = at.epoch * at.steps_per_epoch + at.step + 1; };
-  // The evaluation after an epoch's last step would see a request, so a stop in the next epoch is requested after it.
+  // The evaluation after an epoch's last step would already see a stop request. So a stop that belongs to the next
+  // epoch is requested after that evaluation.
   observer.on_step = [&](const RunPosition& at) {
     ++steps;
     if (at.step + 1 == at.steps_per_epoch) return;
