@@ -126,7 +126,7 @@ TEST(FeatureScalesTest, NameTheFirstRowThatIsNotFinite) {
   EXPECT_THAT(FindLargestMagnitudes(numbers, false, 0, 2, 1).status().message(), HasSubstr("holds no features"));
 }
 
-TEST(FeatureScalesTest, RefuseOthersThanOnePositiveScaleForEachElement) {
+TEST(FeatureScalesTest, RequireOnePositiveScalePerElement) {
   const auto error = [](DType dtype, std::vector<float> scales) { return CheckScales(dtype, 2, scales).message(); };
   EXPECT_EQ(CheckScales(DType::kI8, 2, std::vector<float>{1, 0.5F}), Status());
   EXPECT_EQ(error(DType::kU8, {1, 1}), "scales of U8, expected I8");
@@ -137,7 +137,7 @@ TEST(FeatureScalesTest, RefuseOthersThanOnePositiveScaleForEachElement) {
   EXPECT_THAT(error(DType::kI8, {std::numeric_limits<float>::quiet_NaN(), 1}), HasSubstr("scale 0 is"));
 }
 
-TEST(FeatureScalesTest, PreprocessingStoresThemBesideTheFeatures) {
+TEST(FeatureScalesTest, PreprocessingStoresScalesBesideFeatures) {
   SourceGraph graph = testing::PathGraph(2);
   graph.nodes[0].columns["node-feat"] = Tensor::FromVector(std::vector<float>{1, 127, -0.5F, 254}, {2, 2});
   graph.nodes[0].columns["node-label"] = Tensor::FromVector(std::vector<float>{1, 1, 1, 0}, {2, 2});

@@ -65,7 +65,7 @@ TEST(PreprocessTest, DropsSelfLoopsAndDuplicatesAndKeepsTheSmallestId) {
   EXPECT_THAT(graph.edges[0].columns["weight"].values<float>(), ElementsAre(0, 2, 4, 2));
 }
 
-TEST(PreprocessTest, AgreesWithASetOnARandomGraphForAnyNumberOfThreads) {
+TEST(PreprocessTest, MatchesSetOnRandomGraphForAnyNumberOfThreads) {
   PhiloxStream random(1, 2);
   EdgeList edges;
   for (int i = 0; i < 200'000; ++i) edges.emplace_back(random.NextBelow(500), random.NextBelow(500));
@@ -249,7 +249,7 @@ TEST(PreprocessTest, HoldsOutEdgesByTheirEndsInBothDirections) {
   EXPECT_THAT(EdgesOf(made.edges[0]), ElementsAre(std::pair(1, 2), std::pair(3, 0), std::pair(2, 1), std::pair(0, 3)));
 }
 
-TEST(PreprocessTest, HeldOutEdgesOfTypedGraphsTakeTheirReversesWithThem) {
+TEST(PreprocessTest, HoldsOutReverseEdgesInTypedGraphs) {
   SourceGraph graph = testing::TypedExample();
   const EdgeTypeId writes = *graph.schema.FindEdgeType("writes");
   const auto ends = EdgesOf(graph.edges[writes.value]);

@@ -30,7 +30,7 @@ TEST(GraphSchemaTest, NumbersTypesInTheOrderOfTheirNames) {
   EXPECT_FALSE(schema.is_homogeneous());
 }
 
-TEST(GraphSchemaTest, FindsTypesByNameAndRelationsWhereTheyAreUnique) {
+TEST(GraphSchemaTest, FindsTypesByNameAndUniqueRelations) {
   const GraphSchema schema = Library();
 
   EXPECT_EQ(*schema.FindNodeType("paper"), NodeTypeId(1));
@@ -39,7 +39,7 @@ TEST(GraphSchemaTest, FindsTypesByNameAndRelationsWhereTheyAreUnique) {
   EXPECT_THAT(schema.EdgeTypesInto(NodeTypeId(1)), ElementsAre(EdgeTypeId(1), EdgeTypeId(2), EdgeTypeId(3)));
 }
 
-TEST(GraphSchemaTest, IsHomogeneousWithoutASecondTypeOfAnything) {
+TEST(GraphSchemaTest, IsHomogeneousWithOneNodeTypeAndAtMostOneEdgeType) {
   const CanonicalEdgeType cites{"paper", "cites", "paper"}, likes{"paper", "likes", "paper"};
 
   EXPECT_TRUE(GraphSchema::Make({"paper"}, {cites})->is_homogeneous());
@@ -91,7 +91,7 @@ TEST(GraphSchemaTest, ReportsNumberOfTypesForInvalidId) {
   EXPECT_EQ(edge_type.message(), "edge type 4 does not exist; the graph has 4");
 }
 
-TEST(GraphSchemaTest, RefusesDuplicatesAndEndsThatAreNoNodeTypes) {
+TEST(GraphSchemaTest, RefusesDuplicatesAndUnknownEndpointTypes) {
   EXPECT_THAT(GraphSchema::Make({"a", "a"}, {}).status().message(), HasSubstr("'a' is declared twice"));
   EXPECT_THAT(GraphSchema::Make({"a"}, {{"a", "r", "a"}, {"a", "r", "a"}}).status().message(),
               HasSubstr("'a:r:a' is declared twice"));

@@ -50,8 +50,8 @@ void ForSegmentRanges(std::span<const uint32_t> indptr, const Body& body) {
            [&](int64_t part) { body(first_row_of(part), part + 1 == parts ? num_rows : first_row_of(part + 1)); });
 }
 
-// Calls body(chunk, begin, end) on chunks of kChunkRows rows, for reductions over rows, whose partial sums must not
-// depend on the number of threads.
+// ForRowChunks calls body(chunk, begin, end) on chunks of kChunkRows rows. Reductions over rows use it, so that their
+// partial sums do not depend on the number of threads.
 inline constexpr int64_t kChunkRows = 256;
 inline int64_t NumChunks(int64_t num_rows) { return (num_rows + kChunkRows - 1) / kChunkRows; }
 template <class Body>

@@ -30,9 +30,9 @@ struct Segments {
   int64_t num_rows() const { return static_cast<int64_t>(indptr.size()) - 1; }
 };
 
-// out[i] = result_scale[i] * (initial_scale[i] * initial[i] + sum over the edges e of i of source_scale[s] *
-// source[s]), where s = indices[e]. Null scales are 1. Rows from num_initial on start at zero. `out` must not overlap
-// the inputs.
+// The arguments of SumSegments, which computes
+//   out[i] = result_scale[i] * (initial_scale[i] * initial[i] + sum over i's edges e of source_scale[s] * source[s])
+// where s = indices[e]. Null scales are 1. Rows from num_initial on start at zero. `out` must not overlap the inputs.
 struct SegmentSumArguments {
   Segments segments;
   int64_t width = 0;

@@ -146,7 +146,7 @@ TEST(EmbeddingTableTest, StepsEqualOptimizerOnWholeTable) {
   }
 }
 
-TEST(EmbeddingTableTest, GradientsOfAnIdThatOccursTwiceAreSummedOrAveraged) {
+TEST(EmbeddingTableTest, SumsOrAveragesGradientsOfRepeatedId) {
   const testing::ServedGraph served(testing::SmallGraph(), 2);
   const auto graph = GraphOfServers(served);
   collective::SelfCollective group;
@@ -264,7 +264,7 @@ TEST(EmbeddingTableTest, RowsOfARestartedServerAreUnavailable) {
   EXPECT_THAT(lost.message(), HasSubstr("has lost the rows"));
 }
 
-TEST(EmbeddingTableTest, NoStepSucceedsAfterOneThatWasNotDelivered) {
+TEST(EmbeddingTableTest, NoStepSucceedsAfterUndeliveredStep) {
   testing::ServedGraph served(testing::SmallGraph(), 2);
   const auto graph = GraphOfServers(served);
   collective::SelfCollective group;

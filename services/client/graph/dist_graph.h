@@ -190,10 +190,11 @@ class DistGraph {
   //
   // A function that changes tensors must be called with TensorEffect::kChanges, every other one with kNone
   // (InvalidArgument otherwise). It runs exactly once on each server, or at most once if a connection error or a
-  // timeout is returned, and it changes nothing after a later change by this program. FailedPrecondition that is not an
-  // error of the function itself: the function has run, but its response is lost. The call takes one sequence number in
-  // a window of 4096 that it shares with this program's writes to the same server: while the function runs, writes
-  // whose numbers are beyond the window are retried until it has ended.
+  // timeout is returned. A message of the call that arrives late has no effect once the server has applied a later
+  // change by this program. FailedPrecondition that is not an error of the function itself: the function has run, but
+  // its response is lost. The call takes one sequence number in a window of 4096 that it shares with this program's
+  // writes to the same server: while the function runs, writes whose numbers are beyond the window are retried until it
+  // has ended.
   Result<std::string> CallFunction(PartitionId partition, const std::string& function, std::string_view request,
                                    TensorEffect effect = TensorEffect::kNone,
                                    std::optional<Deadline> deadline = {}) const;

@@ -143,7 +143,7 @@ TEST(CancelledCallsTest, QueriesOfCollateEndWithTheEpoch) {
   loader->reset();
 }
 
-TEST(CancelledCallsTest, BatchesThatAreReadyAreNotReturnedAfterCancel) {
+TEST(CancelledCallsTest, DoesNotReturnReadyBatchesAfterCancel) {
   ServedGraph served(testing::SmallGraph(), 1);
   const auto graph = testing::OpenServed(served.addresses(), kLong);
   const auto loader = MakeLoader(*graph);

@@ -21,8 +21,8 @@ struct RemoteTensorOptions {
 
 // Thread-safe. Pending queries do not depend on the lifetime of this object. Calls are retried until the deadline while
 // the server cannot be reached. Every change has a number, by which the server applies it once even if its message
-// arrives repeatedly. A message that arrives after the change has ended here and a later change of this client was
-// applied has no effect.
+// arrives repeatedly. After the call has ended and the server has applied a later change of this client, a late message
+// of the call has no effect.
 class RemoteTensors final : public sampler::PartitionTensors {
  public:
   // `changes` is shared by all changes of this client at that server.

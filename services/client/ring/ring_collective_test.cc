@@ -166,7 +166,7 @@ TEST(RingCollectiveTest, RefusesRanksOfAnotherIncarnationOrGroup) {
   EXPECT_EQ(RingEndpoint::Listen({.rank = Rank(2), .size = 2}).status().code(), StatusCode::kInvalidArgument);
 }
 
-TEST(RingCollectiveTest, RefusesPlaintextAndOtherRolesWhereTheGroupHasTls) {
+TEST(RingCollectiveTest, TlsGroupRefusesPlaintextAndOtherRoles) {
   TlsFolder folder;
   const auto trainer = folder.Load(PeerRole::kTrainer);
   const auto sampler = folder.Load(PeerRole::kSampler);

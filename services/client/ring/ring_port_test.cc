@@ -139,7 +139,7 @@ TEST(RingPortTest, ConnectsRanksDespiteForeignGreetings) {
   ExpectUsable(ranks);
 }
 
-TEST(RingPortTest, FailsPromptlyWhereTheOtherRankSendsGarbage) {
+TEST(RingPortTest, FailsPromptlyIfOtherRankSendsGarbage) {
   auto rank0 = ListenAs(0), rank1 = ListenAs(1);
   const std::string rank0_address = rank0->address();
   Status ended;

@@ -51,8 +51,8 @@ Result<EdgeShare> EdgeSplit(const DistGraph& graph, EdgeTypeId type, std::span<c
 // Divides the edges whose `mask` value is not 0, in the order of global ids. That order depends on the partitioning, so
 // kEven gives other shares under another partitioning. `mask` has dtype Bool or U8 and one value for each edge of a
 // type; it must not change during the call (FailedPrecondition if a change is detected). A rank reads mask rows only of
-// the partitions with edges of its share; with kEven from the start of the first such partition to the end of the
-// share.
+// the partitions with edges of its share; with kEven it reads the rows from the start of the first such partition to
+// the end of the share.
 Result<EdgeShare> EdgeSplit(const DistGraph& graph, const DistTensor& mask, const EdgeSplitOptions& options);
 
 }  // namespace espalier::client

@@ -42,8 +42,8 @@ Result<NodeShare> NodeSplit(const DistGraph& graph, NodeTypeId type, std::span<c
 // Divides the nodes whose `mask` value is not 0, in the order of global ids. That order depends on the partitioning, so
 // kEven gives other shares under another partitioning. `mask` has dtype Bool or U8 and one value for each node of a
 // type; it must not change during the call (FailedPrecondition if a change is detected). A rank reads mask rows only of
-// the partitions with nodes of its share; with kEven from the start of the first such partition to the end of the
-// share.
+// the partitions with nodes of its share; with kEven it reads the rows from the start of the first such partition to
+// the end of the share.
 Result<NodeShare> NodeSplit(const DistGraph& graph, const DistTensor& mask, const NodeSplitOptions& options);
 
 }  // namespace espalier::client

@@ -82,7 +82,7 @@ class DistTensor {
   // Assigns rows, which must be distinct. This and all writes below are acknowledged: a read of any process that starts
   // after the write has returned sees it. `values` has the tensor's dtype and shape [rows.size(), row_shape...]; there
   // is no broadcasting. Each row is written exactly once, or at most once if a connection error or a timeout is
-  // returned, and never after a later write of this program.
+  // returned. It is never written after a later write of this program.
   Status WriteRows(std::span<const GlobalRowId> rows, const Tensor& values, std::optional<Deadline> deadline = {});
   // Accumulating writes (RowWrite in tensor_spec.h): rows may repeat, and any number of processes may write to the same
   // rows concurrently.

@@ -67,7 +67,7 @@ TEST_P(DistTensorNamesTest, OwnRowsOpenWithoutTheirCount) {
   EXPECT_TRUE(t.Sum().ok());
 }
 
-TEST_P(DistTensorNamesTest, TheNameOfALearnableRowsStateIsReserved) {
+TEST_P(DistTensorNamesTest, StateNamesOfLearnableRowsAreReserved) {
   const RowSpace space = RowSpace::Nodes(NodeTypeId(0));
   const Status tensor = DistTensor::Create(*graph_, {.rows = space, .name = "author.state"}).status();
   EXPECT_EQ(tensor.code(), StatusCode::kInvalidArgument);

@@ -152,7 +152,7 @@ TEST_P(DistTensorValuesTest, RandomValuesAreThoseOfTheFormula) {
 }
 
 // The generated names of tensors differ from run to run; their values do not.
-TEST_P(DistTensorValuesTest, RandomValuesOfAnonymousTensorsAreThoseOfTheirSeed) {
+TEST_P(DistTensorValuesTest, RandomValuesOfAnonymousTensorsDependOnSeed) {
   const auto rows_of = [&](const RowSpace& space, uint64_t seed) {
     return All(Make({.rows = space, .row_shape = {4}, .initializer = Initializer::Uniform(0, 1, seed)}));
   };

@@ -19,8 +19,8 @@ struct RuleViolation {
 
   // Returns the path of the field that is wrong.
   std::string Path() const;
-  // Returns the path that an API server names: that of Rule::field. RuleFinding::field, such as an item of a list, is
-  // only in Path().
+  // Returns the path that an API server reports: that of Rule::field. It lacks RuleFinding::field (for example an item
+  // of a list), which only Path() includes.
   std::string PathInCel() const;
   // Returns the parser's message: that of the rule, with what was found.
   std::string Message() const;

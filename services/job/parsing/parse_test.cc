@@ -125,7 +125,7 @@ TEST(ParseJobTest, ShowsAllViolationsAtOnceInDocumentOrder) {
   EXPECT_LT(error.find("cuont"), error.find("many"));
 }
 
-TEST(ParseJobTest, AnUnknownFieldWhoseNameExistsElsewhereIsSuggestedThere) {
+TEST(ParseJobTest, SuggestsPathOfFieldWithSameName) {
   EXPECT_EQ(ErrorOf(kExampleJob, {{"evaluation.metric", "ROCAUC"}}),
             "--set evaluation.metric: spec.'evaluation': unknown field (did you mean 'spec.training.evaluation'?)");
   EXPECT_EQ(ErrorOf(kExampleJob, {{"training.hiddenSize", "8"}}),
@@ -224,7 +224,7 @@ TEST(ParseJobTest, SavesEveryTenMinutesByDefault) {
   EXPECT_EQ(checkpoint_of({{"checkpoint.every.seconds", "0"}}).every, std::chrono::seconds(0));
 }
 
-TEST(ParseJobTest, KeepsTheNewFieldsInTheEffectiveDocument) {
+TEST(ParseJobTest, EffectiveDocumentHasOverridesAndDefaults) {
   const Result<ParsedJob> first = ParseJob(
       "job.yaml", kExampleJob, {{"storage.s3.endpoint", "http://127.0.0.1:9000"}, {"training.model.uri", "model.bin"}});
   ASSERT_TRUE(first.ok()) << first.status().ToString();

@@ -109,7 +109,7 @@ TEST(ToTrainingTest, EveryFieldSetsAMemberOfItsOwn) {
   }
 }
 
-TEST(ToTrainingTest, ADefaultOfTheDocumentIsThatOfTheMember) {
+TEST(ToTrainingTest, DocumentDefaultsAreMemberDefaults) {
   std::vector<std::string> different;
   for (const FieldSpec& field : FieldTable()) {
     if (!field.member.exists() || field.default_json.empty()) continue;

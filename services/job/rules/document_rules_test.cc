@@ -63,7 +63,7 @@ TEST(DocumentRulesTest, RowsAreDistinctAndComplete) {
   }
 }
 
-TEST(DocumentRulesTest, TheParserNamesItemsOfListsWhereTheSchemaNamesTheList) {
+TEST(DocumentRulesTest, ParserNamesListItemsWhereSchemaNamesList) {
   const std::string error = ErrorOf(
       ExampleWith("- features: [node-feat]", "- {nodeType: a, features: [x]}\n    - {nodeType: a, features: [x]}"));
   EXPECT_EQ(error, "job.yaml:17:7: spec.training.inputs[1]: duplicate entry for a node type: 'a'");

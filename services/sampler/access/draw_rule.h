@@ -1,5 +1,5 @@
-// Checks that the options of a draw fit together (docs/sampling.md): on every new specification, before a request is
-// split by owner, and again in the partition that receives it.
+// Checks that the options of a draw fit together (docs/sampling.md). The checks run on every new specification, before
+// a request is split by owner, and again in the partition that receives the request.
 #pragma once
 
 #include "services/sampler/access/neighbor_source.h"

@@ -57,13 +57,13 @@ struct GradientPiece {
   Rank rank;
   uint32_t piece = 0;  // in batch order; a repeated (step, rank, piece) is ignored
   uint32_t num_pieces = 1;
-  double learning_rate = 0;  // of the step: the same in all pieces of all trainers to within 1e-12; rank 0's is taken
+  double learning_rate = 0;      // of the step: that of rank 0 is used; all pieces must have the same to within 1e-12
   std::vector<LocalRowId> rows;  // may be repeated
   Tensor gradients;              // F32 [rows.size(), width]
 };
 
-// Thread-safe. Arguments are untrusted (they come from RPCs): what does not exist, does not fit or is too large returns
-// NotFound, InvalidArgument or ResourceExhausted, and never causes undefined behavior.
+// Thread-safe. Arguments are untrusted (they come from RPCs): unknown names, arguments that do not fit and excessive
+// requests return NotFound, InvalidArgument or ResourceExhausted, and never cause undefined behavior.
 class PartitionEmbeddings {
  public:
   virtual ~PartitionEmbeddings() = default;

@@ -27,11 +27,11 @@ struct TensorDescription {
   bool is_complete = true;    // set by partition 0 once all partitions have its rows
 };
 
-// Thread-safe. Arguments are untrusted (they come from RPCs): what does not exist, does not fit or is too large returns
-// NotFound, InvalidArgument or ResourceExhausted, and never causes undefined behavior. Every change is applied once,
-// however often its message is repeated; a read that starts after the change has completed sees it. A change of few
-// rows is applied as a whole or not at all; over RPC a large Write is split into pieces for which this holds.
-// Unavailable: the rows are being created or filled (over RPC, the client retries).
+// Thread-safe. Arguments are untrusted (they come from RPCs): unknown names, arguments that do not fit and excessive
+// requests return NotFound, InvalidArgument or ResourceExhausted, and never cause undefined behavior. Every change is
+// applied once, even if its message is repeated; a read that starts after the change has completed sees it. A change of
+// few rows is applied as a whole or not at all. Over RPC a large Write is split into pieces, each of which is applied
+// as a whole or not at all. Unavailable: the rows are being created or filled (over RPC, the client retries).
 class PartitionTensors {
  public:
   virtual ~PartitionTensors() = default;

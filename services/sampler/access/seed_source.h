@@ -29,12 +29,13 @@ struct SeedQuery {
   // If not empty: edges of a split of these types, each named once (CheckSeedTypes); node_type is ignored. Ordinals
   // count the first type's edges, then the second's, ...
   std::vector<EdgeTypeId> edge_types = {};
-  // With one edge type: an edge column whose rows are returned with the edges; empty: none. Rows are found by the ends
-  // of the edges. InvalidArgument: a pair is not an edge of the graph, or is several parallel edges whose rows differ.
+  // With one edge type: an edge column whose rows are returned with the edges; empty: none. Rows are found by the
+  // endpoints of the edges. InvalidArgument: a pair is not an edge of the graph, or is several parallel edges whose
+  // rows differ.
   std::string edge_column = {};
   // With one edge type: whether the edges' ids are returned. Edges are found by their numbers if the split has them,
-  // otherwise by their ends. InvalidArgument: a pair is not an edge of the graph, or is several parallel edges and the
-  // split does not say which one is meant.
+  // otherwise by their endpoints. InvalidArgument: a pair is not an edge of the graph, or is several parallel edges and
+  // the split does not say which one is meant.
   bool want_edge_ids = false;
   // For edges, if set: only these positions of the step's batch, ascending and distinct. The response has only these,
   // in this order.
@@ -46,8 +47,8 @@ constexpr uint64_t SeedOrderKey(uint64_t seed, uint32_t epoch) {
   return RandomKey(seed, RandomPurpose::kSeedOrder, epoch);
 }
 
-// A step's global batch in batch order, or the requested positions of it. Ids of edges' ends are those of their edge
-// type's node types.
+// A step's global batch in batch order, or the requested positions of it. The endpoint ids of an edge are ids of the
+// source type and the destination type of its edge type.
 struct GlobalBatch {
   std::vector<GlobalNodeId> seeds;          // for edges, their destinations
   std::vector<GlobalNodeId> sources = {};   // for edges, [seeds]; for nodes, empty
@@ -81,8 +82,8 @@ std::vector<GlobalNodeId> ShareOfBatch(const GlobalBatch& batch, const graph::Pa
 // destination's.
 std::vector<uint32_t> PositionsOfShare(const GlobalBatch& batch, const graph::PartitionBook& book, NodeTypeId type,
                                        uint32_t num_trainers, Rank rank);
-// The same for edges with destinations of several node types: destination_types[t] is the destination type of edge type
-// t of batch.types.
+// Returns the share of a batch of edges with destinations of several node types: destination_types[t] is the
+// destination type of edge type t of batch.types.
 std::vector<uint32_t> PositionsOfShare(const GlobalBatch& batch, const graph::PartitionBook& book,
                                        std::span<const NodeTypeId> destination_types, uint32_t num_trainers, Rank rank);
 

@@ -15,8 +15,8 @@ Status CheckEdgePlan(const EdgePlan& plan, const graph::GraphSchema& schema);
 // The step's edges and the drawn neighbors do not depend on partitions or on the number of trainers. plan.edges() has
 // passed CheckEdgePlan. `seed` is the run's.
 //
-// The seeds of each node type are the distinct ends of the share's edges in order of first occurrence, source before
-// destination. InvalidArgument if a training pair has no label (SeedQuery::edge_column).
+// The seeds of each node type are the distinct endpoints of the share's edges in order of first occurrence, source
+// before destination. InvalidArgument if a training pair has no label (SeedQuery::edge_column).
 Result<MiniBatch> MakeEdgeBatch(SeedSource& seeds, FanoutSampler& sampler, const graph::PartitionBook& book,
                                 const EpochPlan& plan, uint64_t seed, uint32_t epoch, uint32_t step, bool want_edge_ids,
                                 Deadline deadline);

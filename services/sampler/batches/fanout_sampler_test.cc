@@ -212,7 +212,7 @@ TEST(FanoutSamplerTest, RefusesOptionsThatDoNotMatchGraph) {
 }
 
 // Full neighborhoods are not random, so drawing a node's in-edges again gives the same edges.
-TEST(FanoutSamplerTest, WholeNeighborhoodsAreTheSameExpandedOnceOrAlways) {
+TEST(FanoutSamplerTest, FullNeighborhoodsDoNotDependOnExpand) {
   ReferenceNeighborSource source(TypedSchema(), {40, 60},
                                  {RandomEdges(40, 50, 1), RandomEdges(40, 60, 2), RandomEdges(60, 70, 3)});
   for (const bool want_edge_ids : {false, true}) {

@@ -18,8 +18,9 @@ Status CheckLinkPlan(const EpochPlan& plan, const graph::GraphSchema& schema);
 // CheckLinkPlan. `seed` is the run's.
 //
 // The seeds of each node type are the distinct nodes of the share's pairs in order of first occurrence: for each edge
-// its source, its destination, then its negatives' ends (source before destination). Pairs are in batch order; pairs
-// that share negatives (kJoint) are grouped, within a group by the node type of their destinations.
+// its source, its destination, then the endpoints of its negatives (source before destination). Pairs are in batch
+// order, except that pairs that share negatives (kJoint) form groups, in which they are ordered by the node type of
+// their destinations.
 Result<MiniBatch> MakeLinkBatch(SeedSource& seeds, FanoutSampler& sampler, const graph::PartitionBook& book,
                                 const EpochPlan& plan, uint64_t seed, uint32_t epoch, uint32_t step, bool want_edge_ids,
                                 Deadline deadline);

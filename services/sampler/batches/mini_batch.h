@@ -35,8 +35,8 @@ struct BatchLayer {
   std::vector<uint32_t> num_outputs;  // rows written, by NodeTypeId
 };
 
-// The pairs of a link-prediction batch. Ends are row numbers among the seeds of all node types, which are concatenated
-// in ascending order of type. Consecutive pairs may share a set of negatives (NegativeKind::kJoint): set s belongs to
+// The pairs of a link-prediction batch. An endpoint is a row number among the seeds of all node types, concatenated in
+// ascending order of type. Consecutive pairs may share a set of negatives (NegativeKind::kJoint): set s belongs to
 // the pairs [set_ends[s - 1], set_ends[s]) and has K = negatives_per_pair destinations. A negative has the source and
 // relation of its pair, unless sources are drawn (kGlobalUniform); then each pair has its own set.
 struct LinkSeeds {
@@ -52,7 +52,8 @@ struct LinkSeeds {
   std::map<std::string, Tensor> rows = {};           // [pairs, row shape...] by LinkPlan::edge_columns
 };
 
-// The edges of a batch of edge classification or regression; ends are row numbers among the seeds, as in LinkSeeds.
+// The edges of a batch of edge classification or regression. An endpoint is a row number among the seeds, as in
+// LinkSeeds.
 struct EdgeSeeds {
   std::vector<uint32_t> sources = {};       // [edges]
   std::vector<uint32_t> destinations = {};  // [edges]
@@ -66,7 +67,7 @@ struct MiniBatch {
   // each type, and num_seeds counts all of them.
   NodeTypeId seed_type;
   uint32_t num_seeds = 0;                        // of this trainer; may be 0
-  uint32_t global_num_seeds = 0;                 // over all trainers, the weight's denominator; counts links or edges
+  uint32_t global_num_seeds = 0;                 // of all trainers, seed nodes or seed edges; the loss is divided by it
   std::vector<std::vector<GlobalNodeId>> nodes;  // by NodeTypeId; the seeds come first in seed_type's
   // For temporal sampling, where a row is a node at a time: by NodeTypeId, the time of each row. Otherwise empty.
   std::vector<std::vector<int64_t>> times = {};

@@ -68,7 +68,7 @@ class Prefetcher {
   }
   bool is_cancelled() const { return stop_.stop_requested(); }
 
-  // Cancels, and waits until `make` returns. Owned by the consumer thread.
+  // Cancels, and waits until `make` returns. Only the consumer thread may call it.
   void Stop() {
     Cancel();
     if (thread_.joinable()) thread_.join();

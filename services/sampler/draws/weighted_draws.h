@@ -20,7 +20,7 @@ Status QuantizeRow(const Tensor& weights, uint64_t begin, uint64_t end, uint32_t
 // Returns InvalidArgument for a dtype other than BOOL, U8 ... I64, F32, F64, or for more than one number per edge.
 Status CheckWeightColumn(const Tensor& weights);
 
-// Below: prefix_sums of one row, not empty; total = prefix_sums.back().
+// In the functions below, prefix_sums are those of one row and are not empty; total is prefix_sums.back().
 
 // Draws `count` positions in non-descending order, each in proportion to its weight; one word for each. total > 0.
 void DrawWeightedWithReplacement(const uint32_t* words, std::span<const uint32_t> prefix_sums, uint32_t count,

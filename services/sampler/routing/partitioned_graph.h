@@ -63,7 +63,7 @@ class PartitionedGraph final : public NeighborSource, public RowSource, public S
   const GraphDescription& description() const;
 
   Result<HopSample> SampleInEdges(const HopQuery& query, Deadline deadline) override;
-  // InvalidArgument for a column that does not hold one integer a node.
+  // InvalidArgument for a column that does not have one integer per node.
   Result<std::vector<int64_t>> ReadTimes(NodeTypeId type, const std::string& column,
                                          std::span<const GlobalNodeId> nodes, Deadline deadline) override;
   Result<Tensor> GatherRows(NodeTypeId type, const std::string& column, std::span<const GlobalNodeId> nodes,

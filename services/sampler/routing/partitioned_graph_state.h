@@ -18,7 +18,8 @@
 namespace espalier::sampler {
 
 struct PartitionedGraph::State {
-  // Limit of row_buffers. At a time the rows of two batches are in memory: one is being used, one is being fetched.
+  // Limit of row_buffers. The rows of two batches are in memory at the same time: one batch is used while the next one
+  // is fetched.
   static constexpr size_t kIdleRowBytes = size_t{1} << 30;
 
   State(GraphDescription d, std::vector<std::shared_ptr<PartitionAccess>> p)
@@ -26,13 +27,13 @@ struct PartitionedGraph::State {
         partitions(std::move(p)),
         tensors(description.book, partitions, row_buffers),
         embeddings(tensors, partitions) {
-    for (const auto& partition : partitions) asks_in_process.push_back(partition->is_in_process());
+    for (const auto& partition : partitions) in_process.push_back(partition->is_in_process());
   }
 
   // Fixed after construction.
   const GraphDescription description;
   const std::vector<std::shared_ptr<PartitionAccess>> partitions;
-  std::vector<bool> asks_in_process;  // by partition
+  std::vector<bool> in_process;  // by partition
   BufferPool row_buffers{kIdleRowBytes};
   PartitionedTensors tensors;        // thread-safe
   PartitionedEmbeddings embeddings;  // thread-safe

@@ -39,7 +39,7 @@ PartitionedGraph::State::Gather PartitionedGraph::State::StartGather(const Colum
   Gather gather;
   gather.row_bytes = RowBytes(column.dtype, column.row_shape);
   gather.plan =
-      PlanGather(RouteToOwners(description.book.NodeFirst(column.node_type), nodes), nodes.size(), asks_in_process);
+      PlanGather(RouteToOwners(description.book.NodeFirst(column.node_type), nodes), nodes.size(), in_process);
   if (!places.empty()) gather.plan->MoveTo(places);
   gather.plan->rows = std::move(rows);
   const std::vector<PartitionId> requested = RequestedPartitions(gather.plan->locals);
@@ -127,7 +127,7 @@ Status PartitionedGraph::GatherRowsTo(NodeTypeId type, const std::string& column
   return Status();
 }
 
-bool PartitionedGraph::is_remote(PartitionId partition) const { return !state_->asks_in_process[partition.value]; }
+bool PartitionedGraph::is_remote(PartitionId partition) const { return !state_->in_process[partition.value]; }
 
 Status PartitionedGraph::GatherRowsInto(NodeTypeId type, const std::string& column, std::span<const GlobalNodeId> nodes,
                                         std::span<std::byte> out, Deadline deadline) {

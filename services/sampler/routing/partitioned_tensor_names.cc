@@ -46,7 +46,7 @@ PartitionedTensors::PartitionedTensors(const graph::PartitionBook& book,
                                        const std::vector<std::shared_ptr<PartitionAccess>>& partitions,
                                        BufferPool& row_buffers)
     : book_(book), partitions_(partitions), row_buffers_(row_buffers), client_(UniqueNumber()) {
-  for (const auto& partition : partitions_) answers_in_process_.push_back(partition->tensors().is_in_process());
+  for (const auto& partition : partitions_) in_process_.push_back(partition->tensors().is_in_process());
 }
 
 PartitionedTensors::~PartitionedTensors() {

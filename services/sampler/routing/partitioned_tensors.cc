@@ -47,8 +47,7 @@ Result<Tensor> PartitionedTensors::Read(const TensorHandle& tensor, std::span<co
   std::vector<int64_t> shape = ShapeOfRows(rows.size(), tensor.row_shape);
   RETURN_IF_ERROR(CheckedElementCount(shape, ItemSize(tensor.dtype)).status());
   const size_t row_bytes = RowBytes(tensor.dtype, tensor.row_shape);
-  const std::shared_ptr<GatherPlan<LocalRowId>> plan =
-      PlanGather(RouteToOwners(first, rows), rows.size(), answers_in_process_);
+  const std::shared_ptr<GatherPlan<LocalRowId>> plan = PlanGather(RouteToOwners(first, rows), rows.size(), in_process_);
   plan->rows = row_buffers_.Take(rows.size() * row_bytes);
   const std::vector<PartitionId> requested = RequestedPartitions(plan->locals);
   const auto fan_out = std::make_shared<PartitionFanOut<Nothing>>(requested, plan);

@@ -59,9 +59,9 @@ class PartitionedTensors {
   Result<Tensor> Read(const TensorHandle& tensor, std::span<const GlobalRowId> rows, Deadline deadline);
   // Writes rows. values: [rows.size(), row_shape...]. For kAssign the rows are distinct; otherwise they may be
   // repeated, and this call's values are applied in order. A read that starts after this returns sees them. Returns
-  // after all owners have responded. After a connection error or a timeout it is unknown which rows were written, each
-  // once or not at all; but none is written after this call has returned and a later change of this object has
-  // completed.
+  // after all owners have responded. After a connection error or a timeout it is unknown which rows were written; each
+  // is written once or not at all. A row may still be written after this call has returned, but not after a later
+  // change of this object has completed.
   Status Write(const TensorHandle& tensor, RowWrite write, std::span<const GlobalRowId> rows, const Tensor& values,
                Deadline deadline);
   // Combines every row of `into` with that of `from`: tensors of the same rows, dtype and shape.
@@ -107,8 +107,8 @@ class PartitionedTensors {
   const graph::PartitionBook& book_;
   const std::vector<std::shared_ptr<PartitionAccess>>& partitions_;
   BufferPool& row_buffers_;
-  std::vector<bool> answers_in_process_;  // by partition
-  const uint64_t client_;                 // random; no result depends on it
+  std::vector<bool> in_process_;  // by partition
+  const uint64_t client_;         // random; no result depends on it
   const std::shared_ptr<Drops> drops_ = std::make_shared<Drops>();
   std::atomic<uint64_t> next_maker_{0};  // atomic, because any thread creates
 };

@@ -42,6 +42,7 @@ struct GatherPlan {
   }
 };
 
+// Adds the rows of partition p to the plan, each row once. Further occurrences of a row become repeats.
 template <class LocalId>
 void RequestOnce(std::vector<LocalId> locals, std::vector<uint32_t> positions, uint32_t p, GatherPlan<LocalId>& plan) {
   absl::flat_hash_map<uint32_t, uint32_t> first_position;
@@ -57,8 +58,8 @@ void RequestOnce(std::vector<LocalId> locals, std::vector<uint32_t> positions, u
   }
 }
 
-// Plans a gather of `num_ids` ids. may_repeat[p]: partition p's repeated rows are requested as often as they occur,
-// because that costs less than looking for repetitions.
+// Returns the plan of a gather of `num_ids` ids. If may_repeat[p], repeated rows of partition p are requested as often
+// as they occur, because that costs less than finding the repetitions.
 template <class LocalId>
 std::shared_ptr<GatherPlan<LocalId>> PlanGather(OwnerRouteOf<LocalId> route, size_t num_ids,
                                                 const std::vector<bool>& may_repeat) {

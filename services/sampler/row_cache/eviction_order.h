@@ -25,15 +25,15 @@ struct CachedRow {
   std::byte* bytes() { return reinterpret_cast<std::byte*>(this + 1); }
 };
 
-// Refers to rows that the caller owns, and whose next_step and num_uses must not change while they are in the order.
-// Deterministic: of equal rows, the one that was added first is first. Owned by one thread.
+// Refers to rows that the caller owns. The next_step and num_uses of a row must not change while it is in the order.
+// Deterministic: of equal rows, the one that was added first is evicted first. Owned by one thread.
 class EvictionOrder {
  public:
   void Add(CachedRow* row);
   void Remove(CachedRow* row);
-  // Returns the row to give up first; null if there is none.
+  // Returns the row to evict first; null if there is none.
   CachedRow* First() const;
-  // Returns whether a row with this next step and number of uses is given up later than `row`.
+  // Returns whether a row with this next step and number of uses is evicted later than `row`.
   static bool IsEvictedLater(uint32_t next_step, uint16_t num_uses, const CachedRow& row);
   // Returns whether there are rows that no known step reads.
   bool HasRowWithoutStep() const { return !by_num_uses_.empty(); }

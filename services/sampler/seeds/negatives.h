@@ -1,16 +1,17 @@
-// Negative edges of a step: node pairs that replace a true edge's ends, which the model learns to distinguish from true
-// edges. They are a pure function of (seed, epoch, step, position in the global batch), so they do not depend on
-// partitions, trainers or samplers. Groups are formed in the global batch, not in a trainer's share of it.
+// Negative edges of a step: a negative replaces one or both endpoints of a true edge, and the model learns to
+// distinguish negatives from true edges. Negatives are a pure function of (seed, epoch, step, position in the global
+// batch), so they do not depend on partitions, trainers or samplers. Groups are formed in the global batch, not in a
+// trainer's share of it.
 //
 //   kUniform        `count` nodes for each edge, every node of its destination's type equally likely
 //                   (DGL's dgl.dataloading.negative_sampler.PerSourceUniform)
-//   kJoint          the edges in groups of `count`; `count` nodes for each group, which its edges share (GraphStorm's
+//   kJoint          the edges form groups of `count`, and the edges of a group share `count` nodes (GraphStorm's
 //                   "joint", DGL-KE's chunks; Zheng et al., "DGL-KE: Training knowledge graph embeddings at scale",
-//                   SIGIR 2020): as many scores from far fewer nodes. Edges to several node types: `count` nodes of
-//                   each type
-//   kInBatch        the edges in groups of `count` + 1; the negatives of an edge are the destinations of the other
-//                   edges of its group. An edge has fewer negatives if its group is the last one and incomplete, or if
-//                   destinations of other edges in the group have another node type
+//                   SIGIR 2020). This gives as many scores as kUniform from far fewer nodes. If the edges end at
+//                   several node types, each group has `count` nodes of each type
+//   kInBatch        the edges form groups of `count` + 1, and the negatives of an edge are the destinations of the
+//                   other edges of its group. An edge has fewer negatives if its group is the last one and incomplete,
+//                   or if destinations of other edges in the group have another node type
 //   kInDegree       `count` nodes for each edge, in proportion to their in-degree among the training edges: the
 //                   destinations of training edges of any type that are drawn without replacement (InDegreeQuery).
 //                   Drawn nodes whose type differs from that of the edge's destination are masked
@@ -37,7 +38,7 @@ struct NegativeSpec {
 // Returns InvalidArgument for a count of 0 with another kind than kUniform.
 Status CheckNegatives(const NegativeSpec& negatives);
 
-// The end of the edge that is drawn.
+// The endpoint of a negative that is drawn.
 enum class NegativeEnd : uint32_t { kDestination = 0, kSource = 1 };
 
 // Returns the Philox key of a step's negatives; the counter's high word is the edge's position in the global batch, or

@@ -62,7 +62,7 @@ TEST(NegativesTest, GroupsDivideBatch) {
   }
 }
 
-TEST(NegativesTest, InDegreeQueriesTakeEveryEdgeAsOftenAsAnyOther) {
+TEST(NegativesTest, InDegreeQueriesTakeEdgesEquallyOften) {
   constexpr uint64_t kEdges = 11;
   const auto edges_of_step = [](uint32_t step, uint64_t negatives) {
     const SeedQuery query = InDegreeQuery({EdgeTypeId(0)}, "links", 1, 3, step, negatives, kEdges);

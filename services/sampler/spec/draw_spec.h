@@ -47,7 +47,8 @@ struct DrawSpec {
   // column of 0 and 1 is a mask.
   std::string weight_column = {};
   // Edge column of integers that orders in-edges (docs/partition-format.md): no in-edge later than the time of its
-  // destination is drawn. Edges of a relation without the column are of all times. Empty: times do not matter.
+  // destination is drawn. All edges of a relation without the column may be drawn at any time. Empty: sampling ignores
+  // time.
   std::string time_column = {};
   Expand expand = Expand::kAlways;
 

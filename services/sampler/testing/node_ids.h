@@ -1,4 +1,4 @@
-// Nodes, as tests name them by number.
+// Makes lists of node ids from numbers, for tests.
 #pragma once
 
 #include <cstdint>

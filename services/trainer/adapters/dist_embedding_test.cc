@@ -27,7 +27,7 @@ DistEmbeddingOptions SgdRows() {
           .optimizer = {.type = sampler::SparseOptimizerType::kSgd}};
 }
 
-std::shared_ptr<sampler::PartitionedGraph> Ask(const client::testing::ServedGraph& served) {
+std::shared_ptr<sampler::PartitionedGraph> OpenGraph(const client::testing::ServedGraph& served) {
   auto session = client::Connect({.addresses = served.addresses()});
   ESPALIER_CHECK(session.ok()) << session.status().ToString();
   return session->graph;
@@ -83,7 +83,7 @@ torch::Tensor DenseSteps(const torch::Tensor& initial) {
 TEST(DistEmbeddingTest, StepsMatchTorchOnWholeTable) {
   for (const uint32_t num_partitions : {1u, 3u}) {
     const client::testing::ServedGraph served(client::testing::SmallGraph(), num_partitions);
-    const auto graph = Ask(served);
+    const auto graph = OpenGraph(served);
     collective::SelfCollective group;
     const auto embedding = Make(*graph, group, SgdRows());
     EXPECT_EQ(embedding->size(), kSize);
@@ -114,7 +114,7 @@ TEST(DistEmbeddingTest, StepsMatchTorchOnWholeTable) {
 TEST(DistEmbeddingTest, TakesSparseGradients) {
   namespace F = torch::nn::functional;
   const client::testing::ServedGraph served(client::testing::SmallGraph(), 2);
-  const auto graph = Ask(served);
+  const auto graph = OpenGraph(served);
   collective::SelfCollective group;
   const auto embedding = Make(*graph, group, SgdRows());
   torch::Tensor initial;
@@ -141,7 +141,7 @@ TEST(DistEmbeddingTest, TakesSparseGradients) {
 // second rank reads nothing.
 TEST(DistEmbeddingTest, RanksSumGradients) {
   const client::testing::ServedGraph served(client::testing::SmallGraph(), 2);
-  const auto graph = Ask(served);
+  const auto graph = OpenGraph(served);
   auto ranks = collective::MakeInProcessGroup(2);
   torch::Tensor initial, learned;
   const auto run = [&](uint32_t rank) {
@@ -179,7 +179,7 @@ TEST(DistEmbeddingTest, RanksSumGradients) {
 // In DGL, reads without a step accumulate; here they must not.
 TEST(DistEmbeddingTest, DroppedReadsAreForgotten) {
   const client::testing::ServedGraph served(client::testing::SmallGraph(), 2);
-  const auto graph = Ask(served);
+  const auto graph = OpenGraph(served);
   collective::SelfCollective group;
   const auto embedding = Make(*graph, group, SgdRows());
   const torch::Tensor ids = torch::tensor({4, 0, 4}, torch::kInt64);
@@ -215,7 +215,7 @@ TEST(DistEmbeddingTest, DroppedReadsAreForgotten) {
 
 TEST(DistEmbeddingTest, AbandonedBatchChangesNothing) {
   const client::testing::ServedGraph served(client::testing::SmallGraph(), 2);
-  const auto graph = Ask(served);
+  const auto graph = OpenGraph(served);
   collective::SelfCollective group;
   const auto embedding = Make(*graph, group, SgdRows());
   const torch::Tensor rows = Rows(*embedding, torch::tensor({4, 0, 4}, torch::kInt64));
@@ -232,7 +232,7 @@ TEST(DistEmbeddingTest, AbandonedBatchChangesNothing) {
 // A row that was read twice has two gradients, as in DGL's sparse optimizers.
 TEST(DistEmbeddingTest, MeanCountsEveryReadOfRow) {
   const client::testing::ServedGraph served(client::testing::SmallGraph(), 2);
-  const auto graph = Ask(served);
+  const auto graph = OpenGraph(served);
   collective::SelfCollective group;
   DistEmbeddingOptions options = SgdRows();
   options.optimizer.duplicates = sampler::DuplicateGradients::kMean;
@@ -250,7 +250,7 @@ TEST(DistEmbeddingTest, MeanCountsEveryReadOfRow) {
 // Rows of edges, and own rows that stand for neither nodes nor edges.
 TEST(DistEmbeddingTest, RowsBelongToNodesEdgesOrOwnSpace) {
   const client::testing::ServedGraph served(client::testing::SmallGraph(), 3);
-  const auto graph = Ask(served);
+  const auto graph = OpenGraph(served);
   collective::SelfCollective group;
   DistEmbeddingOptions options = SgdRows();
   options.rows = sampler::RowSpace::Edges(EdgeTypeId(0));
@@ -284,7 +284,7 @@ TEST(DistEmbeddingTest, RowsBelongToNodesEdgesOrOwnSpace) {
 
 TEST(DistEmbeddingTest, Bf16RowsAreRoundedF32Rows) {
   const client::testing::ServedGraph served(client::testing::SmallGraph(), 2);
-  const auto graph = Ask(served);
+  const auto graph = OpenGraph(served);
   collective::SelfCollective group;
   DistEmbeddingOptions options = SgdRows();
   options.initializer.stream = "rows";
@@ -299,7 +299,7 @@ TEST(DistEmbeddingTest, Bf16RowsAreRoundedF32Rows) {
 // One server creates the rows, the other rejects them.
 TEST(DistEmbeddingTest, IncompleteRowsAreDropped) {
   const client::testing::ServedGraph served(client::testing::SmallGraph(), 2);
-  const auto graph = Ask(served);
+  const auto graph = OpenGraph(served);
   collective::SelfCollective group;
   const DistEmbeddingOptions options = SgdRows();
   sampler::TensorSpec other{.id = {.rows = options.rows, .name = options.name}};
@@ -318,7 +318,7 @@ TEST(DistEmbeddingTest, IncompleteRowsAreDropped) {
 
 TEST(DistEmbeddingTest, ReportsInvalidArgumentsAndLostRows) {
   client::testing::ServedGraph served(client::testing::SmallGraph(), 2);
-  const auto graph = Ask(served);
+  const auto graph = OpenGraph(served);
   collective::SelfCollective group;
   DistEmbeddingOptions options = SgdRows();
   options.size = 0;

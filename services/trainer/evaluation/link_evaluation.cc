@@ -87,9 +87,9 @@ Result<MetricValue> LinkEvaluation::ComputeMetric(Model& model, FullInference& i
                                                   TensorNames& names) {
   // The name is taken before any operation that may fail, so that names do not depend on errors.
   const std::string tensor = names.Next() + "-embeddings";
-  if (options_.filtered && !knows_edges_) {
-    RETURN_IF_ERROR(collective::AgreeOn(LearnKnownEdges(), collective_, options_.timeouts.collective));
-    knows_edges_ = true;
+  if (options_.filtered && !has_read_known_edges_) {
+    RETURN_IF_ERROR(collective::AgreeOn(ReadKnownEdges(), collective_, options_.timeouts.collective));
+    has_read_known_edges_ = true;
   }
   RETURN_IF_ERROR(CheckScores(part));
   device_ = model.device();
@@ -196,7 +196,7 @@ Result<LinkEvaluation::Chunk> LinkEvaluation::ReadEdges(SplitPartName part, uint
   return edges;
 }
 
-Status LinkEvaluation::LearnKnownEdges() {
+Status LinkEvaluation::ReadKnownEdges() {
   const auto for_edges = [&](SplitPartName part, const std::function<void(const Chunk&, size_t)>& body) -> Status {
     ASSIGN_OR_RETURN(const uint64_t count, CountEdges(part));
     for (uint64_t chunk = 0; chunk * kEdgesPerRead < count; ++chunk) {

@@ -95,7 +95,7 @@ class LinkEvaluation final : public TaskEvaluation {
                   MetricAccumulator& metric);
 
   // Fills known_ for every (source, relation) of the measured parts, from the edges of all parts of the split.
-  Status LearnKnownEdges();
+  Status ReadKnownEdges();
   // Returns the original ids that are not candidates of edge i, ascending: its destination and, in the filtered
   // setting, all known destinations.
   std::vector<int64_t> ListExcludedCandidates(const Chunk& edges, size_t i) const;
@@ -111,7 +111,7 @@ class LinkEvaluation final : public TaskEvaluation {
   std::vector<NodeTypeId> source_types_, destination_types_;  // by relation
   StoredEmbeddings embeddings_;
   torch::Device device_ = torch::kCPU;  // where embeddings are scored: that of the model
-  bool knows_edges_ = false;
+  bool has_read_known_edges_ = false;
   absl::flat_hash_map<SourceAndRelation, std::vector<int64_t>> known_;  // destination ids, ascending, unique
 };
 

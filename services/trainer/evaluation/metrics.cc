@@ -50,9 +50,9 @@ uint64_t ToBits(double value) { return std::bit_cast<uint64_t>(value); }
 
 bool NeedsCounts(job::Metric metric) { return metric == job::Metric::kMacroF1 || metric == job::Metric::kMicroF1; }
 
-bool IsNoNumber(float value) { return std::isnan(value); }
+bool IsNan(float value) { return std::isnan(value); }
 
-Status NotNumbers() {
+Status NanError() {
   return InvalidArgument(
       "the model's outputs are NaN or infinite: the features may contain NaN, or the learning rate is too high");
 }
@@ -118,7 +118,7 @@ void MetricAccumulator::AddClasses(const torch::Tensor& outputs, const torch::Te
     if (label < 0) continue;
     const float* row = outputs.data_ptr<float>() + i * num_outputs_;
     // NaN compares neither larger nor smaller, so std::max_element would return an arbitrary class.
-    no_numbers_ += std::any_of(row, row + num_outputs_, IsNoNumber) ? 1 : 0;
+    num_nan_ += std::any_of(row, row + num_outputs_, IsNan) ? 1 : 0;
     const int64_t guess = std::max_element(row, row + num_outputs_) - row;
     ++decided_;
     right_ += guess == label ? 1 : 0;
@@ -137,7 +137,7 @@ void MetricAccumulator::AddIndicators(const torch::Tensor& outputs, const torch:
     if (std::isnan(value)) continue;
     const float output = outputs.data_ptr<float>()[i];
     const bool label = value > 0.5f, guess = output > 0.0f;
-    no_numbers_ += IsNoNumber(output) ? 1 : 0;
+    num_nan_ += IsNan(output) ? 1 : 0;
     ++decided_;
     right_ += guess == label ? 1 : 0;
     if (!NeedsCounts(metric_)) continue;
@@ -181,7 +181,7 @@ std::vector<std::byte> MetricAccumulator::Serialized() const {
   WordWriter out;
   out.Put(right_);
   out.Put(decided_);
-  out.Put(no_numbers_);
+  out.Put(num_nan_);
   for (const auto* counts : {&true_positive_, &predicted_, &positive_}) out.Put(*counts);
   out.Put(scores_.size());
   for (const Score& score : scores_) {
@@ -200,7 +200,7 @@ void MetricAccumulator::MergeSerialized(std::span<const std::byte> bytes) {
   WordReader in(bytes);
   right_ += in.Next();
   decided_ += in.Next();
-  no_numbers_ += in.Next();
+  num_nan_ += in.Next();
   for (auto* counts : {&true_positive_, &predicted_, &positive_}) {
     for (uint64_t& count : *counts) count += in.Next();
   }
@@ -235,7 +235,7 @@ Status MetricAccumulator::MergeOverRanks(collective::Collective& collective, Dea
 }
 
 Result<double> MetricAccumulator::Value() const {
-  if (no_numbers_ > 0) return NotNumbers();
+  if (num_nan_ > 0) return NanError();
   switch (metric_) {
     case job::Metric::kAccuracy:
       if (decided_ == 0) return FailedPrecondition(kNoLabel);
@@ -255,7 +255,7 @@ Result<double> MetricAccumulator::Value() const {
   }
   if (total.count == 0) return FailedPrecondition(kNoLabel);
   const double mean = total.sum / static_cast<double>(total.count);
-  if (std::isnan(mean)) return NotNumbers();
+  if (std::isnan(mean)) return NanError();
   return mean;
 }
 
@@ -289,7 +289,7 @@ Result<double> MetricAccumulator::F1() const {
 Result<double> MetricAccumulator::RocAuc() const {
   // The scores are merged over ranks, so that all ranks return the same error.
   if (std::any_of(scores_.begin(), scores_.end(), [](const Score& s) { return std::isnan(s.score); })) {
-    return NotNumbers();
+    return NanError();
   }
   std::vector<Score> sorted = scores_;
   std::sort(sorted.begin(), sorted.end(), [](const Score& a, const Score& b) {

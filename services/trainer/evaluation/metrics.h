@@ -82,7 +82,7 @@ class MetricAccumulator {
   job::Metric metric_;
   int64_t num_outputs_;
   uint64_t right_ = 0, decided_ = 0;                            // Accuracy
-  uint64_t no_numbers_ = 0;                                     // Accuracy, F1: decisions whose outputs are NaN
+  uint64_t num_nan_ = 0;                                        // Accuracy, F1: decisions whose outputs are NaN
   std::vector<uint64_t> true_positive_, predicted_, positive_;  // F1, by class
   std::vector<Score> scores_;                                   // RocAuc
   std::map<uint64_t, ChunkSum> chunk_sums_;                     // Mean*Error, MRR, HitsAtK

@@ -14,7 +14,7 @@ void Standing::Add(std::span<const float> candidates) {
   }
   higher_ += higher;
   equal_ += equal;
-  no_numbers_ += candidates.size() - lower - higher - equal;  // comparisons with NaN
+  num_nan_ += candidates.size() - lower - higher - equal;  // comparisons with NaN
 }
 
 void Standing::Remove(float candidate) {
@@ -23,12 +23,12 @@ void Standing::Remove(float candidate) {
   } else if (candidate == score_) {
     --equal_;
   } else if (!(candidate < score_)) {
-    --no_numbers_;
+    --num_nan_;
   }
 }
 
 double Standing::Rank() const {
-  if (std::isnan(score_) || no_numbers_ > 0) return std::numeric_limits<double>::quiet_NaN();
+  if (std::isnan(score_) || num_nan_ > 0) return std::numeric_limits<double>::quiet_NaN();
   return 1.0 + static_cast<double>(higher_) + static_cast<double>(equal_) / 2;
 }
 

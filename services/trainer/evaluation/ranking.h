@@ -19,7 +19,7 @@ class Standing {
 
  private:
   float score_;
-  uint64_t higher_ = 0, equal_ = 0, no_numbers_ = 0;
+  uint64_t higher_ = 0, equal_ = 0, num_nan_ = 0;
 };
 
 // Returns 1 + (number of higher candidates) + (number of equal candidates) / 2. This is the average rank among equal

@@ -19,16 +19,16 @@ void PhaseTracker::Begin(RunPhase phase, uint64_t expected_rows) const {
   work_->phase = phase;
   work_->expected_rows = expected_rows;
   work_->done_rows = 0;
-  work_->Tell();
+  work_->ReportFraction();
 }
 
 void PhaseTracker::Add(uint64_t rows) const {
   if (work_ == nullptr) return;
   work_->done_rows += rows;
-  work_->Tell();
+  work_->ReportFraction();
 }
 
-void PhaseTracker::Work::Tell() const {
+void PhaseTracker::Work::ReportFraction() const {
   if (!report) return;
   if (expected_rows == 0) return report(phase, std::nullopt);
   // The last chunks of the ranks differ in size, so the estimate may exceed the total.

@@ -41,7 +41,7 @@ class PhaseTracker {
     RunPhase phase = RunPhase::kTraining;
     uint64_t expected_rows = 0, done_rows = 0;
 
-    void Tell() const;
+    void ReportFraction() const;
   };
 
   std::shared_ptr<Work> work_;  // null: reports nothing

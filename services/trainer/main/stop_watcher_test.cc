@@ -17,9 +17,9 @@ namespace espalier::trainer {
 namespace {
 
 // Returns whether the condition becomes true within a minute.
-bool Comes(const std::function<bool()>& what) {
+bool BecomesTrue(const std::function<bool()>& condition) {
   for (const Deadline deadline = Deadline::After(std::chrono::minutes(1)); !deadline.HasPassed();) {
-    if (what()) return true;
+    if (condition()) return true;
     std::this_thread::yield();
   }
   return false;
@@ -37,7 +37,7 @@ TEST_F(StopWatcherTest, ForwardsRequestAndWaitsForCurrentStep) {
   watcher.OnStep();
   EXPECT_FALSE(watcher.requested());
   telemetry::StopSignal::Install().Request(SIGTERM);
-  EXPECT_TRUE(Comes([&] { return watcher.requested().load(); }));
+  EXPECT_TRUE(BecomesTrue([&] { return watcher.requested().load(); }));
   watcher.OnStep();
   EXPECT_FALSE(watcher.stalled().stop_requested());
 }
@@ -47,7 +47,7 @@ TEST_F(StopWatcherTest, CancelsStalledStep) {
   watcher.TrainingBegins();
   EXPECT_FALSE(watcher.stalled().stop_requested());
   telemetry::StopSignal::Install().Request(SIGTERM);
-  EXPECT_TRUE(Comes([&] { return watcher.stalled().stop_requested(); }));
+  EXPECT_TRUE(BecomesTrue([&] { return watcher.stalled().stop_requested(); }));
 }
 
 // A chunk of an evaluation may take longer than the limit of a step; the next step has the limit of a step again.
@@ -57,12 +57,12 @@ TEST_F(StopWatcherTest, ChunkMayTakeLongerThanStep) {
   watcher.OnStep();
   watcher.OnProgress();
   telemetry::StopSignal::Install().Request(SIGTERM);
-  EXPECT_TRUE(Comes([&] { return watcher.requested().load(); }));
+  EXPECT_TRUE(BecomesTrue([&] { return watcher.requested().load(); }));
   // The watcher checks about three times; each check would have canceled a step.
   Clock::Real().SleepFor(std::chrono::milliseconds(300));
   EXPECT_FALSE(watcher.stalled().stop_requested());
   watcher.OnStep();
-  EXPECT_TRUE(Comes([&] { return watcher.stalled().stop_requested(); }));
+  EXPECT_TRUE(BecomesTrue([&] { return watcher.stalled().stop_requested(); }));
 }
 
 TEST_F(StopWatcherTest, SaveAfterLastStepHasItsTime) {
@@ -73,7 +73,7 @@ TEST_F(StopWatcherTest, SaveAfterLastStepHasItsTime) {
     watcher.TrainingBegins();
     watcher.OnLastStep();
     telemetry::StopSignal::Install().Request(SIGTERM);
-    EXPECT_TRUE(Comes([&] { return watcher.requested().load(); }));
+    EXPECT_TRUE(BecomesTrue([&] { return watcher.requested().load(); }));
   }
   EXPECT_FALSE(stalled.stop_requested());
 }
@@ -83,10 +83,10 @@ TEST_F(StopWatcherTest, CancelsPrefetchedBatchAfterSave) {
   watcher.TrainingBegins();
   watcher.OnLastStep();
   telemetry::StopSignal::Install().Request(SIGTERM);
-  EXPECT_TRUE(Comes([&] { return watcher.requested().load(); }));
+  EXPECT_TRUE(BecomesTrue([&] { return watcher.requested().load(); }));
   EXPECT_FALSE(watcher.stalled().stop_requested());
   watcher.OnSaved();
-  EXPECT_TRUE(Comes([&] { return watcher.stalled().stop_requested(); }));
+  EXPECT_TRUE(BecomesTrue([&] { return watcher.stalled().stop_requested(); }));
 }
 
 TEST_F(StopWatcherTest, CancelsNothingElseUntilRequested) {
@@ -94,7 +94,7 @@ TEST_F(StopWatcherTest, CancelsNothingElseUntilRequested) {
   watcher.TrainingBegins();
   watcher.OnLastStep();
   telemetry::StopSignal::Install().Request(SIGTERM);
-  EXPECT_TRUE(Comes([&] { return watcher.requested().load(); }));
+  EXPECT_TRUE(BecomesTrue([&] { return watcher.requested().load(); }));
   watcher.OnSaved();
   watcher.OnProgress();
   EXPECT_FALSE(watcher.stalled().stop_requested());
@@ -110,10 +110,10 @@ TEST_F(StopWatcherTest, WaitingForTheOthersIsNoStall) {
   {
     const StopWatcher::CommunicationScope scope(watcher);
     telemetry::StopSignal::Install().Request(SIGTERM);
-    EXPECT_TRUE(Comes([&] { return watcher.requested().load(); }));
+    EXPECT_TRUE(BecomesTrue([&] { return watcher.requested().load(); }));
     EXPECT_FALSE(watcher.stalled().stop_requested());
   }
-  EXPECT_TRUE(Comes([&] { return watcher.stalled().stop_requested(); }));
+  EXPECT_TRUE(BecomesTrue([&] { return watcher.stalled().stop_requested(); }));
   EXPECT_TRUE(group.Barrier(Deadline::After(std::chrono::minutes(1))).ok());
 }
 
@@ -124,12 +124,12 @@ TEST_F(StopWatcherTest, ComputingIsNoStall) {
   watcher.OnStep();
   watcher.OnComputing();
   telemetry::StopSignal::Install().Request(SIGTERM);
-  EXPECT_TRUE(Comes([&] { return watcher.requested().load(); }));
+  EXPECT_TRUE(BecomesTrue([&] { return watcher.requested().load(); }));
   // The watcher checks about three times; each check would have canceled a step.
   Clock::Real().SleepFor(std::chrono::milliseconds(300));
   EXPECT_FALSE(watcher.stalled().stop_requested());
   watcher.OnComputed();
-  EXPECT_TRUE(Comes([&] { return watcher.stalled().stop_requested(); }));
+  EXPECT_TRUE(BecomesTrue([&] { return watcher.stalled().stop_requested(); }));
 }
 
 TEST_F(StopWatcherTest, BeforeTrainingThereIsNothingToSave) {

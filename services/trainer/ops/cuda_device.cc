@@ -37,7 +37,7 @@ std::string CudaVersion(int version) {
 }
 
 // Sets the facts that the driver reports. Its functions return 0 on success.
-void AskDriver(void* driver, CudaFacts* facts) {
+void QueryDriver(void* driver, CudaFacts* facts) {
   auto* const initialize = FindFunction<int(unsigned)>(driver, "cuInit");
   auto* const get_version = FindFunction<int(int*)>(driver, "cuDriverGetVersion");
   auto* const count_devices = FindFunction<int(int*)>(driver, "cuDeviceGetCount");
@@ -66,7 +66,7 @@ CudaFacts OpenCuda(void** driver) {
     facts.driver_error = LoaderError();
     return facts;
   }
-  AskDriver(*driver, &facts);
+  QueryDriver(*driver, &facts);
   if (facts.driver_error.empty() && facts.num_devices > 0) OpenTorchCuda(&facts);
   return facts;
 }

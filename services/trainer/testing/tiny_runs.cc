@@ -41,7 +41,7 @@ class StalledSource final : public sampler::MiniBatchSource {
   StalledSource(sampler::MiniBatchSource& source, uint64_t num_batches, std::atomic<bool>& stop)
       : source_(source), num_batches_(num_batches), stop_(stop) {}
 
-  void Did(uint64_t steps) ABSL_LOCKS_EXCLUDED(mutex_) {
+  void SetStepsDone(uint64_t steps) ABSL_LOCKS_EXCLUDED(mutex_) {
     MutexLock lock(&mutex_);
     steps_done_ = steps;
   }
@@ -105,11 +105,11 @@ Result<TrainOutcome> RunRank(const job::DistTraining& job, sampler::PartitionedG
     ++steps;
     if (at.step + 1 == at.steps_per_epoch) return;
     if (steps + 1 >= run.stop_after) stop = true;
-    stalled.Did(steps);
+    stalled.SetStepsDone(steps);
   };
   observer.on_epoch = [&](const EpochReport&) {
     if (steps + 1 >= run.stop_after) stop = true;
-    stalled.Did(steps);
+    stalled.SetStepsDone(steps);
   };
   if (run.stop_in_evaluation) observer.on_progress = [&] { stop = true; };
   sampler::MiniBatchSource* batches = &source;
