@@ -181,8 +181,9 @@ class _NodeData:
 
 
 class LinkBatch:
-    """The seed edges of a mini-batch, and their negatives. Ends are row numbers of the destinations of the last block.
-    With several node types, the rows of all types are numbered consecutively, in the order of `DistGraph.ntypes`."""
+    """The seed edges of a mini-batch, and their negatives. Endpoints are row numbers of the destinations of the last
+    block. With several node types, the rows of all types are numbered consecutively, in the order of
+    `DistGraph.ntypes`."""
 
     _arrays = arrays  # the module of functions for these arrays
 
@@ -288,7 +289,7 @@ class MiniBatch:
 
     @property
     def output_nodes(self) -> Any:
-        """Global ids of the nodes that the last block computes: the seed nodes, or the ends of the seed edges."""
+        """Global ids of the nodes that the last block computes: the seed nodes, or the endpoints of the seed edges."""
         layers = self._core.num_layers
         counts = (self._core.num_outputs(layers - 1) if layers else
                   [len(self._nodes(number)) for number in range(len(self._schema.node_types))])

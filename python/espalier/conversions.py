@@ -1,9 +1,10 @@
 """Mini-batches as PyG's Data and HeteroData, and blocks as DGL's.
 
-PyG's NeighborLoader expands each node of a batch once. Its edges stand hop by hop, and a node's rows by the hop that
-met it, so that torch_geometric.utils.trim_to_layer can cut off the last hops from layer to layer. A batch of a sampler
-with expand="Once" has the same rows: those that hop h met are [bounds[h - 1], bounds[h]) of their type, and their
-in-edges are in the block of the layer that hop h + 1 is for.
+PyG's NeighborLoader expands each node of a batch once. Its edges are ordered by the hop that sampled them, and its
+nodes by the hop that reached them first, so that torch_geometric.utils.trim_to_layer can cut off the last hops from
+layer to layer. A batch of a sampler with expand="Once" has its nodes in the same order. Of each type, the rows below
+bounds[0] are the seeds, and the rows [bounds[h - 1], bounds[h]) are the nodes that the h-th hop reached. The in-edges
+of the seeds are in blocks[-1], those of the nodes of the h-th hop in blocks[-1 - h]. Nodes of the last hop have none.
 """
 
 import numpy as np
@@ -34,8 +35,8 @@ class PyGEdges:
 
 
 class PyGGraph:
-    """A batch's nodes and edges as PyG numbers them: `nodes` and `node_counts` (numbers of nodes met by hop, the seeds
-    first) by node type, `edges` by edge type."""
+    """A batch's nodes and edges as PyG numbers them: `nodes` and `node_counts` (the number of seeds, then the number of
+    nodes that each hop reached) by node type, `edges` by edge type."""
 
     def __init__(self, batch):
         origin, schema = batch._origin, batch._schema
@@ -73,7 +74,8 @@ def to_labels(rows):
 
 
 def _columns(batch):
-    """Returns the fetched columns by node type, {name: tensor}; one fetched for all nodes before one of the seeds."""
+    """Returns the fetched columns by node type, {name: tensor}. A column fetched for all nodes replaces one of the same
+    name that was fetched for the seeds."""
     from espalier.torch_arrays import to_tensor
 
     by_type = [{} for _ in batch._schema.node_types]
@@ -84,7 +86,7 @@ def _columns(batch):
 
 
 def _rename(schema, by_type, attribute, wanted, convert=lambda rows: rows):
-    """Makes the column `wanted`, a name or {node type: name}, the attribute of that name."""
+    """Renames the column `wanted`, a name or {node type: name}, to `attribute`."""
     if wanted is None:
         return
     named = ({schema.node_type(ntype): name for ntype, name in wanted.items()} if isinstance(wanted, dict) else

@@ -108,7 +108,7 @@ class negative_sampler:  # noqa: N801, DGL's name of a module
 
     @staticmethod
     def GlobalUniform(k: int) -> _Negatives:
-        """Returns a sampler of `k` pairs with uniform ends for each edge."""
+        """Returns a sampler of `k` pairs with uniform endpoints for each edge."""
         return _Negatives("GlobalUniform", k)
 
     @staticmethod
@@ -330,8 +330,8 @@ class DistEdgeDataLoader(_Loader):
     """Mini-batches of edges, for link prediction and tasks on edges. Counterpart of DGL's DistEdgeDataLoader.
 
     edges: EdgesOfSplit(split, part, etypes), an EdgeShare (`edge_split`), this rank's edge ids (an array, if the graph
-    has one edge type), or {edge type: ids} with one type. The blocks are the neighborhoods of all ends; `batch.links`
-    has the edges.
+    has one edge type), or {edge type: ids} with one type. The blocks are the neighborhoods of all endpoints;
+    `batch.links` has the edges.
 
     negative_sampler: negative_sampler.Uniform(k) and others; None: no negatives. exclude: the edges that a batch does
     not sample: "self": its seed edges; "reverse_id", "reverse_types": its seed edges and their reverses; None: no edges

@@ -1,4 +1,4 @@
-"""Writes predictions of edges to files, with the ids of their ends in the input graph, in the format of trainers
+"""Writes predictions of edges to files, with the ids of their endpoints in the input graph, in the format of trainers
 (docs/outputs.md).
 
     outputs = ep.infer(model, g, "node-feat", group)
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from espalier.distributed import ProcessGroup
     from espalier.graph import DistGraph
 
-# A function of outputs may read wide rows of both ends.
+# A function of outputs may read wide rows of both endpoints.
 _EDGES_PER_PIECE = 1 << 14
 
 

@@ -27,7 +27,7 @@ def exit_code_of(error):
     return next((like.exit_code for kind, like in _OF_OTHERS if isinstance(error, kind)), None)
 
 
-def _last_words(error):
+def _message_of(error):
     """Returns the message: `error`, and the innermost line of the traceback in the main script or a file beside it."""
     words = "".join(traceback.format_exception_only(error)).strip()
     folder = os.path.dirname(os.path.abspath(sys.argv[0]))
@@ -44,7 +44,7 @@ def _install_hook():
         code = None if hasattr(sys, "ps1") or sys.flags.interactive else exit_code_of(error)
         if code is None:
             return
-        _core.write_termination(code, _last_words(error))
+        _core.write_termination(code, _message_of(error))
         # torch.distributed wraps this hook and collects its output, but SystemExit would keep it from printing the
         # output.
         collected = getattr(sys.stderr, "getvalue", None)
@@ -57,8 +57,8 @@ def _install_hook():
 
 
 def asked_to_stop():
-    """Ends the program with the code of a stop from outside: it is restarted, and the end is not counted as a
-    failure."""
+    """Ends the program with the exit code for a requested stop. The program is restarted, and the exit does not count
+    as a failure."""
     # The ranks stop together when one of them has received SIGTERM. The SIGTERM of another rank may arrive while its
     # interpreter exits.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)

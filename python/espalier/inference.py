@@ -36,7 +36,7 @@ def infer(model: Any, g: "DistGraph", features: Columns, group: "ProcessGroup | 
     and computes on the device of its parameters. features: the columns that the first layer reads: a name, a list of
     names, or {node type: names}. hidden: whether to return (outputs, embeddings); embeddings are the inputs of the last
     layer, in the same form as outputs. `write_embeddings` and `write_predictions` write the results to files;
-    `write_edge_predictions` writes the results of a function of both ends of edges.
+    `write_edge_predictions` writes the results of a function of both endpoints of edges.
     """
     if hidden and model.num_layers < 2:
         raise InvalidArgument("a model of one layer has no hidden activations: hidden needs a second layer")

@@ -1,13 +1,13 @@
-"""PyG's FeatureStore, GraphStore and BaseSampler over a DistGraph, so that PyG's own NodeLoader, NeighborLoader,
-LinkLoader and LinkNeighborLoader take batches of it (docs/coming-from-pyg.md). Needs PyG.
+"""PyG's FeatureStore, GraphStore and BaseSampler over a DistGraph. PyG's own NodeLoader, NeighborLoader, LinkLoader and
+LinkNeighborLoader load batches from them (docs/coming-from-pyg.md). Requires PyG.
 
     from espalier import pyg
 
     data = pyg.FeatureStore(g, {"x": "node-feat", "y": "node-label"}), pyg.GraphStore(g)
     loader = NodeLoader(data, pyg.NeighborSampler(g, [10, 10], seed=1), input_nodes=nodes, batch_size=64)
 
-Espalier's own loaders sample and fetch ahead on threads of the library, which PyG's do not: `batch.to_data()` and
-`batch.to_hetero_data()` give their batches to the same models.
+Unlike PyG's loaders, Espalier's own loaders sample and fetch ahead on threads of the library. `batch.to_data()` and
+`batch.to_hetero_data()` convert their batches for the same models.
 """
 
 from collections.abc import Mapping
@@ -46,24 +46,24 @@ if TYPE_CHECKING:
     )
     from torch_geometric.sampler.base import SubgraphType
 
-_EDGES_AT_ONCE = 1 << 20  # of a request for the ends of all edges
+_EDGES_AT_ONCE = 1 << 20  # edges per request for the endpoints of all edges
 
 
 def _has_one_type(g):
-    """Whether PyG sees the graph as homogeneous: without names of types, and its batches as Data."""
+    """Returns whether PyG treats the graph as homogeneous: attributes have no type names, and batches are Data."""
     return len(g.ntypes) == 1 and len(g.canonical_etypes) == 1
 
 
 class FeatureStore(torch_geometric.data.FeatureStore):
     """The columns of a graph as PyG's features.
 
-    columns: {attribute: column}, or of a graph with several types {node type: {attribute: column}}; loaders fetch all
-    of them for every batch. A canonical edge type in a node type's place makes edge columns readable (`get_tensor`);
-    PyG's loaders do not fetch those. A tensor that is read is torch's; the attribute y is a label: integers are int64,
-    and rows of one number are [n].
+    columns: {attribute: column}, or {node type: {attribute: column}} for a graph with several types. Loaders fetch all
+    of these columns for every batch. A canonical edge type may replace the node type; `get_tensor` then reads columns
+    of edges, which PyG's loaders do not fetch. Reads return torch tensors. The attribute y is read as a label: integers
+    become int64, and a column [n, 1] becomes [n].
 
-    Attributes whose column is an attached DistTensor can be written, rows or whole; `put_tensor` of a new attribute
-    creates one. Other columns are read-only (Unimplemented). For any thread.
+    An attribute whose column is an attached DistTensor can be written, in single rows or as a whole. `put_tensor` of a
+    new attribute creates and attaches a DistTensor. Other columns are read-only (Unimplemented). Any thread may use it.
     """
 
     def __init__(self, g: DistGraph, columns: Mapping[str, str] | Mapping[Any, dict[str, str]]) -> None:
@@ -78,7 +78,7 @@ class FeatureStore(torch_geometric.data.FeatureStore):
                 self._columns[group, attribute] = column
 
     def _frame(self, group):
-        """The columns of a node type, None for the only one, or of an edge type."""
+        """Returns the columns of a node type, or of a canonical edge type. None: those of the only node type."""
         if isinstance(group, tuple):
             return self._graph.edges[group].data
         return self._graph._node_frames[self._graph._schema.node_type(group)]
@@ -143,11 +143,11 @@ class FeatureStore(torch_geometric.data.FeatureStore):
 
 
 class GraphStore(torch_geometric.data.GraphStore):
-    """The edge types of a graph for PyG's loaders. Edges lie on the servers, where the sampler finds them.
+    """The edge types of a graph for PyG's loaders. The edges stay on the servers, where the sampler reads them.
 
-    copy_edges: whether edges may be copied here: all edges of a type, which must fit into this process's memory. PyG
-    asks for that when LinkLoader is given no `edge_label_index`, and its own NeighborSampler for its draws. Edges are
-    then in the order of their ids, as COO, and the store refuses changes (Unimplemented).
+    copy_edges: whether PyG may read all edges of a type, which are then copied and must fit into the memory of this
+    process. A LinkLoader without `edge_label_index` reads them, and so does PyG's own NeighborSampler. They are
+    returned as COO in the order of their ids. The store is read-only (Unimplemented).
     """
 
     def __init__(self, g: DistGraph, *, copy_edges: bool = False) -> None:
@@ -183,13 +183,13 @@ class NeighborSampler(torch_geometric.sampler.BaseSampler):
     """Samples in-edges on the graph servers for PyG's loaders, each node of a batch once. Counterpart of PyG's
     NeighborSampler.
 
-    num_neighbors: as PyG's: a list by hop, the seeds' first, -1 for all; of several edge types also {edge type: list}
-    or NumNeighbors. replace: with replacement. weight_attr: name of an edge column with weights. method: "Neighbor" or
-    "Labor".
+    num_neighbors: as in PyG: a list with a number for each hop, that of the seeds first, -1 for all; or {edge type:
+    list}, or NumNeighbors. replace: whether to sample with replacement. weight_attr: name of an edge column with
+    weights. method: "Neighbor" or "Labor".
 
-    Draws, and the negatives of LinkLoader, are the same for the same seed, batch and number of the call, under every
-    partitioning; `state_dict` has that number. PyG's global random state is neither used nor changed. For one thread,
-    and for loaders with num_workers=0 (FailedPrecondition).
+    Sampled edges, and the negatives of LinkLoader, depend only on the seed, the batch and the number of the call, not
+    on the partitioning; `state_dict` has the number of calls. PyG's global random state is neither used nor changed.
+    For one thread, and only for loaders with num_workers=0 (FailedPrecondition).
 
     Unimplemented: subgraph_type "induced" or "bidirectional", disjoint, time_attr. InvalidArgument: the seeds of a
     batch repeat.
@@ -225,7 +225,7 @@ class NeighborSampler(torch_geometric.sampler.BaseSampler):
         return {"calls": self._calls, "seed": self._seed}
 
     def load_state_dict(self, state: Mapping[str, int]) -> None:
-        """Makes the next batch the one that it would have been. InvalidArgument: the state is of another seed."""
+        """Continues with the batch that follows those in `state`. InvalidArgument: the state is of another seed."""
         if state["seed"] != self._seed:
             raise InvalidArgument(f"the state is of a sampler with seed {state['seed']}, not {self._seed}")
         self._calls = to_int(state["calls"], "calls")

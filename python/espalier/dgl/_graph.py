@@ -59,14 +59,14 @@ class DistGraph(ep.DistGraph):
         _session.use_graph(self)
 
     def _take(self, graph):
-        """Becomes `graph`, an espalier.DistGraph."""
+        """Takes over the attributes of `graph`, an espalier.DistGraph."""
         self.__dict__.update(vars(graph))
         self._schema = _DglSchema(graph._schema.node_types, graph._schema.edge_types)
         self._node_frames = [Columns(self, frame, "node", number) for number, frame in enumerate(graph._node_frames)]
         self._edge_frames = [Columns(self, frame, "edge", number) for number, frame in enumerate(graph._edge_frames)]
         return self
 
-    if TYPE_CHECKING:  # what espalier.DistGraph's properties find here
+    if TYPE_CHECKING:  # the types of espalier.DistGraph's properties with these frames
         @property
         def ndata(self) -> Columns: ...
 

@@ -169,8 +169,9 @@ def load_partition(part_config: Path, part_id: int, load_feats: bool = True
     """Returns (graph, node columns, edge columns, partition book, graph's name, node types, edge types). Counterpart of
     DGL's load_partition.
 
-    graph: has the partition's nodes in the order of their ids, then the other ends of their in-edges, with ndata[NID],
-    ndata["inner_node"], edata[EID] and edata["inner_edge"]. Columns are those of load_partition_feats, or {}.
+    graph: has the partition's nodes in the order of their ids, then the other endpoints of their in-edges, with
+    ndata[NID], ndata["inner_node"], edata[EID] and edata["inner_edge"]. Columns are those of load_partition_feats, or
+    {}.
     """
     book, name, ntypes, etypes = load_partition_book(part_config, part_id)
     whole = book._graph

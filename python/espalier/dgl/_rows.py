@@ -121,7 +121,8 @@ class Columns:
         return PartitionPolicy(self._graph, self._kind, self._number)
 
     def _splits(self):
-        """Names of the splits of this type's nodes; edges have theirs as lists, not by ids."""
+        """Returns the names of the splits of this node type. Returns none for an edge type: its splits are lists of
+        node pairs, not of edge ids."""
         if self._kind != "node":
             return []
         return [row[1] for row in self._graph._core.node_splits if row[0] == self._number]

@@ -380,8 +380,8 @@ def weighted_sum(edges: Edges, weights: torch.Tensor, x: torch.Tensor) -> torch.
 def drop_edges(edges: Edges, weights: torch.Tensor, probability: float, key: int, source_ids: np.ndarray | torch.Tensor,
                destination_ids: np.ndarray | torch.Tensor) -> torch.Tensor:
     """Returns weights [E, H] with elements dropped, and the others divided by the probability that they are kept. The
-    choice is a function of (key, original ids of both ends, head), as in the C++ trainer. source_ids, destination_ids:
-    int64 [N] and [D]."""
+    choice is a function of (key, original ids of both endpoints, head), as in the C++ trainer. source_ids,
+    destination_ids: int64 [N] and [D]."""
     if probability == 0:
         return weights
     edges.check_device(weights)

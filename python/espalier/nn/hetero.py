@@ -221,7 +221,7 @@ class HGTConv(nn.Module):
         """Returns {node type: float32 [destinations, H * C]}, or only the rows if `feat` has only the rows of the only
         type.
 
-        feat: {node type: float32 [sources, in_size]} for the types of both ends of the block's relations.
+        feat: {node type: float32 [sources, in_size]} for the types of both endpoints of the block's relations.
         """
         rows = by_type(block, feat)
         written = {name: block.num_dst_nodes(name) for name in rows}

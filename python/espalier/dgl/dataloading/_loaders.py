@@ -160,9 +160,9 @@ class DistEdgeDataLoader(_Loader, ep.DistEdgeDataLoader):
     eids: this rank's edges, as ids, {edge type: ids} or the result of `edge_split`; or an espalier.EdgesOfSplit, whose
     batches the ranks divide among them. graph_sampler: a sampler of blocks, or the result of
     as_edge_prediction_sampler. exclude: the edges that a batch does not sample: "self": its seed edges; "reverse_id",
-    "reverse_types": its seed edges and their reverses; None: no edges are excluded. Reverses are found by their ends,
-    so reverse_eids has no effect. device, queue_size: as in DistNodeDataLoader. seed: None: that of `dgl.seed`. Other
-    arguments are those of espalier.DistEdgeDataLoader.
+    "reverse_types": its seed edges and their reverses; None: no edges are excluded. Reverses are found by their
+    endpoints, so reverse_eids has no effect. device, queue_size: as in DistNodeDataLoader. seed: None: that of
+    `dgl.seed`. Other arguments are those of espalier.DistEdgeDataLoader.
     """
 
     def __init__(self, g: DistGraph, eids: ep.EdgesOfSplit | ep.EdgeShare | EdgeIds,
@@ -204,7 +204,7 @@ class DistEdgeDataLoader(_Loader, ep.DistEdgeDataLoader):
         return (to_torch(batch.input_nodes, self._device), *graphs, self._blocks(batch))
 
     def _pairs(self, batch, sources, destinations, relations, columns):
-        """Returns the graph of pairs. Ends are row numbers of the output nodes, counted through all types."""
+        """Returns the graph of pairs. Endpoints are row numbers of the output nodes, counted through all types."""
         nodes = batch.output_nodes
         if not isinstance(nodes, dict):
             nodes = {self._graph.ntypes[0]: nodes}

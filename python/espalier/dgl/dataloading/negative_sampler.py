@@ -9,8 +9,8 @@ Uniform = PerSourceUniform = ep.negative_sampler.Uniform
 
 
 class GlobalUniform(_Negatives):
-    """At most `k` pairs with uniform ends for each edge. Sampled pairs that exclude_self_loops and replace do not allow
-    are omitted from the negative graph. Counterpart of DGL's GlobalUniform.
+    """At most `k` pairs with uniform endpoints for each edge. Sampled pairs that exclude_self_loops and replace do not
+    allow are omitted from the negative graph. Counterpart of DGL's GlobalUniform.
 
     exclude_self_loops: whether to omit pairs of a node with itself. replace: whether pairs of a batch may repeat.
     """
@@ -20,8 +20,8 @@ class GlobalUniform(_Negatives):
         self.exclude_self_loops, self.replace = exclude_self_loops, replace
 
     def is_negative(self, sources: np.ndarray, destinations: np.ndarray, relations: np.ndarray) -> np.ndarray:
-        """Returns which of the sampled pairs are kept: bool [pairs]. Ends are row numbers counted through all types of
-        a batch's nodes, so equal numbers mean equal nodes."""
+        """Returns which of the sampled pairs are kept: bool [pairs]. Endpoints are row numbers counted through all
+        types of a batch's nodes, so equal numbers mean equal nodes."""
         kept = np.ones(len(sources), bool)
         if not self.replace:
             _, first = np.unique(np.stack([relations, sources, destinations]), axis=1, return_index=True)
