@@ -35,7 +35,7 @@ void VisitCandidates(const Tensor& sources, const Tensor& destinations, const Vi
   });
 }
 
-// Clears `keep` for all but the smallest of the kept candidates with the same ends. Groups the candidates by
+// Clears `keep` for all but the smallest of the kept candidates with the same endpoints. Groups the candidates by
 // destination, which takes sizeof(Index), 4 or 8 bytes, for each candidate.
 template <class Index, class T>
 void ClearDuplicates(const Candidates<T>& candidates, uint64_t num_destinations, int threads,

@@ -73,7 +73,7 @@ struct SourceGraph {
   const EdgeSet& edges_of(EdgeTypeId type) const { return edges[type.value]; }
 };
 
-// Checks every invariant above, and that edge ends and split IDs exist, that floating columns are finite (NaN is
+// Checks every invariant above, that edge endpoints and split IDs exist, that floating columns are finite (NaN is
 // allowed in columns that may have missing values, label_columns.h), and that BOOL columns hold zeros and ones. Makes
 // one pass over all data with `threads` threads. Returns the first violation as InvalidArgument or OutOfRange with the
 // problem, its place (type, column, row) and the expected value.

@@ -46,7 +46,7 @@ Status CheckOptions(const TypedOptions& options) {
 
 struct Relation {
   std::string source_type;
-  uint64_t shift;  // added to the destination's class, gives the source's
+  uint64_t shift;  // the class of a source is the class of its destination plus this shift
   uint64_t stream;
 };
 

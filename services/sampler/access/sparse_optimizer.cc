@@ -8,7 +8,7 @@
 namespace espalier::sampler {
 namespace {
 
-// Written so that NaN is outside every range.
+// Returns InvalidArgument for a value outside [from, below), including NaN.
 Status CheckRange(const char* what, double value, double from, double below) {
   if (value >= from && value < below) return Status();
   return InvalidArgument("sparse optimizer: " + std::string(what) + " is " + std::to_string(value) +

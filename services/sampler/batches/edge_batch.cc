@@ -15,7 +15,7 @@ EdgeExclusions FindExcludedEdges(const GlobalBatch& batch, const EdgePlan& plan,
 
 struct EdgesAndEnds {
   EdgeSeeds edges;
-  std::vector<std::vector<GlobalNodeId>> nodes;  // distinct ends by NodeTypeId
+  std::vector<std::vector<GlobalNodeId>> nodes;  // distinct endpoints by NodeTypeId
 };
 
 // Returns the edges of `type` at these positions of the batch.

@@ -1,7 +1,7 @@
-// How a batch is made: FindEdges fetches the step's global batch and selects this trainer's share; Link draws the
-// negatives of the share by the global positions of its edges (so that they do not depend on the number of trainers),
-// masks those that are edges of the batch, and numbers all ends by node type. The sampler then expands these nodes as
-// seeds of several types, with the step's edges excluded.
+// FindEdges fetches the step's global batch and selects this trainer's share. Link draws the negatives of the share by
+// the global positions of its edges, so that they do not depend on the number of trainers. It masks the negatives that
+// are edges of the batch, and numbers all endpoints by node type. The sampler then expands these nodes as seeds of
+// several types, with the step's edges excluded.
 #include "services/sampler/batches/link_batch.h"
 
 #include <algorithm>

@@ -46,7 +46,7 @@ struct Visited {
   uint32_t visits;
 };
 
-// Returns the ends of the traversals of one seed's walks, in the order of their first visit.
+// Returns the last nodes of the traversals of one seed's walks, in the order of their first visit.
 std::vector<Visited> CountVisits(const RandomWalks& walks, size_t first_walk, size_t num_walks, size_t hops) {
   std::vector<Visited> visited;
   absl::flat_hash_map<uint64_t, size_t> place_of;
