@@ -52,13 +52,16 @@ void RequestTensor(rpc::Callee callee, const char* method, const grpc::ByteBuffe
 Result<Tensor> EdgeEnds(Tensor ends, size_t count, uint64_t num_sources, uint64_t num_destinations) {
   const std::vector<int64_t> shape = {2, static_cast<int64_t>(count)};
   const bool is_ends = (ends.dtype() == DType::kU32 || ends.dtype() == DType::kI64) && ends.shape() == shape;
-  if (!is_ends) return InvalidArgument("the server's edge ends are " + ends.ToString());
+  if (!is_ends)
+    return InvalidArgument("the server returned endpoints " + ends.ToString() + " of " + std::to_string(count) +
+                           " edges");
   std::vector<int64_t> wide(2 * count);
   for (size_t i = 0; i < wide.size(); ++i) {
     wide[i] = ends.dtype() == DType::kU32 ? int64_t{ends.values<uint32_t>()[i]} : ends.values<int64_t>()[i];
     const uint64_t limit = i < count ? num_sources : num_destinations;
     if (wide[i] < 0 || static_cast<uint64_t>(wide[i]) >= limit) {
-      return InvalidArgument("the server's edge ends contain node " + std::to_string(wide[i]));
+      return InvalidArgument("the server returned endpoint " + std::to_string(wide[i]) + ", expected a node below " +
+                             std::to_string(limit));
     }
   }
   return Tensor::FromVector(std::move(wide), shape);

@@ -54,7 +54,7 @@ Result<Tensor> PartitionedGraph::FindEdges(EdgeTypeId type, std::span<const Glob
     const std::vector<uint32_t>& places = route->places[requested[k].value];
     if (static_cast<size_t>(answers[k].num_elements()) != 2 * places.size()) {
       return Internal("partition " + std::to_string(requested[k].value) + " returned " + answers[k].ToString() +
-                      " as the ends of " + std::to_string(places.size()) + " edges");
+                      " as the endpoints of " + std::to_string(places.size()) + " edges");
     }
     for (size_t i = 0; i < places.size(); ++i) {
       ends[places[i]] = answers[k].ValueAsInt(static_cast<int64_t>(i));

@@ -194,7 +194,7 @@ Result<GlobalBatch> PartitionedGraph::SeedsOfStep(const SeedQuery& query, Deadli
       const auto node = static_cast<uint64_t>(nodes.ValueAsInt(i));
       const auto source = of_edges ? static_cast<uint64_t>(sources.ValueAsInt(i)) : 0;
       if (place >= num_seeds || !exist(place, node, source) || batch.seeds[place].value != kUnfilled) {
-        return Internal("partition " + std::to_string(p) + " claims position " + std::to_string(position) + " of " +
+        return Internal("partition " + std::to_string(p) + " returned position " + std::to_string(position) + " of " +
                         std::to_string(range.size()) + " for seed " + std::to_string(node));
       }
       batch.seeds[place] = GlobalNodeId(node);
@@ -202,8 +202,8 @@ Result<GlobalBatch> PartitionedGraph::SeedsOfStep(const SeedQuery& query, Deadli
       if (query.want_edge_ids) {
         batch.edge_ids[place] = GlobalEdgeId(static_cast<uint64_t>(edge_ids.ValueAsInt(i)));
         if (batch.edge_ids[place].value >= book().num_edges(query.edge_types.front())) {
-          return Internal("partition " + std::to_string(p) + " claims that a seed is edge " +
-                          std::to_string(batch.edge_ids[place].value));
+          return Internal("partition " + std::to_string(p) +
+                          " returned a seed edge that does not exist: " + std::to_string(batch.edge_ids[place].value));
         }
       }
       places.push_back(static_cast<uint32_t>(place));

@@ -219,7 +219,7 @@ TEST_F(PartitionedGraphTest, CombinesSeedsOfStep) {
 
   SeedQuery last = query;  // the last step has 2 seeds of 5; the responses above have a third one
   last.step = 1;
-  EXPECT_THAT(graph.SeedsOfStep(last, Soon()).status().message(), HasSubstr("claims position 2 of 2"));
+  EXPECT_THAT(graph.SeedsOfStep(last, Soon()).status().message(), HasSubstr("returned position 2 of 2"));
   partitions[0]->on_seeds = [](const SeedQuery&, const Done<PartitionSeeds>& done) {
     done(PartitionSeeds{U32({}), U32({})});
   };
@@ -246,7 +246,7 @@ TEST_F(PartitionedGraphTest, CombinesSomeEdgesOfStep) {
   EXPECT_THAT(batch->rows.values<uint32_t>(), ElementsAre(70, 80));
 
   of_second.positions = U32({2});
-  EXPECT_THAT(graph.SeedsOfStep(query, Soon()).status().message(), HasSubstr("claims position 2 of 4"));
+  EXPECT_THAT(graph.SeedsOfStep(query, Soon()).status().message(), HasSubstr("returned position 2 of 4"));
   query.positions = {1, 4};
   EXPECT_THAT(graph.SeedsOfStep(query, Soon()).status().message(), HasSubstr("position 4 of a step that has 4"));
   query.positions = {1, 1};

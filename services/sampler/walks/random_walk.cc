@@ -37,7 +37,7 @@ Status CheckTraces(size_t num_starts, const WalkOptions& options) {
 
 Status CheckOptions(const WalkOptions& options, const graph::GraphSchema& schema) {
   RETURN_IF_ERROR(CheckMetapath(options.metapath, schema));
-  if (options.walks_per_node == 0) return InvalidArgument("a start needs at least one walk");
+  if (options.walks_per_node == 0) return InvalidArgument("0 walks from each start, expected at least one walk");
   const std::vector<double>& chances = options.restart_probabilities;
   if (!chances.empty() && chances.size() != options.metapath.size()) {
     return InvalidArgument(std::to_string(chances.size()) + " restart probabilities for " +

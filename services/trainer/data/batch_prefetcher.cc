@@ -119,7 +119,7 @@ Result<BatchPrefetcher::Sampled> BatchPrefetcher::SampleOne() {
     return Internal("the source of mini-batches sent " + NameOfStep(batch->epoch, batch->step));
   }
   if (batch->nodes.size() != data_.input_widths().size()) {
-    return Internal("a mini-batch that does not fit the graph's node types");
+    return Internal("a mini-batch does not fit the graph's node types");
   }
   return Sampled{*std::move(batch), timer.Seconds(), deadline};
 }

@@ -10,7 +10,7 @@ Result<BatchTensors> FetchBatch(sampler::MiniBatch batch, const NodeData& data, 
   const size_t num_types = data.input_widths().size();
   const bool of_edges = fetched.batch.links.has_value() || fetched.batch.edges.has_value();  // seeds of several types
   if (nodes.size() != num_types || (!of_edges && fetched.batch.num_seeds > nodes[data.seed_type().value].size())) {
-    return Internal("a mini-batch that does not fit the graph's node types");
+    return Internal("a mini-batch does not fit the graph's node types");
   }
   fetched.features.resize(num_types);
   fetched.original_ids.resize(num_types);

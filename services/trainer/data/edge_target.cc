@@ -112,7 +112,7 @@ Status SetOutputs(const SeenLabels& seen, EdgeTarget* target) {
     target->num_outputs = seen.width;
   } else if (seen.width > 0 && seen.width != target->num_outputs) {
     return InvalidArgument("the model has " + std::to_string(target->num_outputs) + " outputs, but " + column +
-                           " has " + std::to_string(seen.width) + " values an edge");
+                           " has " + std::to_string(seen.width) + " values per edge");
   }
   if (target->num_outputs > 0) return Status();
   return InvalidArgument("no edge of split '" + target->split + "' has a label in '" + target->label + "'");

@@ -162,7 +162,8 @@ Result<std::string> LearnableRows::Digest(collective::Collective& collective) co
       status = digest.status();
       if (digest.ok()) mine += *digest;
     }
-    RETURN_IF_ERROR(collective::AgreeOn(status, collective, timeouts_.collective).While("digesting learnable rows"));
+    RETURN_IF_ERROR(
+        collective::AgreeOn(status, collective, timeouts_.collective).While("computing the digest of learnable rows"));
     const auto pieces_each = static_cast<size_t>((num_pieces + num_ranks - 1) / num_ranks);
     mine.resize(pieces_each * kDigits, ' ');
     ASSIGN_OR_RETURN(const std::vector<std::byte> all,

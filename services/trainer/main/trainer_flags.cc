@@ -58,7 +58,7 @@ void AddGraphFlags(CLI::App& app, TrainerFlags* flags) {
 std::string CheckCollective(const std::string& value) {
   if (value == "auto" || value == "ring" || value == "nccl") return "";
   if (value == "gloo") {
-    return "Gloo is not supported any more: leave --collective (ESPALIER_COLLECTIVE) out, and trainers use the ring, "
+    return "Gloo is no longer supported: omit --collective (ESPALIER_COLLECTIVE), so that trainers use the ring, "
            "with TLS or without";
   }
   return "expected auto, ring or nccl, found " + value;

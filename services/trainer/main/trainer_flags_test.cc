@@ -73,7 +73,7 @@ TEST(TrainerFlagsTest, NamesReplacementOfGloo) {
   };
   EXPECT_EQ(error_of("ring"), "");
   EXPECT_EQ(error_of("auto"), "");
-  EXPECT_THAT(error_of("gloo"), HasSubstr("leave --collective (ESPALIER_COLLECTIVE) out"));
+  EXPECT_THAT(error_of("gloo"), HasSubstr("omit --collective (ESPALIER_COLLECTIVE)"));
   EXPECT_EQ(error_of("nccl"), "");
   EXPECT_THAT(error_of("mpi"), HasSubstr("expected auto, ring or nccl, found mpi"));
 }

@@ -56,7 +56,7 @@ TypedRows EmbeddingModel::ComputeLayer(int layer, const sampler::BatchLayer& edg
 
 Result<std::shared_ptr<Model>> MakeEmbeddingModel(const ModelOptions& options) {
   if (options.num_layers != 1 || !options.relations.front().empty()) {
-    return InvalidArgument("spec.training.sampling.layers: the model Embedding has none");
+    return InvalidArgument("spec.training.sampling.layers: the model Embedding has no layers");
   }
   for (const NodeTypeId type : ListSeedTypes(options)) {
     if (options.input_widths[type.value] > 0) continue;

@@ -12,13 +12,13 @@ namespace {
 
 Status CheckRelations(const ModelOptions& options) {
   if (options.relations.size() != static_cast<size_t>(options.num_layers)) {
-    return InvalidArgument("relations for " + std::to_string(options.relations.size()) + " layers, the model has " +
+    return InvalidArgument("relations for " + std::to_string(options.relations.size()) + " layers, expected " +
                            std::to_string(options.num_layers));
   }
   for (const std::vector<EdgeTypeId>& relations : options.relations) {
     for (size_t r = 0; r < relations.size(); ++r) {
       if (relations[r].value >= options.schema.num_edge_types())
-        return InvalidArgument("a relation that does not exist");
+        return InvalidArgument("edge type " + std::to_string(relations[r].value) + " of relations does not exist");
       if (r > 0 && relations[r] <= relations[r - 1]) return InvalidArgument("relations must ascend");
     }
   }
@@ -32,7 +32,8 @@ Status CheckOptions(const ModelOptions& options) {
   if (!(options.model.dropout >= 0 && options.model.dropout < 1)) {
     return InvalidArgument("dropout must be from 0 to below 1");
   }
-  if (options.model.heads < 1 || options.model.output_heads < 1) return InvalidArgument("attention needs a head");
+  if (options.model.heads < 1 || options.model.output_heads < 1)
+    return InvalidArgument("heads and outputHeads must be at least 1");
   if (options.model.hidden_size % options.model.heads != 0) {
     return InvalidArgument("hiddenSize must be a multiple of heads");
   }
@@ -41,11 +42,12 @@ Status CheckOptions(const ModelOptions& options) {
   }
   if (options.model.num_bases < 0) return InvalidArgument("numBases must not be negative");
   for (const NodeTypeId type : ListSeedTypes(options)) {
-    if (type.value >= options.schema.num_node_types()) return InvalidArgument("no such seed node type");
+    if (type.value >= options.schema.num_node_types())
+      return InvalidArgument("seed node type " + std::to_string(type.value) + " does not exist");
   }
   if (options.input_widths.size() != options.schema.num_node_types()) {
     return InvalidArgument("input widths for " + std::to_string(options.input_widths.size()) +
-                           " node types, the graph has " + std::to_string(options.schema.num_node_types()));
+                           " node types, expected " + std::to_string(options.schema.num_node_types()));
   }
   if (std::any_of(options.input_widths.begin(), options.input_widths.end(), [](int64_t width) { return width < 0; })) {
     return InvalidArgument("an input width is negative");
