@@ -211,8 +211,8 @@ class Loop {
     return Status();
   }
 
-  // Returns whether this rank takes part in a snapshot. With learnable rows all ranks do if rank 0 wants one, so rank 0
-  // broadcasts its decision; otherwise each rank decides by itself.
+  // Returns whether this rank takes part in a snapshot. With learnable rows, rank 0 decides for all ranks and broadcasts
+  // its decision. Otherwise each rank decides by itself.
   Result<bool> IsWanted(bool wanted) {
     if (options_.learnable == nullptr) return wanted;
     std::byte flag{static_cast<unsigned char>(wanted ? 1 : 0)};

@@ -1,5 +1,6 @@
 // A task is what a model is trained for: classes or values of nodes (NodeTask) or of edges (EdgeTask), or the edges
-// themselves (LinkTask). The rest of the trainer is the same for all tasks and asks this interface for what differs.
+// themselves (LinkTask). This interface has everything that differs between tasks; the rest of the trainer is the same
+// for all of them.
 //
 // A job that only applies a model has a task too: its target and head are then those of the model file.
 #pragma once
