@@ -76,7 +76,7 @@ TEST_F(InitProcessGroupTest, AMissingRankIsReportedAtTheDeadline) {
 }
 
 // The deadline of the rendezvous applies, not that of the graph's calls.
-TEST(MeetWithoutServersTest, ReportsUnreachableServersAtDeadline) {
+TEST(InitProcessGroupWithoutServersTest, ReportsUnreachableServersAtDeadline) {
   testing::ServedGraph served(testing::SmallGraph(), 2);
   Context context;
   context.session.addresses = served.addresses();

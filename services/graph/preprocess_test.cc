@@ -232,7 +232,7 @@ TEST(PreprocessTest, UnchangedSplitIsNotCopied) {
   EXPECT_EQ(less.edge_splits.at("links").at(0).train, (EdgePairs{{1}, {2}}));
 }
 
-TEST(PreprocessTest, HoldsOutEdgesByTheirEndsInBothDirections) {
+TEST(PreprocessTest, HoldsOutEdgesByEndpointsInBothDirections) {
   SourceGraph graph = testing::HomogeneousGraph(4, {{0, 1}, {1, 2}, {0, 1}, {2, 3}, {3, 0}, {3, 2}});
   graph.edge_splits["links"][0] = {.train = {{1}, {2}}, .validation = {{0}, {1}}, .test = {{2, 1}, {3, 3}}};
 

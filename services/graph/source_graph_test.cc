@@ -66,7 +66,7 @@ TEST(ValidateSourceGraphTest, FindsTheLowestViolationForAnyNumberOfThreads) {
   }
 }
 
-TEST(ValidateSourceGraphTest, RefusesEndsOfDifferentLengthsAndOtherDTypes) {
+TEST(ValidateSourceGraphTest, RefusesEndpointsOfDifferentLengthsAndOtherDTypes) {
   SourceGraph graph = testing::PathGraph(3);
   graph.edges[0].destinations = Tensor::FromVector(std::vector<uint32_t>{0});
   EXPECT_THAT(Violation(graph), HasSubstr("sources are U32 [4], destinations U32 [1]"));

@@ -83,7 +83,7 @@ TEST(AttentionTest, WeightsAreTakenByPosition) {
   for (size_t i = 0; i < out.size(); ++i) EXPECT_NEAR(out[i], expected[i], 1e-5) << i;
 }
 
-TEST(AttentionTest, DotsAreOfBothEnds) {
+TEST(AttentionTest, DotsAreOfBothEndpoints) {
   const std::vector<float> source = Random(kSources * kShape.width(), 9),
                            destination = Random(kDestinations * kShape.width(), 10);
   std::vector<float> dots(kEdges * kHeads, -1);
@@ -101,7 +101,7 @@ TEST(AttentionTest, DotsAreOfBothEnds) {
   }
 }
 
-TEST(AttentionTest, MasksFollowOriginalIdsOfBothEnds) {
+TEST(AttentionTest, MasksFollowOriginalIdsOfBothEndpoints) {
   const std::vector<int64_t> source_ids{11, 12, 13, 14, 15}, destination_ids{21, 22, 23, 24};
   constexpr int64_t kManyHeads = 11;  // more than the half-words of a Philox block
   std::vector<float> factors(kEdges * kManyHeads, -1), moved(factors.size(), -1);

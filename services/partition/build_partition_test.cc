@@ -286,7 +286,7 @@ TEST(MakePartitionLayoutTest, RefusesInvalidAssignments) {
   EXPECT_THAT(refusal(split, {{0, 1}}).message(), HasSubstr("split 'public' of node type 'node': node 2"));
 }
 
-TEST(MakePartitionLayoutTest, NamesNegativeEnds) {
+TEST(MakePartitionLayoutTest, NamesNegativeEndpoints) {
   graph::SourceGraph graph = GraphOf(2, {});
   graph.edges[0].sources = Tensor::FromVector(std::vector<int64_t>{-1});
   graph.edges[0].destinations = Tensor::FromVector(std::vector<int64_t>{0});

@@ -4,8 +4,8 @@
 // depend on the number of threads.
 //
 // Vertices that remain alone, such as the leaves of a hub whose cluster is full, would stop the coarsening. If the
-// rounds have not shrunk the graph enough, those that prefer the same cluster are merged with each other. Vertices
-// without neighbors are always merged with each other.
+// rounds have not shrunk the graph enough, vertices that are alone and prefer the same cluster are merged with each
+// other. Vertices without neighbors are always merged with each other.
 #include "services/partition/cluster_vertices.h"
 
 #include <numeric>

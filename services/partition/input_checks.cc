@@ -38,7 +38,7 @@ Status CheckArrays(const graph::EdgeSet& edges, const std::string& name) {
   return Status();
 }
 
-// Returns the lowest edge with an end that does not exist, or the largest uint64_t if all exist.
+// Returns the lowest edge with an endpoint that does not exist, or the largest uint64_t if all endpoints exist.
 uint64_t FirstBadEdge(const graph::EdgeSet& edges, uint64_t num_sources, uint64_t num_destinations, int threads) {
   std::atomic<uint64_t> first_bad{std::numeric_limits<uint64_t>::max()};
   graph::VisitIds(edges.sources, [&](auto sources) {

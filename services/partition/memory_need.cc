@@ -31,7 +31,7 @@ uint64_t SumColumns(const std::map<std::string, Tensor>& columns) {
 
 uint64_t FixedStreamingBytes() { return kFixedBytes; }
 
-// Weights, rows of vertices, offsets, and partitions of the pass before.
+// The arrays are the weights, the rows of vertices, the offsets, and the partitions of the pass before.
 uint64_t StreamingBytesPerVertex(size_t num_constraints) {
   return num_constraints * sizeof(int32_t) + sizeof(uint32_t) + sizeof(uint64_t) + sizeof(uint16_t);
 }
@@ -41,7 +41,8 @@ uint64_t LeastStreamingMemory(const graph::SourceGraph& graph, const PartitionOp
   uint64_t ends = 0;
   for (const graph::EdgeSet& edges : graph.edges) ends += 2 * edges.num_edges();
   const uint64_t num_vertices = VertexFirst(graph).back();
-  // Weights are made from one array per constraint. At the end, the result is there twice.
+  // The weights are copied from one array per constraint, so both copies exist for a while. At the end, two copies of
+  // the result exist.
   const uint64_t weights = num_vertices * constraints * 2 * sizeof(int32_t);
   const uint64_t rows = num_vertices * StreamingBytesPerVertex(constraints) + ends * sizeof(uint32_t) / kMaxEdgeReads;
   const uint64_t result = num_vertices * (constraints * sizeof(int32_t) + sizeof(uint16_t) + 2 * sizeof(uint32_t));

@@ -17,13 +17,13 @@ uint64_t FixedStreamingBytes();
 uint64_t StreamingBytesPerVertex(size_t num_constraints);
 
 // Returns the least PartitionOptions::memory_bytes with which Streaming cuts the graph, in bytes. More is needed if the
-// neighbors of a single node do not fit into the part of it that is left for neighbors (StreamRows::Build).
+// neighbors of a single node exceed the part of this memory that remains for neighbors (StreamRows::Build).
 uint64_t LeastStreamingMemory(const graph::SourceGraph& graph, const PartitionOptions& options);
 
 // The largest partition divided by the average, if nodes and edges are balanced.
 inline constexpr double kBalanced = 1.05;
 
-// Returns the memory in bytes in which partitions are built one after another: the layout, the assignment and the
+// Returns the memory in bytes that building the partitions one after another needs: the layout, the assignment and the
 // largest partition, which is `largest_to_average` times as large as the average.
 uint64_t BuildMemory(const graph::SourceGraph& graph, uint32_t num_partitions, double largest_to_average,
                      const BuildOptions& options);

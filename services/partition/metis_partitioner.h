@@ -26,8 +26,8 @@ Status FitsMetis(const MetisSize& size);
 Status TotalsFitMetis(const std::vector<std::string>& names, std::span<const uint64_t> totals);
 
 // Returns InvalidArgument if FitsMetis would reject every graph with the given degrees. Degrees count parallel edges
-// individually. Takes the sum of the degrees and their greatest common divisor; a multiplicity common to all neighbors
-// divides the latter.
+// individually. Takes the sum of the degrees and their greatest common divisor; if all neighbors have the same
+// multiplicity, the multiplicity divides this divisor.
 Status MayFitMetis(uint64_t sum_of_degrees, uint64_t divisor_of_degrees);
 
 }  // namespace espalier::partition

@@ -34,19 +34,19 @@ Tensor PositionsOf(const std::vector<std::tuple<uint64_t, uint32_t, uint64_t>>& 
                                {.sources = sources, .destinations = destinations, .edge_ids = edge_ids});
 }
 
-TEST(PositionsOfMeantEdgesTest, SelectAmongParallelEdgesOnly) {
+TEST(SelectedPositionsTest, SelectAmongParallelEdgesOnly) {
   const Tensor positions = PositionsOf({{7, 0, 4}, {9, 0, 1}, {7, 1, 2}, {7, 0, 6}, {7, 0, 8}, {8, 0, 0}, {7, 0, 4}});
   EXPECT_THAT(positions.values<uint32_t>(), ElementsAre(2, 5, 5, 3, 5, 5, 2));
 }
 
-TEST(PositionsOfMeantEdgesTest, AreEmptyIfEndpointsAreUnique) {
+TEST(SelectedPositionsTest, AreEmptyIfEndpointsAreUnique) {
   EXPECT_TRUE(PositionsOf({{9, 0, 1}, {7, 1, 2}, {8, 0, 0}}).empty());
   EXPECT_TRUE(PositionsOf({{7, 0, 8}, {7, 0, 9}}).empty());  // such edges have been dropped
   EXPECT_TRUE(PositionsOf({}).empty());
 }
 
 // The split contains every citation; some papers cite another paper several times.
-TEST(PositionsOfMeantEdgesTest, MatchInputEdgesInEveryPartition) {
+TEST(SelectedPositionsTest, MatchInputEdgesInEveryPartition) {
   graph::SourceGraph source = testing::TypedGraph(20, /*seed=*/1);
   const EdgeTypeId cites = *source.schema.FindEdgeType("cites");
   const graph::EdgeSet& edges = source.edges_of(cites);

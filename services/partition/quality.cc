@@ -1,7 +1,7 @@
 // The edge cut is counted in one parallel pass over the edges with atomic counters. Replication needs the number of
 // distinct remote in-neighbors of each partition; a bitmap over all nodes per partition finds them, and if the bitmaps
-// of all partitions exceed bitmap_bytes, further passes handle the remaining partitions. Sums of integers do not depend
-// on the order of threads, so the results do not either.
+// of all partitions exceed bitmap_bytes, further passes handle the remaining partitions. All counts are sums of
+// integers, so the results do not depend on the order of threads.
 #include "services/partition/quality.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // Greedy k-way refinement by label propagation. In each round a vertex moves to the partition to which most of its edge
-// weight leads, if that has room and the cut shrinks, or if the cut stays the same and the balance improves. Vertices
+// weight leads, if it has room and the cut shrinks, or if the cut stays the same and the balance improves. Vertices
 // choose in batches (vertex_batches.h). Loads are exact when a move is applied, so no move exceeds a capacity. From the
 // second round on only vertices with a neighbor that has moved are visited.
 //
@@ -148,8 +148,7 @@ class Refinement {
       for (const uint32_t to : affinities->touched) {
         const int64_t gain = Gain(*affinities, from, to);
         if (to == from || gain < 0 || gain < moves[i].gain || !Fits(vertex, to)) continue;
-        // Of equal gains the first partition with neighbors is taken, and a move without gain has to improve the
-        // balance.
+        // Among partitions with equal gains, the first one is taken. A move without gain has to improve the balance.
         if (gain == 0 ? moves[i].to != from || !Evens(vertex, from, to) : gain == moves[i].gain) continue;
         moves[i] = {.to = to, .gain = gain};
       }

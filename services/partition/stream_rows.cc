@@ -4,7 +4,8 @@
 // file. With enough memory there is one chunk, which stays in memory. Edge lists are read from the beginning to the
 // end, which suits mapped files. The rows are in the order of Streaming's visits, so every pass reads them from the
 // beginning to the end too. Threads write the neighbors of a row in any order; Streaming only counts them. Rows are
-// sorted as long as all neighbors so far have the same number of repetitions. Usually a few rows show that they differ.
+// sorted as long as all neighbors so far have the same number of repetitions. Usually a few rows show that the numbers
+// differ.
 #include "services/partition/stream_rows.h"
 
 #include <algorithm>
@@ -25,7 +26,7 @@ constexpr int64_t kSortGrain = 1 << 12;
 constexpr uint32_t kNoneSeen = 0;
 constexpr uint32_t kSeveralSeen = ~uint32_t{0};
 
-// Calls body(row, neighbor) for both ends of every edge that is not a self loop.
+// Calls body(row, neighbor) for both endpoints of every edge that is not a self loop.
 template <class Body>
 void ForRowEnds(const graph::SourceGraph& graph, const std::vector<uint32_t>& row_of_vertex, int threads,
                 const Body& body) {
@@ -49,7 +50,7 @@ void ForRowEnds(const graph::SourceGraph& graph, const std::vector<uint32_t>& ro
   }
 }
 
-// Returns the number of ends of all edges, self loops included.
+// Returns the number of endpoints of all edges, two for each edge, self loops included.
 uint64_t CountEnds(const graph::SourceGraph& graph) {
   uint64_t ends = 0;
   for (const graph::EdgeSet& edges : graph.edges) ends += 2 * edges.num_edges();

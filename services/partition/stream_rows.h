@@ -20,7 +20,7 @@ struct StreamRowsOptions {
   int threads = 1;  // results do not depend on it
   // The most neighbors in memory at a time, 4 bytes each. Must hold the largest row.
   uint64_t max_neighbors_in_memory = ~uint64_t{0};
-  // Makes the file if not both ends of all edges fit into memory. Called before the edges are read.
+  // Makes the file if not both endpoints of all edges fit into memory. Called before the edges are read.
   std::function<Result<ScratchSpace>(uint64_t size_bytes)> make_scratch;
 };
 
@@ -29,7 +29,7 @@ struct StreamRowsOptions {
 class StreamRows {
  public:
   // Builds the rows. The edges must have passed CheckEdges, and there must be fewer than 2^32 vertices. Memory: 12
-  // bytes per vertex, and 8 bytes per edge within `max_neighbors_in_memory`. InvalidArgument if a row exceeds that;
+  // bytes per vertex, and 8 bytes per edge within `max_neighbors_in_memory`. InvalidArgument if one row exceeds it;
   // errors of make_scratch.
   static Result<StreamRows> Build(const graph::SourceGraph& graph, const Permutation& order,
                                   const StreamRowsOptions& options);

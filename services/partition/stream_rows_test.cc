@@ -104,7 +104,7 @@ TEST(StreamRowsTest, RefuseTooLongRow) {
             "a node has 3 neighbors, more than the 2 that fit into the memory of the partitioner: give it more memory");
 }
 
-TEST(StreamRowsTest, ReturnTheErrorOfTheFile) {
+TEST(StreamRowsTest, ReturnErrorOfMakeScratch) {
   const auto full = [](uint64_t) -> Result<ScratchSpace> { return ResourceExhausted("the disk is full"); };
   EXPECT_EQ(StreamRows::Build(GridGraph(3, 3), StreamOrder(1, 9), {.max_neighbors_in_memory = 10, .make_scratch = full})
                 .status()

@@ -19,9 +19,9 @@ constexpr int64_t kVertexGrain = 1 << 12;
 constexpr size_t kFar = 32, kNear = 16;  // edges
 
 // Calls body(u, v) for every edge of every type that is not a self loop; u and v are vertices. far(vertex) and
-// near(vertex) are called for both ends of an edge, kFar and kNear edges before its body, and should start to load what
-// the body writes. Without them, the atomic operations of the bodies would wait for their cache lines one after
-// another.
+// near(vertex) are called for both endpoints of an edge, kFar and kNear edges before its body, and should start to load
+// the memory that the body writes. Without these calls, the atomic operations of the bodies would wait for their cache
+// lines one after another.
 template <class Far, class Near, class Body>
 void ForEdges(const graph::SourceGraph& graph, const std::vector<uint64_t>& vertex_first, int threads, const Far& far,
               const Near& near, const Body& body) {

@@ -25,7 +25,7 @@ Status CheckForMemory(const job::Graph& graph, bool holds_edges_out, bool in_gro
 }
 
 Status CheckMemory(const graph::SourceGraph& graph, const MemoryUse& use) {
-  // The other algorithms hold only the assignment, once by vertex and once by type.
+  // The other algorithms hold only two copies of the assignment: one by vertex and one by type.
   const uint64_t for_cut = use.algorithm == job::PartitionAlgorithm::kStreaming
                                ? partition::LeastStreamingMemory(graph, use.cut)
                                : partition::VertexFirst(graph).back() * 2 * sizeof(uint32_t);

@@ -1,4 +1,4 @@
-// Partitioning in bounded memory (spec.partitioner.memory): what it can do, and how much it needs.
+// Partitioning in bounded memory (spec.partitioner.memory): which options it supports, and how much memory it needs.
 #pragma once
 
 #include <cstdint>

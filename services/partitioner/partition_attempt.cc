@@ -71,7 +71,7 @@ Result<std::optional<format::Manifest>> FindPartitioning(storage::ObjectStore& s
 }
 
 Status CheckPlace(const storage::StoreLocation& place, const std::string& use) {
-  // Any key serves: NotFound means that the store answers.
+  // The key may be any: the answer NotFound also shows that the store can be reached.
   const Status found = place.store->Head(storage::JoinKey(place.prefix, "manifest.json")).status();
   if (found.code() == StatusCode::kNotFound) return Status();
   return found.While("checking the location for " + use);

@@ -92,7 +92,7 @@ TEST(PartitionKeyTest, AllowsNamesThatAreNotUtf8) {
   EXPECT_NE(of("gr\xf6sse"), of("year"));
 }
 
-TEST(PartitionKeyTest, SourceColumnsHaveNoOrder) {
+TEST(PartitionKeyTest, IgnoresOrderOfSourceColumns) {
   EXPECT_EQ(KeyWith(Input(),
                     [](Input& i) {
                       i.graph.partitions.source_columns = {"a", "b"};

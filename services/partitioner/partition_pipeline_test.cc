@@ -343,7 +343,7 @@ TEST_F(PartitionPipelineTest, OrdersInEdgesByTheTimeColumn) {
   }
 }
 
-TEST_F(PartitionPipelineTest, VerifiesTheColumnsThatEdgesHaveOfTheirSources) {
+TEST_F(PartitionPipelineTest, SourceColumnsPassVerification) {
   job::Graph graph = GraphOf(job::PartitionAlgorithm::kRandom, 2);
   const auto plain = Run(graph);
   graph.partitions.source_columns = {"original_id"};
@@ -399,7 +399,7 @@ TEST_F(PartitionPipelineTest, CountsTheBytesOfPhases) {
   EXPECT_GT(meters["cutting"].done_bytes(), 0u);
 }
 
-TEST_F(PartitionPipelineTest, NamesMissedByCallerFailBeforeCut) {
+TEST_F(PartitionPipelineTest, MissingNamesFailBeforeCut) {
   const job::Graph graph = GraphOf(job::PartitionAlgorithm::kMetis, 2);
   const Status missed = InvalidArgument("papers have no split 'random'");
   PartitionPipelineOptions options;

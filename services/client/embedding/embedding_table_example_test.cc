@@ -1,4 +1,4 @@
-// The example of docs/learnable-rows.md, as it stands there (docs/tests/examples_test.py compares), and run.
+// Runs the example of docs/learnable-rows.md. docs/tests/examples_test.py compares this file with the page.
 #include <gtest/gtest.h>
 
 #include "services/client/embedding/embedding_table.h"

@@ -367,7 +367,7 @@ TEST_P(PartitionAccessTest, CountsInDegrees) {
   }
 }
 
-TEST_P(PartitionAccessTest, FindsTheEndsOfEdges) {
+TEST_P(PartitionAccessTest, FindsEndpointsOfEdges) {
   const uint64_t first = book().EdgeFirst(edge_type())[kPartition];
   const std::vector<GlobalEdgeId> edges = {GlobalEdgeId(first + 5), GlobalEdgeId(first), GlobalEdgeId(first + 9)};
   const auto expected = Await<Tensor>([&](auto done) { shard_->FindEdges(edge_type(), edges, Soon(), done); });

@@ -1,4 +1,4 @@
-// The example of docs/dist-tensors.md, as it stands there (docs/tests/examples_test.py compares), and run.
+// Runs the example of docs/dist-tensors.md. docs/tests/examples_test.py compares this file with the page.
 #include <gtest/gtest.h>
 
 #include "services/client/tensors/dist_tensor.h"

@@ -65,7 +65,7 @@ TEST(DocumentFitTest, FindsNothingInAGraphThatFits) {
               IsEmpty());
 }
 
-TEST(DocumentFitTest, AClassIsOneValueAndOtherLabelsAreAtLeastOne) {
+TEST(DocumentFitTest, ClassesAreOneValuePerRowAndOtherLabelsAtLeastOne) {
   graph::SourceGraph wide = LibraryWithWeights();
   wide.nodes[1].columns["topic"] = Column(DType::kF32, {0, 3});
   EXPECT_THAT(Misfits(wide, {}),
@@ -87,7 +87,7 @@ TEST(DocumentFitTest, AClassIsOneValueAndOtherLabelsAreAtLeastOne) {
                                 HasSubstr("one class for each edge"))));
 }
 
-TEST(DocumentFitTest, PartsOfASplitThatAreNeededAreNotEmpty) {
+TEST(DocumentFitTest, RefusesEmptyPartsOfSplitThatAreNeeded) {
   graph::SourceGraph train_only = LibraryWithWeights();
   train_only.splits["time"][1] = {.train = {0, 1, 2}, .validation = {}, .test = {}};
   EXPECT_THAT(Misfits(train_only, {}), IsEmpty());
@@ -114,7 +114,7 @@ TEST(DocumentFitTest, FeaturesHaveValues) {
                   "at least one value for each node"));
 }
 
-TEST(DocumentFitTest, WeightsAreOneNumberOfEachEdgeThatIsDrawn) {
+TEST(DocumentFitTest, SampledEdgesNeedOneWeightEach) {
   const Settings weighted = {{"training.sampling.weight", "strength"}};
   graph::SourceGraph graph = LibraryWithWeights();
   graph.edges[1].columns["strength"] = Column(DType::kF16);
@@ -140,7 +140,7 @@ TEST(DocumentFitTest, WeightsAreOneNumberOfEachEdgeThatIsDrawn) {
   EXPECT_THAT(Misfits(reversed, With(weighted, {{"graph.preprocess.addReverseEdges", "true"}})), IsEmpty());
 }
 
-TEST(DocumentFitTest, OnlyLayersThatReachADestinationDrawItsEdges) {
+TEST(DocumentFitTest, EdgesAreSampledOnlyByLayersThatReachTheirDestination) {
   const graph::GraphSchema schema =
       *graph::GraphSchema::Make({"a", "b"}, {{"a", "to", "a"}, {"a", "to", "b"}, {"b", "to", "a"}});
   const auto drawn = [&](size_t layers, NodeTypeId seeds) {
@@ -153,7 +153,7 @@ TEST(DocumentFitTest, OnlyLayersThatReachADestinationDrawItsEdges) {
   EXPECT_THAT(drawn(2, NodeTypeId(1)), ElementsAre(true, true, true));
 }
 
-TEST(DocumentFitTest, TimesAreNumbersAndWithSeedTimesIntegers) {
+TEST(DocumentFitTest, TimesAreNumbersAndIntegersWithSeedTimes) {
   const Settings timed = {{"graph.timeColumn", "year"}};
   const Settings temporal = With(timed, {{"training.evaluation.neighborhood", "Sampled"},
                                          {"output.save", "[Model]"},

@@ -1,6 +1,6 @@
-// Checks a job document against the headers of its graph, before the graph is cut. This header looks up names (types,
-// columns, splits) and checks whether the edge types of a task fit each other; document_fit.h checks dtypes, shapes and
-// sizes.
+// Checks a job document against the headers of its graph, before the graph is cut. The functions of this file look up
+// names (types, columns, splits) and check whether the edge types of a task fit each other; document_fit.h checks
+// dtypes, shapes and sizes.
 #pragma once
 
 #include <string>

@@ -97,7 +97,7 @@ TEST(DocumentNamesTest, ListsNoMoreThanFortyColumns) {
               AllOf(HasSubstr("it has: column100, column101, "), EndsWith("column139, ... and 62 more")));
 }
 
-TEST(DocumentNamesTest, CopiesOfSourcesColumnsAreNoTimes) {
+TEST(DocumentNamesTest, RefusesCopyOfSourceColumnAsTimeColumn) {
   const Settings copied = {{"graph.partitions.sourceColumns", "[age]"}, {"graph.timeColumn", "source.age"}};
   EXPECT_THAT(Unknown(copied),
               ElementsAre("spec.graph.timeColumn: no edge type has a column 'source.age'; there are: year"));
@@ -115,7 +115,7 @@ TEST(DocumentNamesTest, NamesUnknownOrMissingTypes) {
                         HasSubstr("paper:cites:paper"))));
 }
 
-TEST(DocumentNamesTest, ReverseRelationsThatTheJobMakesHaveTheColumnsAndSplitsOfTheirForwardOnes) {
+TEST(DocumentNamesTest, AddedReverseRelationsHaveColumnsAndSplitsOfForwardRelations) {
   const Settings links = {{"training.task", "{type: LinkPrediction, split: sold, edgeTypes: [writes, rev_writes]}"},
                           {"training.evaluation.metric", "MRR"}};
   EXPECT_THAT(Unknown(With(links, {{"graph.preprocess.addReverseEdges", "true"}})), IsEmpty());
@@ -137,7 +137,7 @@ TEST(DocumentNamesTest, LabelsOfEdgesAreColumnsOfTheirType) {
                           "author:writes:paper, paper:cites:paper"));
 }
 
-TEST(DocumentNamesTest, EdgeTypesOfATaskFitEachOther) {
+TEST(DocumentNamesTest, RefusesEdgeTypesOfTaskThatDoNotFitEachOther) {
   const Settings twice = {
       {"training.task", "{type: LinkPrediction, split: sold, edgeTypes: [writes, 'author:writes:paper']}"},
       {"training.evaluation.metric", "MRR"}};

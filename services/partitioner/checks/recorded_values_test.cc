@@ -77,7 +77,7 @@ TEST(RecordedValuesTest, RefusesMissingValuesInComputations) {
   EXPECT_EQ(CheckRecordedValues(WeightedJob().training, TrainedBy::kProgram, names), Status());
 }
 
-TEST(RecordedValuesTest, EachKindOfTaskReadsLabelsInItsWay) {
+TEST(RecordedValuesTest, EachKindOfTaskHasItsRulesForLabels) {
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
   const auto expect = [](const graph::SourceGraph& source, const Settings& settings, const std::string& words) {
     const job::ParsedJob job = LibraryJob(settings);
@@ -111,7 +111,7 @@ TEST(RecordedValuesTest, EachKindOfTaskReadsLabelsInItsWay) {
   expect(source, classes, "row 1 of column 'feat' of node type 'paper', value 1, is -1e+300: expected a number");
 }
 
-TEST(RecordedValuesTest, LabelsOfEdgesAreOfTheEdgesThatASplitNames) {
+TEST(RecordedValuesTest, ChecksOnlyLabelsOfEdgesInSplit) {
   const job::ParsedJob job =
       LibraryJob({{"training.task", "{type: EdgeClassification, edgeType: cites, label: stars, split: sold}"}});
   graph::SourceGraph source = SmallLibrary();

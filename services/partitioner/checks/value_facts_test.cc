@@ -93,7 +93,7 @@ TEST(ValueFactsTest, ReportsRangeOfValues) {
   EXPECT_EQ(Check(graph, {{"graph.preprocess.normalizeFeatures", "Row"}}), Status());
 }
 
-TEST(ValueFactsTest, WeightsThatAreAllZeroDrawNothing) {
+TEST(ValueFactsTest, RefusesWeightsThatAreAllZero) {
   graph::SourceGraph graph = Ring();
   graph.edges[0].columns["strength"] = Tensor::Zeros(DType::kF32, {6});
   EXPECT_THAT(Check(graph, kWeighted).message(), HasSubstr("spec.training.sampling.weight: all weights in column "
@@ -102,7 +102,7 @@ TEST(ValueFactsTest, WeightsThatAreAllZeroDrawNothing) {
   EXPECT_EQ(Check(graph, kWeighted), Status());
 }
 
-TEST(ValueFactsTest, AReverseRelationDrawsByItsForwardOnesWeights) {
+TEST(ValueFactsTest, ReverseRelationUsesWeightsOfForwardRelation) {
   graph::SourceGraph graph = Ring();
   graph.schema = *graph::GraphSchema::Make({"author", "paper"}, {{"paper", "by", "author"}});
   graph.nodes.insert(graph.nodes.begin(), graph::NodeSet{.count = 6, .columns = {}});
@@ -118,7 +118,7 @@ TEST(ValueFactsTest, AReverseRelationDrawsByItsForwardOnesWeights) {
 }
 
 // A source may already have a relation with the name of a reverse relation. It then has its own columns.
-TEST(ValueFactsTest, ARelationThatIsNamedLikeAReverseOneHasItsOwnWeights) {
+TEST(ValueFactsTest, RelationNamedLikeReverseHasItsOwnWeights) {
   graph::SourceGraph graph = Ring();
   graph.schema =
       *graph::GraphSchema::Make({"author", "paper"}, {{"author", "rev_by", "paper"}, {"paper", "by", "author"}});
@@ -133,7 +133,7 @@ TEST(ValueFactsTest, ARelationThatIsNamedLikeAReverseOneHasItsOwnWeights) {
                                                            "'author:rev_by:paper' is -1"));
 }
 
-TEST(ValueFactsTest, NamesALabelThatIsNoClass) {
+TEST(ValueFactsTest, NamesRowOfLabelThatIsNotAClass) {
   graph::SourceGraph graph = Ring();
   graph.nodes[0].columns["topic"] = Tensor::FromVector(std::vector<int64_t>{0, 1, -1, -7, 2, -70});
   EXPECT_EQ(Check(graph).message(),
@@ -165,7 +165,7 @@ TEST(ValueFactsTest, LabelsOfOtherTasksHaveTheirOwnRules) {
   EXPECT_THAT(Check(graph, regression).message(), HasSubstr("row 1 of column 'topic'"));
 }
 
-TEST(ValueFactsTest, ATrainingPartHasALabel) {
+TEST(ValueFactsTest, RefusesTrainingPartWithoutLabel) {
   graph::SourceGraph graph = Ring();
   graph.nodes[0].columns["topic"] = Tensor::FromVector(std::vector<int64_t>{-1, -1, -1, 1, 2, 0});
   EXPECT_EQ(Check(graph).message(),
@@ -179,7 +179,7 @@ TEST(ValueFactsTest, ATrainingPartHasALabel) {
       HasSubstr("no training node of split 'time' has a label"));
 }
 
-TEST(ValueFactsTest, LabelsOfEdgesAreThoseThatTheSplitMeans) {
+TEST(ValueFactsTest, ChecksOnlyLabelsOfEdgesInSplit) {
   const Settings task = {{"training.task", "{type: EdgeClassification, split: sold, edgeType: cites, label: stars}"}};
   graph::SourceGraph graph = Ring();
   EXPECT_EQ(Check(graph, task), Status()) << "edge 4 is in no part";
@@ -191,7 +191,7 @@ TEST(ValueFactsTest, LabelsOfEdgesAreThoseThatTheSplitMeans) {
   EXPECT_THAT(Check(graph, task).message(), HasSubstr("no training edge of split 'sold' has a label"));
 }
 
-TEST(ValueFactsTest, EdgesThatAreNamedByTheirEndsHaveLabelsToo) {
+TEST(ValueFactsTest, ChecksLabelsOfEdgesNamedByEndpoints) {
   const Settings task = {{"training.task", "{type: EdgeClassification, split: sold, edgeType: cites, label: stars}"}};
   graph::SourceGraph graph = Ring();
   graph.edge_splits["sold"][0].train.edge_ids = {};
@@ -231,7 +231,7 @@ TEST(ValueFactsTest, NamesATimeThatIsTooLate) {
 }
 
 // Wrong lengths of columns and wrong IDs in splits are skipped here; the validation of the whole graph reports them.
-TEST(ValueFactsTest, LengthsAndIdsThatAreWrongAreNotRead) {
+TEST(ValueFactsTest, SkipsColumnsOfWrongLengthAndIdsOutOfRange) {
   graph::SourceGraph graph = Ring();
   graph.nodes[0].columns["topic"] = Tensor::FromVector(std::vector<int64_t>{5});
   graph.edges[0].columns["strength"] = Tensor::FromVector(std::vector<float>{-1});

@@ -67,7 +67,7 @@ Result<std::vector<partition::EdgeCounts>> SumCounts(const BundlePlace& place, c
 
 // Returns `graph` with only the in-edges of one partition as its edges, with original IDs and columns. Memory: these
 // edges and the bundle of one process. DataLoss if a bundle does not have the expected tensors or has an edge whose
-// ends do not exist.
+// endpoints do not exist.
 Result<graph::SourceGraph> ReceiveEdges(const BundlePlace& place, const graph::SourceGraph& graph,
                                         const std::vector<EdgeShare>& shares, PartitionId partition,
                                         const std::vector<SentEdges>& sent);

@@ -67,8 +67,8 @@ class ProcessGroup {
   // failed, with its rank; DeadlineExceeded if the process has no heartbeat for too long; Aborted if the outcome
   // exists, because markers may be deleted then; Cancelled if a stop is requested; those of the store.
   Result<std::string> Await(uint32_t rank, const std::string& what);
-  // Blocks until `holds` returns true, which process `rank` is expected to bring about. `what` describes it in
-  // messages. Errors as for Await, and those of `holds`.
+  // Blocks until the condition `holds` returns true. Process `rank` is expected to make it true. `what` describes the
+  // condition in messages. Errors as for Await, and those of `holds`.
   Status AwaitCondition(uint32_t rank, const std::string& what, const std::function<Result<bool>()>& holds);
 
   // Publishes the error `status` of this process, which ends the group. Does nothing if the error came from another

@@ -96,7 +96,7 @@ TEST_F(ProcessGroupTest, RunningProcessMayBeSlow) {
 }
 
 // None of the three processes is running any more, but their markers are those of a group of three.
-TEST_F(ProcessGroupTest, AGroupKeepsItsSize) {
+TEST_F(ProcessGroupTest, RefusesProcessWithOtherGroupSize) {
   ASSERT_EQ(Join(Options(0, 3))->Publish("sent", "a third"), Status());
   const auto mixed = ProcessGroup::Join(store_, kPlace, Options(0, 2), nullptr);
   EXPECT_EQ(mixed.status().code(), StatusCode::kInvalidArgument);

@@ -1,8 +1,8 @@
 // normalizeFeatures and featureDtype by several processes. Rows are converted independently of each other, so no
 // process needs a whole column of converted rows. Each process checks whether its range of a column's rows can be
 // converted. For I8 the processes also exchange the largest magnitudes of their ranges, from which all of them compute
-// the same scales. Later a process converts the features of each partition that it builds, those of the nodes and the
-// copies in the edge columns, after they were gathered from the source.
+// the same scales. Later a process gathers the features of each partition that it builds from the source, and then
+// converts them: the features of the nodes and their copies in the edge columns.
 #pragma once
 
 #include <map>

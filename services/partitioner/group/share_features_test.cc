@@ -51,7 +51,7 @@ class GroupFeaturesTest : public GroupTest {
   }
 };
 
-TEST_F(GroupFeaturesTest, AreNormalizedWithTheCopiesOfThem) {
+TEST_F(GroupFeaturesTest, MatchOneProcessInNodesAndSourceColumns) {
   Normalize(WithFeatures(), job::PartitionAlgorithm::kStreaming);
   ExpectAGroupWritesWhatOneWrites();
   graph_.partitions.source_columns = {"x", "node-label", "number", "original_id"};

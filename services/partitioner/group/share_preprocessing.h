@@ -3,9 +3,9 @@
 //
 // Dropping self loops, adding reverse edges and holding out edges depend on single edges: a share is preprocessed as a
 // graph of its own, and its edges are then renumbered to their original IDs in the whole graph. Duplicates may be in
-// different shares: each process receives all edges into a range of the nodes and keeps, of each pair of ends, the edge
-// with the smallest original ID. Preprocess drops duplicates before it holds out edges; the reverse order used here
-// gives the same result, because an edge is held out together with all its duplicates.
+// different shares: each process receives all edges into a range of the nodes. Among edges with the same source and
+// destination, it keeps the edge with the smallest original ID. Preprocess drops duplicates before it holds out edges;
+// the reverse order used here gives the same result, because an edge is held out together with all its duplicates.
 #pragma once
 
 #include <vector>

@@ -144,7 +144,7 @@ TEST_F(GroupPreprocessingLifeTest, ProcessKilledWhileDroppingDuplicatesMayRestar
   }
 }
 
-TEST_F(GroupPreprocessingLifeTest, MissingSplitEndsAllProcessesUnlessSplitIsNotNeeded) {
+TEST_F(GroupPreprocessingLifeTest, MissingSplitEndsAllProcessesIfSplitIsNeeded) {
   held_out_ = graph::HeldOutEdges{"no-such-split", "", ""};
   const Status alone = Run(store_, "alone", std::nullopt).status();
   ASSERT_EQ(alone.code(), StatusCode::kNotFound);
@@ -162,7 +162,7 @@ TEST_F(GroupPreprocessingLifeTest, MissingSplitEndsAllProcessesUnlessSplitIsNotN
   }
 }
 
-TEST_F(GroupPreprocessingLifeTest, KeepsEdgesPreprocessedBefore) {
+TEST_F(GroupPreprocessingLifeTest, RefusesEdgesPreprocessedBefore) {
   graph::SourceGraph changed = Typed();
   std::vector<uint64_t> ids(changed.edges[2].num_edges());
   for (size_t i = 0; i < ids.size(); ++i) ids[i] = 2 * i;

@@ -152,7 +152,7 @@ TEST(LinkPlanTest, NamesMismatch) {
   EXPECT_THAT(refusal(plan), HasSubstr("names no edges"));
 }
 
-TEST(LinkPlanTest, EdgeTypesMayHaveEndsOfAnyNodeTypes) {
+TEST(LinkPlanTest, EdgeTypesMayHaveEndpointsOfAnyNodeTypes) {
   const Result<graph::GraphSchema> schema =
       graph::GraphSchema::Make({"a", "p"}, {{"a", "writes", "p"}, {"p", "cites", "p"}, {"p", "written", "a"}});
   ASSERT_TRUE(schema.ok());
