@@ -42,8 +42,9 @@ class Cora:
 class Publications:
     """A small graph with several types and without parallel edges. Two of its relations have the same name.
 
-    Edges of WRITES have the columns weight, rating and number; number is their row. Papers have the column until, a
-    number. Split "rated" has edges of WRITES, split "linked" edges of WRITES and CITES, and split "random" papers.
+    Edges of WRITES have the columns weight, rating and number; number is the row of the edge. Papers have the column
+    until, a number. Split "rated" has edges of WRITES, split "linked" edges of WRITES and CITES, and split "random"
+    papers.
     """
 
     def __init__(self):

@@ -1,4 +1,5 @@
-"""Tests predictions of edges that Python writes: files are those of a job's trainers, by ids of the input graph."""
+"""Tests predictions of edges that Python writes: the files have the layout of those of a job's trainers, by ids of the
+input graph."""
 
 import json
 import sys
@@ -30,7 +31,7 @@ def known_outputs(pairs):
 
 
 def outputs_of(g, calls=None):
-    """Returns a function from the ends of edges of WRITES to their outputs."""
+    """Returns a function from the endpoints of edges of WRITES to their outputs."""
     def outputs(sources, destinations):
         if calls is not None:
             calls.append(len(sources))

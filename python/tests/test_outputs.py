@@ -1,5 +1,5 @@
-"""Tests embeddings and predictions that Python writes: files are those of a job's trainers, by ids of the input
-graph."""
+"""Tests embeddings and predictions that Python writes: the files have the layout of those of a job's trainers, by ids
+of the input graph."""
 
 import json
 import os

@@ -130,7 +130,7 @@ class Interrupts(unittest.TestCase):
         self.assertRegex(err, r"KeyboardInterrupt\s*$")
 
     def await_connection(self, process):
-        """Waits until the process listens for other ranks. It then waits for the address of rank 0."""
+        """Waits until the process listens for other ranks; the process itself then waits for the address of rank 0."""
         deadline = time.monotonic() + 120
         while not self.listens(process.pid):
             self.assertIsNone(process.poll())

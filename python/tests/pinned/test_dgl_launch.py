@@ -1,4 +1,4 @@
-"""Runs scripts of DGL's user guide as ranks on two machines over ssh, which are network namespaces as in
+"""Runs scripts of DGL's user guide as ranks on two machines over ssh. The machines are network namespaces, as in
 scenario.launch."""
 
 import json

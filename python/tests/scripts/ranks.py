@@ -141,7 +141,7 @@ def not_found(g, group):
 
 
 def gone(g, group):
-    """Rank 1 leaves. The pending operation of the others then fails soon, and not by a deadline."""
+    """Rank 1 leaves. The pending operation of the other ranks then fails soon, before its deadline."""
     group.barrier()
     if group.rank == 1:
         group.leave()

@@ -1,5 +1,5 @@
-"""One of two ranks. Rank 0 creates a file as soon as rank 1 has joined, then waits for it in a barrier. Rank 1 joins
-and waits for the file "end"."""
+"""One of two ranks. Rank 0 creates a file as soon as rank 1 has joined, then waits for rank 1 in a barrier. Rank 1
+joins and waits for the file "end"."""
 
 import os
 import pathlib
