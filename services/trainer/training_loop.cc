@@ -211,8 +211,8 @@ class Loop {
     return Status();
   }
 
-  // Returns whether this rank takes part in a snapshot. With learnable rows, rank 0 decides for all ranks and broadcasts
-  // its decision. Otherwise each rank decides by itself.
+  // Returns whether this rank takes part in a snapshot. With learnable rows, rank 0 decides for all ranks and
+  // broadcasts its decision. Otherwise each rank decides by itself.
   Result<bool> IsWanted(bool wanted) {
     if (options_.learnable == nullptr) return wanted;
     std::byte flag{static_cast<unsigned char>(wanted ? 1 : 0)};
