@@ -83,7 +83,8 @@ class OlmTest(unittest.TestCase):
         version, labels = self.version(), self.read("metadata/annotations.yaml")["annotations"]
         self.assertEqual(labels, {
             PREFIX + "mediatype.v1": "registry+v1", PREFIX + "manifests.v1": "manifests/", PREFIX + "metadata.v1": "metadata/",
-            PREFIX + "package.v1": "espalier", PREFIX + "channels.v1": "alpha", PREFIX + "channel.default.v1": "alpha"})
+            PREFIX + "package.v1": "espalier", PREFIX + "channels.v1": "candidate",
+            PREFIX + "channel.default.v1": "candidate"})
         lines = (self.bundle / "bundle.Dockerfile").read_text().splitlines()
         self.assertEqual({line for line in lines if line.startswith("LABEL ")},
                          {f"LABEL {name}={value}" for name, value in labels.items()})

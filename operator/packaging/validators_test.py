@@ -12,6 +12,8 @@ import unittest
 
 import yaml
 
+from chart_bundle import write_bundle
+
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 TOOLS = pathlib.Path(os.environ["ESPALIER_PACKAGING_TOOLS"])
 HELM = pathlib.Path(os.environ["ESPALIER_HELM"])
@@ -81,17 +83,6 @@ class ValidatorsTest(unittest.TestCase):
         self.assertIn("checksum", done.stderr)
         self.assertFalse((self.folder / "root/bin/kubectl-espalier").exists())
 
-    def write_bundle(self):
-        rendered = self.run_program(
-            HELM / "helm", "template", "espalier", REPOSITORY / "helm/espalier", "--namespace", "espalier-system",
-            "--kube-version", "1.33.0", "--set", "networkPolicy.enabled=false",
-            "--set", "image.core=reg.example.com/espalier-core,image.trainer=reg.example.com/espalier-trainer",
-            "--set", "image.trainerCuda=reg.example.com/espalier-trainer-cuda")
-        self.assertEqual(rendered.returncode, 0, rendered.stderr)
-        done = self.run_program(sys.executable, REPOSITORY / "operator/packaging/olm", "--output", self.bundle,
-                                input=rendered.stdout)
-        self.assertEqual(done.returncode, 0, done.stderr)
-
     def complaints(self):
         """Lines of operator-verify, which exits with 0 whatever it finds."""
         done = self.run_program(TOOLS / "operator-verify", "manifests", "--object_validate", self.bundle)
@@ -99,11 +90,11 @@ class ValidatorsTest(unittest.TestCase):
         return done.stderr.splitlines()
 
     def test_olms_validators_accept_the_bundle(self):
-        self.write_bundle()
+        write_bundle(HELM, self.bundle)
         self.assertEqual(self.complaints(), [])
 
     def test_olms_validators_are_run(self):
-        self.write_bundle()
+        write_bundle(HELM, self.bundle)
         path = self.bundle / "manifests/espalier.clusterserviceversion.yaml"
         version = yaml.safe_load(path.read_text())
         version["spec"]["customresourcedefinitions"]["owned"][0]["kind"] = "Another"
