@@ -67,7 +67,8 @@ Result<ChildProcess> ChildProcess::Start(const ChildSpec& spec) {
                                                          .folder = spec.folder,
                                                          .input = input.get(),
                                                          .output = output.get(),
-                                                         .error = log.get()})
+                                                         .error = log.get(),
+                                                         .inherited = spec.inherited})
                                                .While(doing));
   ChildProcess child(spec.name, spec.log_path, started.pid, std::move(started.ended));
   int error_number = 0;

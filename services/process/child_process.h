@@ -27,6 +27,7 @@ struct ChildSpec {
   std::string output_path;  // standard output replaces this file; empty: the log
   // The caller's descriptors to use instead of /dev/null, output_path and log_path; -1: none.
   int input = -1, output = -1, error = -1;
+  int inherited = -1;  // as in ProgramStart
 };
 
 struct ExitState {

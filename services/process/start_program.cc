@@ -46,6 +46,7 @@ std::vector<char*> Pointers(std::vector<std::string>& texts) {
                         (prepared.folder == nullptr || chdir(prepared.folder) == 0);
   if (is_ready) {
     if (start.closes_others) syscall(SYS_close_range, 3, ~0U, CLOSE_RANGE_CLOEXEC);
+    if (start.inherited >= 0) fcntl(start.inherited, F_SETFD, 0);
     execve(start.path.c_str(), prepared.arguments, prepared.environment);
   }
   const int error_number = errno;

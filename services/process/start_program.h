@@ -18,6 +18,9 @@ struct ProgramStart {
   std::map<std::string, std::string> environment;  // the complete environment
   std::string folder = {};                         // working directory; empty: that of this process
   int input = -1, output = -1, error = -1;         // the caller's descriptors that become 0, 1 and 2
+  // A descriptor of the caller, above 2, that the program inherits under the same number, even if it is close-on-exec;
+  // -1: none.
+  int inherited = -1;
   // Whether the program inherits no other descriptor, even if it is not close-on-exec.
   bool closes_others = false;
 };
