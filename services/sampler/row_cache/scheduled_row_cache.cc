@@ -10,6 +10,9 @@
 // and no longer optimal.
 //
 // A row that the step reads and that makes room for another is freed only in EndStep, after all columns were copied.
+//
+// BeginStep copies rows from the shared cache, because another process may replace them at any time. EndStep treats
+// them like fetched rows, so the cached rows do not depend on the shared cache.
 #include "services/sampler/row_cache/scheduled_row_cache.h"
 
 #include <algorithm>
@@ -21,6 +24,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "services/base/check.h"
 #include "services/sampler/access/owner_route.h"
+#include "services/sampler/access/tensor_spec.h"
 
 namespace espalier::sampler {
 namespace {
@@ -28,12 +32,6 @@ namespace {
 constexpr size_t kIdleBufferBytes = size_t{1} << 30;
 constexpr size_t kAllocatorBytes = 16;  // an allocation's overhead
 constexpr size_t kPrefetchRows = 8;
-
-size_t BytesOfColumnRow(const ColumnDescription& column) {
-  size_t bytes = ItemSize(column.dtype);
-  for (const int64_t size : column.row_shape) bytes *= static_cast<size_t>(size);
-  return bytes;
-}
 
 // Returns how many entries a table of this capacity has before it grows.
 size_t MaxEntries(size_t capacity) { return (capacity + 1) / 32 * 25; }
@@ -60,13 +58,18 @@ bool HasRemoteRows(const RowSource& source, const graph::PartitionBook& book) {
 }
 
 ScheduledRowCache::ScheduledRowCache(RowSource& source, const graph::PartitionBook& book,
-                                     const std::vector<ColumnDescription>& columns, uint64_t memory_bytes)
-    : source_(source), memory_bytes_(memory_bytes), types_(book.schema().num_node_types()), buffers_(kIdleBufferBytes) {
+                                     const std::vector<ColumnDescription>& columns, uint64_t memory_bytes,
+                                     std::unique_ptr<SharedRowCache> shared)
+    : source_(source),
+      memory_bytes_(memory_bytes),
+      shared_(std::move(shared)),
+      types_(book.schema().num_node_types()),
+      buffers_(kIdleBufferBytes) {
   for (uint32_t p = 0; p < book.num_partitions(); ++p) is_remote_.push_back(source.is_remote(PartitionId(p)));
   for (uint16_t type = 0; type < types_.size(); ++type) types_[type].first = book.NodeFirst(NodeTypeId(type));
   for (const ColumnDescription& column : columns) {
     TypeCache& of_type = types_[column.node_type.value];
-    const size_t row_bytes = BytesOfColumnRow(column);
+    const size_t row_bytes = RowBytes(column.dtype, column.row_shape);
     of_type.columns.push_back({column, row_bytes, of_type.row_bytes});
     of_type.row_bytes += row_bytes;
   }
@@ -151,6 +154,8 @@ void ScheduledRowCache::BeginStep(const std::vector<std::vector<GlobalNodeId>>& 
         << "a step of " << nodes[type].size() << " nodes, which was scheduled with " << rows.num_nodes;
     of_type.nodes = nodes[type];
     of_type.hits.clear();
+    of_type.shared_places.clear();
+    of_type.shared_rows.clear();
     of_type.missing_nodes.clear();
     of_type.missing_places.clear();
     of_type.repeats.clear();
@@ -172,11 +177,25 @@ void ScheduledRowCache::BeginStep(const std::vector<std::vector<GlobalNodeId>>& 
           of_type.hits.push_back({place, row});
           continue;
         }
+        if (FindShared(NodeTypeId(type), node)) {
+          of_type.shared_places.push_back(place);
+          continue;
+        }
       }
       of_type.missing_nodes.push_back(node);
       of_type.missing_places.push_back(place);
     }
   }
+}
+
+bool ScheduledRowCache::FindShared(NodeTypeId type, GlobalNodeId node) {
+  if (shared_ == nullptr) return false;
+  TypeCache& of_type = types_[type.value];
+  std::vector<std::byte>& rows = of_type.shared_rows;
+  rows.resize(rows.size() + of_type.row_bytes);
+  const bool is_found = shared_->Find(type, node, std::span(rows).last(of_type.row_bytes));
+  if (!is_found) rows.resize(rows.size() - of_type.row_bytes);
+  return is_found;
 }
 
 ScheduledRowCache::CachedColumn* ScheduledRowCache::FindColumn(NodeTypeId type, const std::string& column) {
@@ -201,6 +220,10 @@ Result<Tensor> ScheduledRowCache::GatherRows(NodeTypeId type, const std::string&
   for (size_t i = 0; i < hits.size(); ++i) {
     if (i + kPrefetchRows < hits.size()) __builtin_prefetch(hits[i + kPrefetchRows].row);
     std::memcpy(out.get() + hits[i].place * row_bytes, hits[i].row->bytes() + cached->offset, row_bytes);
+  }
+  for (size_t i = 0; i < of_type.shared_places.size(); ++i) {
+    std::memcpy(out.get() + of_type.shared_places[i] * row_bytes,
+                of_type.shared_rows.data() + i * of_type.row_bytes + cached->offset, row_bytes);
   }
   RETURN_IF_ERROR(source_.GatherRowsTo(type, column, of_type.missing_nodes, of_type.missing_places, out, deadline));
   for (const auto& [place, first_place] : of_type.repeats) {
@@ -234,6 +257,13 @@ std::vector<uint32_t> ScheduledRowCache::NextSteps(uint16_t type, const std::vec
   return next;
 }
 
+void ScheduledRowCache::CopyGathered(const TypeCache& of_type, uint32_t place, std::byte* row) {
+  for (size_t c = 0; c < of_type.columns.size(); ++c) {
+    const CachedColumn& column = of_type.columns[c];
+    std::memcpy(row + column.offset, of_type.gathered[c].bytes() + place * column.row_bytes, column.row_bytes);
+  }
+}
+
 void ScheduledRowCache::EndType(uint16_t type, std::vector<Fetched>* fetched) {
   TypeCache& of_type = types_[type];
   if (of_type.columns.empty()) return;
@@ -243,11 +273,18 @@ void ScheduledRowCache::EndType(uint16_t type, std::vector<Fetched>* fetched) {
   const bool is_complete = std::all_of(of_type.gathered.begin(), of_type.gathered.end(), [&](const Tensor& rows) {
     return static_cast<size_t>(rows.num_rows()) == of_type.nodes.size();
   });
-  std::vector<std::pair<uint64_t, uint32_t>> missing;  // remote nodes and their places
+  std::vector<std::pair<uint64_t, uint32_t>> missing;  // remote nodes that are not cached, and their places
+  std::vector<std::byte> published(of_type.row_bytes);
   for (size_t i = 0; i < of_type.missing_nodes.size(); ++i) {
-    if (IsRemote(of_type, of_type.missing_nodes[i]))
-      missing.emplace_back(of_type.missing_nodes[i].value, of_type.missing_places[i]);
+    const GlobalNodeId node = of_type.missing_nodes[i];
+    if (!IsRemote(of_type, node)) continue;
+    missing.emplace_back(node.value, of_type.missing_places[i]);
+    if (shared_ == nullptr || !is_complete) continue;
+    CopyGathered(of_type, of_type.missing_places[i], published.data());
+    shared_->Publish(NodeTypeId(type), node, published);
   }
+  const size_t num_fetched = missing.size(), num_shared = of_type.shared_places.size();
+  for (const uint32_t place : of_type.shared_places) missing.emplace_back(of_type.nodes[place].value, place);
   std::sort(missing.begin(), missing.end());
   size_t num_missing = 0;
   for (size_t i = 0; i < ids.size(); ++i) {
@@ -262,8 +299,10 @@ void ScheduledRowCache::EndType(uint16_t type, std::vector<Fetched>* fetched) {
     row->next_step = next[i];
     order_.Add(row);
   }
-  counts_.fetched_rows += missing.size();
-  counts_.fetched_bytes += missing.size() * of_type.row_bytes;
+  counts_.shared_rows += num_shared;
+  counts_.shared_bytes += num_shared * of_type.row_bytes;
+  counts_.fetched_rows += num_fetched;
+  counts_.fetched_bytes += num_fetched * of_type.row_bytes;
   counts_.hit_rows += of_type.hits.size();
   counts_.hit_bytes += of_type.hits.size() * of_type.row_bytes;
 }
@@ -284,11 +323,7 @@ void ScheduledRowCache::Store(const Fetched& fetched) {
   row->node = of_type.nodes[fetched.place];
   row->num_uses = 1;
   row->type = NodeTypeId(fetched.type);
-  for (size_t c = 0; c < of_type.columns.size(); ++c) {
-    const CachedColumn& column = of_type.columns[c];
-    std::memcpy(row->bytes() + column.offset, of_type.gathered[c].bytes() + fetched.place * column.row_bytes,
-                column.row_bytes);
-  }
+  CopyGathered(of_type, fetched.place, row->bytes());
   order_.Add(row);
   const size_t capacity = CapacityForOneMore(of_type.cached);
   if (capacity != of_type.cached.capacity()) of_type.cached.reserve(MaxEntries(capacity));

@@ -18,14 +18,17 @@
 #include "services/sampler/access/row_source.h"
 #include "services/sampler/row_cache/ascending_ids.h"
 #include "services/sampler/row_cache/eviction_order.h"
+#include "services/sampler/row_cache/shared_row_cache.h"
 
 namespace espalier::sampler {
 
 // Remote rows that steps have read, and their bytes. A row read by several nodes of a step counts once.
 struct RowCacheCounts {
   uint64_t hit_rows = 0;      // found in the cache
+  uint64_t shared_rows = 0;   // of the others: found in the machine's SharedRowCache
   uint64_t fetched_rows = 0;  // requested from graph servers
   uint64_t hit_bytes = 0;
+  uint64_t shared_bytes = 0;
   uint64_t fetched_bytes = 0;
 };
 
@@ -43,9 +46,10 @@ class ScheduledRowCache final : public RowSource {
 
   // Caches these columns of `source`, which must be immutable, for nodes of remote partitions. Rows, their index and
   // the known steps take at most `memory_bytes`, unless one step alone takes more.
-  // Buffers that GatherRows returns come in addition. `source` and `book` outlive this.
+  // Buffers that GatherRows returns come in addition. `source` and `book` outlive this. Rows that are not cached are
+  // looked up in `shared`, a cache of the same columns, and rows that were requested are published there; null: none.
   ScheduledRowCache(RowSource& source, const graph::PartitionBook& book, const std::vector<ColumnDescription>& columns,
-                    uint64_t memory_bytes);
+                    uint64_t memory_bytes, std::unique_ptr<SharedRowCache> shared = nullptr);
   ~ScheduledRowCache() override;
   ScheduledRowCache(const ScheduledRowCache&) = delete;
   ScheduledRowCache& operator=(const ScheduledRowCache&) = delete;
@@ -71,6 +75,8 @@ class ScheduledRowCache final : public RowSource {
   bool is_remote(PartitionId partition) const override { return source_.is_remote(partition); }
 
   const RowCacheCounts& counts() const { return counts_; }
+  // Returns SharedRowCache::AllocatedBytes; 0 without a shared cache.
+  uint64_t shared_memory_bytes() const { return shared_ == nullptr ? 0 : shared_->AllocatedBytes(); }
   // Returns the memory in use, in bytes: rows, index and known steps.
   uint64_t held_bytes() const { return row_bytes_ + IndexBytes(); }
   uint64_t num_cached_rows() const { return num_cached_rows_; }
@@ -107,7 +113,7 @@ class ScheduledRowCache final : public RowSource {
     size_t row_bytes = 0;  // of all columns
     std::span<const uint64_t> first;
     CachedRows cached;
-    // Of the begun step. Each of its nodes is in one of `hits`, `missing_places` and `repeats`.
+    // Of the begun step. Each of its nodes is in one of `hits`, `shared_places`, `missing_places` and `repeats`.
     struct Hit {
       uint32_t place;
       CachedRow* row;
@@ -117,12 +123,14 @@ class ScheduledRowCache final : public RowSource {
     };
     std::span<const GlobalNodeId> nodes;
     std::vector<Hit> hits;
+    std::vector<uint32_t> shared_places;      // of rows found in the shared cache
+    std::vector<std::byte> shared_rows;       // [shared_places, row_bytes]
     std::vector<GlobalNodeId> missing_nodes;  // nodes to gather from the source
     std::vector<uint32_t> missing_places;     // [missing_nodes]
     std::vector<Repeat> repeats;              // remote nodes that occur again, ascending by place
     std::vector<Tensor> gathered;             // [columns] empty shape: not gathered yet
   };
-  // A row that the begun step has fetched.
+  // A row that the begun step has fetched, or found in the shared cache.
   struct Fetched {
     uint32_t next_step;
     uint32_t place;
@@ -133,13 +141,17 @@ class ScheduledRowCache final : public RowSource {
   static CachedRow* Find(const TypeCache& of_type, uint64_t node);
   uint64_t IndexBytes() const;
   uint64_t BytesOfRow(const TypeCache& of_type) const;
+  // Appends the node's row to shared_rows and returns true, or returns false if the shared cache does not have it.
+  bool FindShared(NodeTypeId type, GlobalNodeId node);
   CachedColumn* FindColumn(NodeTypeId type, const std::string& column);
   // Sets the next step of rows that no known step reads and that have these ids.
   void AddKnownStep(TypeCache& of_type, const std::vector<uint64_t>& ids, uint32_t step);
   // Returns for each id, ascending, the next known step after the begun one that reads it, or kNoKnownStep.
   std::vector<uint32_t> NextSteps(uint16_t type, const std::vector<uint64_t>& ids) const;
+  // Copies a row of the begun step, all of whose columns were gathered, to `row`, [row_bytes].
+  static void CopyGathered(const TypeCache& of_type, uint32_t place, std::byte* row);
   // Counts the begun step's rows of a type, updates those that are cached, and appends the others to `fetched` if all
-  // their columns were gathered.
+  // their columns were gathered. Publishes those of them that are not from the shared cache.
   void EndType(uint16_t type, std::vector<Fetched>* fetched);
   // Stores a row of the begun step. Does nothing if the rows that it would replace are to be kept longer.
   void Store(const Fetched& row);
@@ -149,8 +161,9 @@ class ScheduledRowCache final : public RowSource {
 
   RowSource& source_;
   const uint64_t memory_bytes_;
-  std::vector<bool> is_remote_;   // by partition
-  std::vector<TypeCache> types_;  // by NodeTypeId
+  const std::unique_ptr<SharedRowCache> shared_;  // null: none
+  std::vector<bool> is_remote_;                   // by partition
+  std::vector<TypeCache> types_;                  // by NodeTypeId
   // Known steps; the first has number first_step_. By NodeTypeId.
   std::deque<std::vector<StepRows>> steps_;
   uint32_t first_step_ = 0;
