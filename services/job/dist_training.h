@@ -331,7 +331,8 @@ struct Program {
 // A trainer's cache of feature rows of other machines (docs/large-graphs.md).
 struct FeatureCache {
   uint64_t memory_bytes = 0;
-  uint32_t steps = 32;  // steps that are sampled ahead
+  uint32_t steps = 32;               // steps that are sampled ahead
+  uint64_t shared_memory_bytes = 0;  // on each machine, for rows that its trainers share; 0: they share none
   friend bool operator==(const FeatureCache&, const FeatureCache&) = default;
 };
 
@@ -363,6 +364,11 @@ struct DistTraining {
   std::chrono::seconds active_deadline{0};  // 0: none
   friend bool operator==(const DistTraining&, const DistTraining&) = default;
 };
+
+// Returns the memory on each machine for feature rows that its trainers share, in bytes; 0: they share none.
+inline uint64_t SharedRowBytes(const DistTraining& job) {
+  return job.feature_cache.has_value() ? job.feature_cache->shared_memory_bytes : 0;
+}
 
 // Returns whether spec.output.save contains `kind`.
 inline bool Saves(const DistTraining& job, OutputKind kind) {

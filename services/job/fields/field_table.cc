@@ -209,6 +209,11 @@ void AppendFeatureCacheFields(const std::string& path, std::vector<FieldSpec>* t
                     .minimum_integer = 1,
                     .maximum_integer = 1000,
                     .meaning = "number of steps that are sampled ahead of the one whose rows are read"});
+  table->push_back({.path = path + ".sharedMemory",
+                    .member = &FeatureCache::shared_memory_bytes,
+                    .type = kMemorySize,
+                    .meaning = "memory on each machine for rows that its trainers share, in addition; by default they "
+                               "share none; on a cluster, where each pod has one trainer, they share none"});
 }
 
 // `command` and `args` are like those of a Kubernetes container, except that $(NAME) is not expanded: the program

@@ -332,6 +332,7 @@ TEST(ParseJobTest, ReadsTheCacheOfFeatures) {
   ASSERT_TRUE(job->training.feature_cache.has_value());
   EXPECT_EQ(job->training.feature_cache->memory_bytes, uint64_t{2} << 30);
   EXPECT_EQ(job->training.feature_cache->steps, 32u);
+  EXPECT_EQ(job->training.feature_cache->shared_memory_bytes, 0u);
   // The effective document is read again by the processes of the job.
   const Result<ParsedJob> again = ParseJob("job.json", job->effective_json, {});
   ASSERT_TRUE(again.ok()) << again.status().ToString();
@@ -340,6 +341,12 @@ TEST(ParseJobTest, ReadsTheCacheOfFeatures) {
               HasSubstr("spec.trainers.featureCache.memory: expected a size in bytes (512Mi, 2Gi), found '1.5Gi'"));
   EXPECT_THAT(ErrorOf(kExampleJob, {{"trainers.featureCache", "{steps: 4}"}}),
               HasSubstr("spec.trainers.featureCache.memory: is missing: expected a size in bytes (512Mi, 2Gi)"));
+  const Result<ParsedJob> shared =
+      ParseJob("job.yaml", kExampleJob, {{"trainers.featureCache", "{memory: 2Gi, sharedMemory: 3Gi}"}});
+  ASSERT_TRUE(shared.ok()) << shared.status().ToString();
+  EXPECT_EQ(shared->training.feature_cache->shared_memory_bytes, uint64_t{3} << 30);
+  EXPECT_EQ(ParseJob("job.json", shared->effective_json, {})->training.feature_cache->shared_memory_bytes,
+            uint64_t{3} << 30);
   EXPECT_THAT(ErrorOf(kExampleJob, {{"trainers.featureCache", "{memory: 2Gi, steps: 0}"}}),
               HasSubstr("spec.trainers.featureCache.steps: expected an integer from 1 to 1000, found '0'"));
 }
