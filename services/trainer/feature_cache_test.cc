@@ -3,10 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fcntl.h>
+
 #include <atomic>
 #include <sstream>
+#include <thread>
 
 #include "services/client/testing/served_graph.h"
+#include "services/collective/in_process_collective.h"
 #include "services/collective/self_collective.h"
 #include "services/graph/generators.h"
 #include "services/sampler/batches/local_mini_batch_source.h"
@@ -51,6 +55,7 @@ struct CachedRun {
   std::shared_ptr<storage::ObjectStore> checkpoints = nullptr;
   uint64_t stop_after = UINT64_MAX;  // steps
   uint64_t incarnation = 1;
+  std::shared_ptr<SharedMemory> shared_rows = nullptr;
 };
 
 // Returns the sum of the bytes of all replies.
@@ -76,7 +81,8 @@ class FeatureCacheTest : public ::testing::Test {
     telemetry::MetricRegistry of_servers, of_trainer;
     const client::testing::ServedGraph served(source, 2, {.metrics = &of_servers});
     Ended ended;
-    Result<TrainOutcome> outcome = RunOn(served, job, run, of_trainer);
+    collective::SelfCollective alone;
+    Result<TrainOutcome> outcome = RunOn(served, job, run, of_trainer, alone);
     EXPECT_TRUE(outcome.ok()) << outcome.status().ToString();
     if (outcome.ok()) ended.outcome = *std::move(outcome);
     ended.reply_bytes = ReplyBytes(of_servers);
@@ -91,9 +97,46 @@ class FeatureCacheTest : public ::testing::Test {
     EXPECT_EQ(outcome.loop.first_epoch_losses, expected.loop.first_epoch_losses);
   }
 
+  struct EndedRanks {
+    std::vector<TrainOutcome> outcomes;
+    std::vector<std::string> metrics;
+    double reply_bytes = 0;
+  };
+
+  // Runs the job with two ranks of one machine and two servers. The ranks inherit `descriptor` if it is open.
+  static EndedRanks RunTwoRanks(const graph::SourceGraph& source, const job::DistTraining& job,
+                                const Descriptor& descriptor) {
+    telemetry::MetricRegistry of_servers;
+    const client::testing::ServedGraph served(source, 2, {.metrics = &of_servers});
+    std::vector<std::unique_ptr<collective::Collective>> group = collective::MakeInProcessGroup(2);
+    std::vector<telemetry::MetricRegistry> of_ranks(2);
+    EndedRanks ended;
+    ended.outcomes.resize(2);
+    {
+      std::vector<std::jthread> ranks;
+      for (uint32_t rank = 0; rank < 2; ++rank) {
+        CachedRun run;
+        if (descriptor.is_open()) {
+          auto mapped = SharedMemory::Map(Descriptor(fcntl(descriptor.get(), F_DUPFD_CLOEXEC, 0)));
+          EXPECT_TRUE(mapped.ok()) << mapped.status().ToString();
+          if (mapped.ok()) run.shared_rows = *std::move(mapped);
+        }
+        ranks.emplace_back([&, rank, run] {
+          Result<TrainOutcome> outcome = RunOn(served, job, run, of_ranks[rank], *group[rank]);
+          EXPECT_TRUE(outcome.ok()) << outcome.status().ToString();
+          if (outcome.ok()) ended.outcomes[rank] = *std::move(outcome);
+        });
+      }
+    }
+    ended.reply_bytes = ReplyBytes(of_servers);
+    for (const telemetry::MetricRegistry& metrics : of_ranks) ended.metrics.push_back(metrics.Serialize());
+    return ended;
+  }
+
  private:
   static Result<TrainOutcome> RunOn(const client::testing::ServedGraph& served, const job::DistTraining& job,
-                                    const CachedRun& run, telemetry::MetricRegistry& metrics) {
+                                    const CachedRun& run, telemetry::MetricRegistry& metrics,
+                                    collective::Collective& group) {
     client::SessionOptions options;
     options.addresses = served.addresses();
     options.access = client::Access::kRpc;
@@ -103,9 +146,8 @@ class FeatureCacheTest : public ::testing::Test {
     sampler::PartitionedGraph& graph = *session.graph;
     const graph::GraphSchema& schema = graph.book().schema();
     ASSIGN_OR_RETURN(sampler::SamplingSpec spec, MakeSamplingSpec(job.training.sampling, schema, job.training.seed));
-    ASSIGN_OR_RETURN(sampler::EpochPlan plan, MakeEpochPlan(job.training, schema, 1, Rank(0)));
+    ASSIGN_OR_RETURN(sampler::EpochPlan plan, MakeEpochPlan(job.training, schema, group.size(), group.rank()));
     sampler::LocalMiniBatchSource batches(graph, graph, spec, plan, {});
-    collective::SelfCollective alone;
     std::atomic<bool> stop = false;
     uint64_t steps = 0;
     Observing observer;
@@ -119,7 +161,8 @@ class FeatureCacheTest : public ::testing::Test {
     training.stop_requested = &stop;
     training.metrics = &metrics;
     if (run.checkpoints != nullptr) training.checkpoints = {run.checkpoints, "run/checkpoints"};
-    return TrainJob(job, graph, batches, alone, training);
+    training.shared_rows = run.shared_rows;
+    return TrainJob(job, graph, batches, group, training);
   }
 };
 
@@ -166,6 +209,35 @@ TEST_F(FeatureCacheTest, AResumedRunTrainsTheSameParameters) {
   const Ended resumed = Run(source, job, {.checkpoints = checkpoints, .incarnation = 2});
   EXPECT_NE(resumed.outcome.resumed_from, "");
   ExpectSame(resumed.outcome, Run(source, JobOnServers(source)).outcome);
+}
+
+// Each rank reads rows that the other has requested.
+TEST_F(FeatureCacheTest, RanksOfAMachineTrainTheSameParametersWithSharedRowsAndFewerBytes) {
+  const graph::SourceGraph source = client::testing::SmallGraph();
+  // The memory of each rank holds only some of the rows.
+  const job::DistTraining job = WithFeatureCache(JobOnServers(source), 96 << 10);
+  const EndedRanks apart = RunTwoRanks(source, job, Descriptor());
+  const Result<Descriptor> memory = SharedMemory::Create(kPlenty);
+  ASSERT_TRUE(memory.ok()) << memory.status().ToString();
+  const EndedRanks together = RunTwoRanks(source, job, *memory);
+  uint64_t shared_bytes = 0;
+  for (size_t rank = 0; rank < 2; ++rank) {
+    ExpectSame(together.outcomes[rank], apart.outcomes[rank]);
+    ASSERT_TRUE(apart.outcomes[rank].feature_cache.has_value());
+    ASSERT_TRUE(together.outcomes[rank].feature_cache.has_value());
+    const sampler::RowCacheCounts& with = *together.outcomes[rank].feature_cache;
+    const sampler::RowCacheCounts& without = *apart.outcomes[rank].feature_cache;
+    EXPECT_EQ(without.shared_rows, 0u);
+    EXPECT_GT(with.shared_rows, 0u);
+    EXPECT_EQ(with.shared_bytes, with.shared_rows * (4 * sizeof(float) + sizeof(uint64_t)));
+    EXPECT_EQ(with.hit_rows, without.hit_rows) << "the rank's own cache does not depend on shared rows";
+    EXPECT_EQ(with.shared_rows + with.fetched_rows, without.fetched_rows);
+    EXPECT_THAT(together.metrics[rank],
+                HasSubstr("espalier_trainer_feature_cache_shared_rows_total " + std::to_string(with.shared_rows)));
+    shared_bytes += with.shared_bytes;
+  }
+  // Requests and replies have headers of their own, and their number may differ.
+  EXPECT_GT(apart.reply_bytes - together.reply_bytes, 0.8 * static_cast<double>(shared_bytes));
 }
 
 TEST_F(FeatureCacheTest, FindsNoRemoteRowsInThisProcess) {

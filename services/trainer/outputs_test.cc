@@ -66,9 +66,11 @@ TEST(OutputsTest, NamesResultsAfterTheMetric) {
 TEST(OutputsTest, ReportsSavingsOfFeatureCache) {
   TrainOutcome outcome = Outcome();
   EXPECT_FALSE(nlohmann::json::parse(ResultJson(Facts(), outcome)).contains("featureCache"));
-  outcome.feature_cache = {.hit_rows = 5, .fetched_rows = 3, .hit_bytes = 50, .fetched_bytes = 30};
+  outcome.feature_cache = {
+      .hit_rows = 5, .shared_rows = 2, .fetched_rows = 3, .hit_bytes = 50, .shared_bytes = 20, .fetched_bytes = 30};
   const auto result = nlohmann::json::parse(ResultJson(Facts(), outcome));
-  const nlohmann::json expected = {{"hitRows", 5}, {"fetchedRows", 3}, {"savedBytes", 50}, {"fetchedBytes", 30}};
+  const nlohmann::json expected = {{"hitRows", 5},     {"sharedRows", 2},   {"fetchedRows", 3},
+                                   {"savedBytes", 50}, {"sharedBytes", 20}, {"fetchedBytes", 30}};
   EXPECT_EQ(result["featureCache"], expected);
 }
 

@@ -28,10 +28,9 @@ ordered_json SecondsJson(const SecondsSplit& seconds) {
 }
 
 ordered_json RowCacheJson(const sampler::RowCacheCounts& counts) {
-  return {{"hitRows", counts.hit_rows},
-          {"fetchedRows", counts.fetched_rows},
-          {"savedBytes", counts.hit_bytes},
-          {"fetchedBytes", counts.fetched_bytes}};
+  return {{"hitRows", counts.hit_rows},         {"sharedRows", counts.shared_rows},
+          {"fetchedRows", counts.fetched_rows}, {"savedBytes", counts.hit_bytes},
+          {"sharedBytes", counts.shared_bytes}, {"fetchedBytes", counts.fetched_bytes}};
 }
 
 const char* ToString(LoopEnd end) {

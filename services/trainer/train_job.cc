@@ -286,8 +286,10 @@ class TrainerRun {
   Status Train(sampler::MiniBatchSource& batches) {
     PrefetchOptions prefetch = PrefetchFromStart();
     if (job_.feature_cache.has_value()) outcome_.feature_cache.emplace();
-    const std::unique_ptr<sampler::ScheduledRowCache> feature_cache =
-        MakeFeatureCache(job_.feature_cache, graph_, parts_.data, options_.metrics, &prefetch.cache);
+    ASSIGN_OR_RETURN(
+        const std::unique_ptr<sampler::ScheduledRowCache> feature_cache,
+        MakeFeatureCache(job_.feature_cache, graph_, parts_.data, {options_.shared_rows, options_.partition_key},
+                         options_.metrics, &prefetch.cache));
     prefetch.steps_per_epoch = parts_.steps_per_epoch;
     prefetch.data_timeout = options_.timeouts.data;
     prefetch.audit = audit_.get();

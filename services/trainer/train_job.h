@@ -40,6 +40,7 @@ struct TrainOptions {
   MathSettings math;                                  // recorded in results
   torch::Device device = torch::kCPU;                 // where the model is trained and applied
   const std::atomic<bool>* stop_requested = nullptr;  // outlives the call; null: the run is never stopped
+  std::shared_ptr<SharedMemory> shared_rows = {};     // for feature rows of the machine's trainers; null: none
   TrainingObserver* observer = nullptr;               // outlives the call; null: none
   telemetry::MetricRegistry* metrics = nullptr;       // outlives the call; null: none
 };

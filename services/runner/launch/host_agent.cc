@@ -190,6 +190,7 @@ class HostAgent {
     beginning_.reset();
     if (!folder.ok()) return folder.status();
     folder_.emplace(*std::move(folder));
+    RETURN_IF_ERROR(fleet_.ShareRows(static_cast<uint64_t>(std::max<int64_t>(message.Number("sharedRowBytes"), 0))));
     RETURN_IF_ERROR(folder_->RemoveRunFiles());
     RETURN_IF_ERROR(folder_->RemoveResults(/*keep_logs=*/false));
     const json files = message.head.value("files", json::object());

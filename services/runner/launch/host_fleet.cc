@@ -145,6 +145,7 @@ Status HostFleet::BeginOn(size_t host, const run::TlsFiles* tls, const std::stri
                        {"address", session.address()},
                        {"graceSeconds", std::chrono::ceil<std::chrono::seconds>(options_.stop_grace).count()},
                        {"lostSeconds", options_.lost.count()},
+                       {"sharedRowBytes", job::SharedRowBytes(job_.training)},
                        {"files", std::move(files)}});
 }
 

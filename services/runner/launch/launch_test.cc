@@ -115,9 +115,12 @@ class LaunchTest : public testing::Test {
 };
 
 TEST_F(LaunchTest, RunsEveryRoleOnTheHostAndThePartitionerHere) {
-  const run::RunOutcome outcome = Quietly();
+  LaunchOptions options = Options();
+  options.run.settings.push_back("trainers.featureCache={memory: 1Mi, sharedMemory: 3Mi}");
+  const run::RunOutcome outcome = Quietly(options);
   ASSERT_EQ(outcome.code, ExitCode::kDone) << outcome.error;
   EXPECT_THAT(outcome.result_json, HasSubstr("\"testAccuracy\": 0.8125"));
+  EXPECT_THAT(ArgumentsOf("trainer-1"), HasSubstr(" of 3145728 bytes\n")) << "the shared memory of the host";
   EXPECT_THAT(ArgumentsOf("server-1"), HasSubstr("--partitions\n" + (root_ / "out/partitions/k").string() + "\n"));
   EXPECT_THAT(ArgumentsOf("trainer-1"), HasSubstr("--job\n" + (root_ / "out/hosts/0/job.json").string() + "\n"));
   EXPECT_FALSE(fs::exists(root_ / "out/hosts/0/run/tls"));

@@ -6,8 +6,9 @@
 //   message: size of the head (u32) and of the body (u32), little-endian; the head, a JSON object; the body, bytes
 //
 // launcher to host, by "do":
-//   begin    folder, output, token, address, graceSeconds, lostSeconds, files {name: text}: create the folder with
-//            these files; address is that of the host itself; response: begun
+//   begin    folder, output, token, address, graceSeconds, lostSeconds, sharedRowBytes, files {name: text}: create the
+//            folder with these files, and memory of this size that trainers share (0: none); address is that of the
+//            host itself; response: begun
 //   start    child, life, program, arguments, environment, workingFolder, hasReadyFile, listen: start process
 //            number `life` of the child; response: failed, or later ready and ended
 //   signal   child, life, signal: send a signal to the process

@@ -140,6 +140,7 @@ process::ChildSpec TrainerCommand(const Site& site, const RoleOptions& options, 
   SetMathThreads(job, &spec);
   // Not inherited from the caller's environment.
   spec.environment["ESPALIER_PARTITIONS"] = "";
+  spec.environment["ESPALIER_SHARED_ROW_MEMORY"] = "";
   return spec;
 }
 

@@ -16,12 +16,24 @@ namespace espalier::run {
 
 using std::chrono::milliseconds;
 
+Status LocalFleet::ShareRows(uint64_t bytes) {
+  shared_rows_.Close();
+  if (bytes == 0) return Status();
+  ASSIGN_OR_RETURN(shared_rows_, SharedMemory::Create(bytes));
+  return Status();
+}
+
 Status LocalFleet::Start(ChildId child, const process::ChildSpec& spec, const std::string& ready_path) {
   members_.erase(child);
   if (!ready_path.empty() && unlink(ready_path.c_str()) != 0 && errno != ENOENT) {
     return FromErrno(errno, "removing " + ready_path);
   }
-  ASSIGN_OR_RETURN(process::ChildProcess process, process::ChildProcess::Start(spec));
+  process::ChildSpec with_memory = spec;
+  if (child.role == Role::kTrainer && shared_rows_.is_open()) {
+    with_memory.inherited = shared_rows_.get();
+    with_memory.environment["ESPALIER_SHARED_ROW_MEMORY"] = std::to_string(shared_rows_.get());
+  }
+  ASSIGN_OR_RETURN(process::ChildProcess process, process::ChildProcess::Start(with_memory));
   members_.emplace(child, Member{.process = std::move(process),
                                  .ready_path = ready_path,
                                  .started = Clock::Real().Now(),

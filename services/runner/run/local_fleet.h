@@ -1,6 +1,7 @@
 // A fleet whose processes all run on this machine.
 #pragma once
 
+#include "services/base/shared_memory.h"
 #include "services/runner/run/fleet.h"
 
 namespace espalier::run {
@@ -13,6 +14,9 @@ class LocalFleet final : public Fleet {
   // Kills the children that still run.
   ~LocalFleet() override = default;
 
+  // Creates `bytes` of memory, which all trainers started from now on inherit for feature rows that they share
+  // (ESPALIER_SHARED_ROW_MEMORY has the descriptor). 0 bytes: none.
+  Status ShareRows(uint64_t bytes);
   // Sets additional descriptors: WaitForEvent also returns when one of them is readable.
   void Watch(std::vector<int> descriptors) { watched_ = std::move(descriptors); }
 
@@ -51,6 +55,7 @@ class LocalFleet final : public Fleet {
   const telemetry::StopSignal& stop_;
   Site site_;
   std::vector<int> watched_;
+  Descriptor shared_rows_;  // SharedMemory; not open: trainers share no rows
   std::map<ChildId, Member> members_;
 };
 

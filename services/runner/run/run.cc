@@ -399,7 +399,9 @@ RunOutcome Run(const RunOptions& given, terminal::Progress& progress) {
   return RunRequest(*request, progress, [&](const FleetPlan& plan) -> Result<std::unique_ptr<Fleet>> {
     Site site{.paths = plan.folder, .program_folder = options.roles.program_folder};
     site.server_threads = ServerThreads(std::thread::hardware_concurrency(), NumberServers(plan.job.training).count());
-    return std::unique_ptr<Fleet>(new LocalFleet(telemetry::StopSignal::Install(), std::move(site)));
+    auto fleet = std::make_unique<LocalFleet>(telemetry::StopSignal::Install(), std::move(site));
+    RETURN_IF_ERROR(fleet->ShareRows(job::SharedRowBytes(plan.job.training)));
+    return std::unique_ptr<Fleet>(std::move(fleet));
   });
 }
 

@@ -12,25 +12,35 @@ struct FeatureCacheMetrics {
   explicit FeatureCacheMetrics(telemetry::MetricRegistry& registry)
       : hit_rows(registry.AddCounter("espalier_trainer_feature_cache_hit_rows_total",
                                      "Remote feature rows that steps found in the cache.")),
+        shared_rows(registry.AddCounter("espalier_trainer_feature_cache_shared_rows_total",
+                                        "Other remote feature rows that steps found in the machine's shared memory.")),
         fetched_rows(registry.AddCounter("espalier_trainer_feature_cache_fetched_rows_total",
                                          "Remote feature rows that steps requested from graph servers.")),
         saved_bytes(registry.AddCounter("espalier_trainer_feature_cache_saved_bytes_total",
                                         "Bytes of the rows found in the cache, which were not sent.")),
+        shared_bytes(registry.AddCounter("espalier_trainer_feature_cache_shared_bytes_total",
+                                         "Bytes of the rows found in the machine's shared memory, which were not "
+                                         "sent.")),
         held_bytes(registry.AddGauge("espalier_trainer_feature_cache_held_bytes",
-                                     "Memory of the cached rows, their index and the known steps.")) {}
+                                     "Memory of the cached rows, their index and the known steps.")),
+        shared_memory_bytes(registry.AddGauge("espalier_trainer_feature_cache_shared_memory_bytes",
+                                              "Memory that the machine's trainers together take for shared rows.")) {}
 
   // Adds what has been counted since the last call.
   void Update(const sampler::ScheduledRowCache& cache) {
     const sampler::RowCacheCounts& now = cache.counts();
     hit_rows.Add(static_cast<double>(now.hit_rows - reported.hit_rows));
+    shared_rows.Add(static_cast<double>(now.shared_rows - reported.shared_rows));
     fetched_rows.Add(static_cast<double>(now.fetched_rows - reported.fetched_rows));
     saved_bytes.Add(static_cast<double>(now.hit_bytes - reported.hit_bytes));
+    shared_bytes.Add(static_cast<double>(now.shared_bytes - reported.shared_bytes));
     held_bytes.Set(static_cast<double>(cache.held_bytes()));
+    shared_memory_bytes.Set(static_cast<double>(cache.shared_memory_bytes()));
     reported = now;
   }
 
-  telemetry::Counter hit_rows, fetched_rows, saved_bytes;
-  telemetry::Gauge held_bytes;
+  telemetry::Counter hit_rows, shared_rows, fetched_rows, saved_bytes, shared_bytes;
+  telemetry::Gauge held_bytes, shared_memory_bytes;
   sampler::RowCacheCounts reported;  // what the counters include
 };
 

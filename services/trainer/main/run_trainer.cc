@@ -85,6 +85,10 @@ Result<ExitCode> RunTrainer(const TrainerFlags& flags, const job::DistTraining& 
   options.warnings.insert(options.warnings.end(), session.warnings.begin(), session.warnings.end());
   if (!group->warning().empty()) options.warnings.push_back(group->warning());
   RETURN_IF_ERROR(OpenStores(flags, job, stores, &options));
+  if (flags.shared_row_memory.has_value()) {
+    ASSIGN_OR_RETURN(options.shared_rows,
+                     SharedMemory::Map(Descriptor(*flags.shared_row_memory)).While("--shared-row-memory"));
+  }
   options.audit_path = flags.audit_path;
   options.partition_key = session.partition_key;
   options.metrics = &metrics;

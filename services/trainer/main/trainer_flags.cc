@@ -2,6 +2,8 @@
 // settings. CLI11 checks single values while it parses; CheckTrainerFlags checks addresses and combinations of flags.
 #include "services/trainer/main/trainer_flags.h"
 
+#include <limits>
+
 #include "services/daemon/job_name_flag.h"
 #include "services/job/text/read_document.h"
 #include "services/rpc/address.h"
@@ -104,6 +106,11 @@ void AddGroupFlags(CLI::App& app, TrainerFlags* flags) {
 void AddOwnFlags(CLI::App& app, TrainerFlags* flags) {
   app.add_option("--output", flags->output_uri, "URI of the folder of model, node results and manifest; absent: none")
       ->envname("ESPALIER_OUTPUT");
+  app.add_option("--shared-row-memory", flags->shared_row_memory,
+                 "inherited descriptor of the memory in which trainers of this machine share feature rows (with "
+                 "trainers.featureCache.sharedMemory); `espalier run` and `launch` pass it; absent: none")
+      ->envname("ESPALIER_SHARED_ROW_MEMORY")
+      ->check(CLI::Range(3, std::numeric_limits<int>::max()));
   app.add_option("--audit", flags->audit_path, "file for the record of what was sampled; absent: none")
       ->envname("ESPALIER_AUDIT");
   app.add_option("--checkpoints", flags->checkpoints, "URI of the folder of the run's checkpoints; absent: none")

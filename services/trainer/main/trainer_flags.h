@@ -42,6 +42,7 @@ struct TrainerFlags {
   int connect_seconds = 120;
   int data_timeout_seconds = 600;
   int collective_timeout_seconds = 660;
+  std::optional<int> shared_row_memory;  // descriptor of SharedMemory; nullopt: none
 };
 
 void AddTrainerFlags(CLI::App& app, TrainerFlags* flags);

@@ -9,9 +9,11 @@
 //   partitioner unknown-name 0   rejects the document
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -59,6 +61,15 @@ std::map<std::string, std::string> Flags(int argc, char** argv) {
   return flags;
 }
 
+// Returns a description of the memory that the process has inherited: "file 17 of 4096 bytes" or "none".
+std::string DescribeSharedMemory() {
+  const char* const descriptor = std::getenv("ESPALIER_SHARED_ROW_MEMORY");
+  struct stat file = {};
+  if (descriptor == nullptr || *descriptor == '\0') return "none";
+  if (fstat(std::atoi(descriptor), &file) != 0) return "a descriptor that is not open";
+  return "file " + std::to_string(file.st_ino) + " of " + std::to_string(file.st_size) + " bytes";
+}
+
 void RecordArguments(const std::string& path, int argc, char** argv) {
   std::string text;
   for (int i = 1; i < argc; ++i) text += std::string(argv[i]) + "\n";
@@ -68,6 +79,7 @@ void RecordArguments(const std::string& path, int argc, char** argv) {
     const char* value = std::getenv(name);
     text += std::string(name) + "=" + (value == nullptr ? "" : value) + "\n";
   }
+  text += "shared memory: " + DescribeSharedMemory() + "\n";
   (void)WriteFileAtomically(path, text);
 }
 
