@@ -34,12 +34,12 @@ TEST(SharedMemoryTest, ProcessesSeeTheSameBytes) {
 }
 
 TEST(SharedMemoryTest, TakesMemoryOncePagesAreWritten) {
-  const auto created = SharedMemory::Create(uint64_t{1} << 40);
+  const auto created = SharedMemory::Create(uint64_t{1} << 30);
   ASSERT_TRUE(created.ok()) << created.status().ToString();
   const std::shared_ptr<SharedMemory> memory = MapAgain(*created);
   ASSERT_NE(memory, nullptr);
   EXPECT_EQ(memory->AllocatedBytes(), 0u);
-  memory->bytes()[uint64_t{1} << 39] = std::byte{1};
+  memory->bytes()[uint64_t{1} << 29] = std::byte{1};
   EXPECT_GT(memory->AllocatedBytes(), 0u);
   EXPECT_LE(memory->AllocatedBytes(), uint64_t{4} << 20);  // one page, which may be a huge one
 }
