@@ -26,6 +26,11 @@ endif()
 if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
   add_compile_options(-march=x86-64-v3)
 endif()
+# For arm64, GCC 12 vectorizes some sums of comparisons in straight-line code wrongly: it adds lane masks, in which true is
+# -1. Weighted draws returned positions outside of the row.
+if(CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  add_compile_options(-fno-tree-slp-vectorize)
+endif()
 # Results must not depend on which expressions the compiler fuses into multiply-adds.
 add_compile_options(-ffp-contract=off)
 

@@ -16,7 +16,9 @@ FILES = ["services/tests/same_draws.cc",
          *(f"services/sampler/draws/{name}_draws.cc" for name in ("labor", "neighbor", "weighted")),
          "services/sampler/draws/draw_words.cc", "services/kernels/dropout_half_words.cc",
          *(f"services/base/{name}.cc" for name in ("check", "dtype", "random_access_memory", "status", "tensor"))]
-FLAGS = ["-std=c++20", "-O1", "-ffp-contract=off", "-pthread", "-static", f"-I{SOURCE}"]
+# The options of the release build for kernels (services/cmake).
+FLAGS = ["-std=c++20", "-O3", "-ffp-contract=off", "-pthread", "-static", f"-I{SOURCE}"]
+ARM_FLAGS = ["-fno-tree-slp-vectorize"]
 ARM_COMPILER = "aarch64-linux-gnu-g++"
 QEMUS = ("qemu-aarch64-static", "qemu-aarch64")
 
@@ -39,7 +41,7 @@ class SameDrawsTest(unittest.TestCase):
     @unittest.skipUnless(shutil.which(ARM_COMPILER) and any(map(shutil.which, QEMUS)),
                          f"{ARM_COMPILER} and qemu-user are not installed")
     def test_on_arm64(self):
-        self.expect_same_draws(ARM_COMPILER, runner=[next(filter(None, map(shutil.which, QEMUS)))])
+        self.expect_same_draws(ARM_COMPILER, *ARM_FLAGS, runner=[next(filter(None, map(shutil.which, QEMUS)))])
 
 
 if __name__ == "__main__":
