@@ -171,7 +171,7 @@ def main(argv, description):
     if missing:
         parser.error(f"needs {', '.join(missing)} in the environment")
     os.environ.setdefault("ESPALIER_E2E_CLI", str(SOURCE / "build/release/bin" / here.PROGRAM))
-    for name in [name for name in os.environ if name.startswith("MKL_")]:
+    for name in [name for name in os.environ if name.startswith(("MKL_", "ONEDNN_"))]:
         del os.environ[name]  # pods do not have what chooses the kernels of the math library here
     os.environ.setdefault("AWS_REGION", "us-east-1")
 

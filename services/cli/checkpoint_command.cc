@@ -138,8 +138,8 @@ std::string ToText(const CheckpointManifest& manifest) {
   }
   text += "  written by    " + std::to_string(manifest.num_trainers) + " trainers of " +
           std::to_string(manifest.math.threads) + " threads, " + std::to_string(manifest.num_partitions) +
-          " partitions, torch " + manifest.math.torch + ", " + manifest.math.blas + " " + manifest.math.blas_kernel +
-          ", all-reduce " + manifest.math.collective + "\n";
+          " partitions, torch " + manifest.math.torch + ", " + manifest.math.blas + " (" + manifest.math.blas_kernel +
+          "), all-reduce " + manifest.math.collective + "\n";
   uint64_t num_pieces = 0, piece_bytes = 0;
   for (const format::FileEntry& file : manifest.files) {
     if (format::IsLearnablePiece(file.key)) {

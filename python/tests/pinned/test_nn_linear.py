@@ -1,9 +1,11 @@
 """Tests the matrix products of layers against torch's in float64, with and without oneDNN."""
 
 import unittest
+from unittest import mock
 
 import torch
 
+from espalier.nn import linear
 from espalier.nn.linear import Linear, matmul
 
 # More rows than one block of the gradient holds, a wider input, a wider output, single rows and columns, no rows.
@@ -64,11 +66,51 @@ class Products(unittest.TestCase):
         with self.assertRaises(RuntimeError):
             Linear(4, 3)(torch.ones(5, 3))
 
+    def test_biases_in_any_layout(self):
+        x, weight = torch.randn(5, 4), torch.randn(4, 3)
+        for bias in (torch.arange(6.0)[::2], torch.tensor([5.0]).expand(3)):
+            torch.testing.assert_close(matmul(x, weight, bias), x @ weight + bias)
+
+    def test_gradients_in_any_layout(self):
+        x, weight = torch.randn(50, 4), torch.randn(4, 3, requires_grad=True)
+        matmul(x, weight).sum().backward()  # an expanded gradient
+        torch.testing.assert_close(weight.grad, x.sum(0)[:, None].expand(4, 3), rtol=1e-4, atol=1e-4)
+
+    @unittest.skipUnless(linear._HAS_ONEDNN, "needs oneDNN on x86")
+    def test_onednn_multiplies_forward_and_backward(self):
+        x, weight = torch.randn(5, 4, requires_grad=True), torch.randn(4, 3, requires_grad=True)
+        for enabled, calls in ((True, 3), (False, 0)):
+            with torch.backends.mkldnn.flags(enabled=enabled), torch.profiler.profile() as profile:
+                matmul(x, weight).sum().backward()
+            found = [event.count for event in profile.key_averages() if event.key == "mkldnn::_linear_pointwise"]
+            self.assertEqual(sum(found), calls)
+
     def test_gradients_are_computed_only_if_needed(self):
-        x, weight = torch.randn(5, 4), torch.randn(4, 3, requires_grad=True)
-        matmul(x, weight).sum().backward()
-        self.assertIsNone(x.grad)
+        with mock.patch.object(linear, "_product_of_transposed", side_effect=AssertionError):
+            x = torch.randn(5, 4, requires_grad=True)
+            hidden = x + 1
+            y = matmul(hidden, torch.ones(4, 3))
+            hidden.relu_()  # backward would refuse it if `hidden` were saved
+            y.sum().backward()
+        self.assertTrue(torch.equal(x.grad, torch.full((5, 4), 3.0)))
+        weight = torch.ones(4, 3, requires_grad=True)
+        y = matmul(x.detach(), weight)
+        with mock.patch.object(linear, "_product", side_effect=AssertionError):
+            y.sum().backward()
         self.assertEqual(weight.grad.shape, (4, 3))
+
+    def test_second_derivatives_are_refused(self):
+        x = torch.randn(5, 4, requires_grad=True)
+        gradient, = torch.autograd.grad(matmul(x, torch.randn(4, 3)).square().sum(), x, create_graph=True)
+        with self.assertRaisesRegex(RuntimeError, "once_differentiable"):
+            gradient.sum().backward()
+
+    def test_sparse_matrices_and_traced_products_use_torch(self):
+        layer, x = Linear(4, 3), torch.randn(5, 4)
+        torch.testing.assert_close(layer(x.to_sparse()), layer(x))
+        torch.testing.assert_close(torch.jit.trace(layer, x)(x), layer(x))
+        compiled = torch.compile(layer, fullgraph=True, backend="eager")
+        torch.testing.assert_close(compiled(x), layer(x))
 
 
 if __name__ == "__main__":

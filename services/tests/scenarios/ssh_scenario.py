@@ -29,7 +29,7 @@ def setUpModule():
     function."""
     # ssh does not pass environment variables on, so variables that choose the math library's kernels would have an
     # effect only on this machine.
-    for name in [name for name in os.environ if name.startswith("MKL_")]:
+    for name in [name for name in os.environ if name.startswith(("MKL_", "ONEDNN_"))]:
         del os.environ[name]
     with tempfile.TemporaryDirectory(prefix="espalier-ssh-") as folder:
         reason = reason_against(pathlib.Path(folder) / "probe")

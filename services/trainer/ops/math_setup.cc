@@ -6,6 +6,9 @@
 #include <torch/torch.h>
 #include <torch/version.h>
 
+#include <algorithm>
+#include <cctype>
+
 // oneMKL's mkl_cbwr_get under the name that libtorch_cpu exports; null if libtorch is built without oneMKL.
 extern "C" int mkl_serv_cbwr_get(int option) __attribute__((weak));
 
@@ -22,7 +25,8 @@ std::string FromConfig(const std::string& label, char end) {
   return config.substr(value, config.find(end, value) - value);
 }
 
-std::string LibraryNames() {
+std::string MatrixLibraries() {
+  // at::show_config() contains:
   // "Intel(R) MKL-DNN v3.10.2 (Git Hash f1d471933dc852f956fd05389f9313c7148783d5)"
   // "Intel(R) oneAPI Math Kernel Library Version 2024.2-Product Build 20240605 for Intel(R) 64 architecture ..."
   return "oneDNN " + FromConfig("MKL-DNN v", ' ') + ", oneMKL " + FromConfig("Math Kernel Library Version ", '-');
@@ -33,12 +37,15 @@ bool HasAvx512() {
          __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
 }
 
-// Returns the instruction set of oneDNN's F32 products, or the upper limit that the environment sets. oneDNN does not
-// report it through libtorch.
+// Returns the instruction set of oneDNN's F32 products: the widest of the processor, or less if a variable limits it
+// (https://uxlfoundation.github.io/oneDNN/dev_guide_cpu_dispatcher_control.html). oneDNN ignores other values, and does
+// not report its choice through libtorch.
 std::string OneDnnCodePath() {
   const char* limit = getenv("ONEDNN_MAX_CPU_ISA");
-  if (limit != nullptr && *limit != '\0') return limit;
-  return HasAvx512() ? "AVX512_CORE" : "AVX2";
+  std::string name = limit == nullptr ? "" : limit;
+  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::toupper(c); });
+  if (name == "SSE41" || name == "AVX") return name;
+  return HasAvx512() && !name.starts_with("AVX2") ? "AVX512_CORE" : "AVX2";
 }
 
 // Returns the code path that oneMKL has chosen, as a value of MKL_CBWR. oneMKL silently replaces the value by AUTO if
@@ -88,7 +95,7 @@ Result<MathSettings> SetUpMath(int threads) {
   return MathSettings{.threads = threads,
                       .torch_version = TORCH_VERSION,
                       .cpu_capability = FromConfig("CPU capability usage: ", '\n'),
-                      .blas = LibraryNames(),
+                      .blas = MatrixLibraries(),
                       .blas_kernel = "oneDNN " + OneDnnCodePath() + ", oneMKL " + OneMklCodePath()};
 }
 

@@ -22,8 +22,8 @@ struct MathSettings {
 
 // Sets the thread counts of torch, oneDNN and oneMKL, deterministic algorithms, flushing of denormals, an allocator
 // setting that keeps large buffers mapped between steps, and oneMKL's code path, which TorchScript modules of users
-// need (MatMul uses oneDNN). The code path is MKL_CBWR if set, otherwise AVX512,STRICT on processors with AVX-512 and
-// AVX2,STRICT on others. oneDNN uses AVX-512 if the processor has it, unless ONEDNN_MAX_CPU_ISA forbids it. Products
+// need (MatMul uses oneDNN). oneMKL's path is MKL_CBWR if set, otherwise AVX512,STRICT on processors with AVX-512 and
+// AVX2,STRICT on others. oneDNN uses AVX-512 if the processor has it, unless ONEDNN_MAX_CPU_ISA limits it. Products
 // differ in their last bits between the paths. Call once, before any tensor is created and while no other thread reads
 // the environment. InvalidArgument: threads < 1.
 Result<MathSettings> SetUpMath(int threads);

@@ -1,16 +1,17 @@
-// oneDNN's own functions are not exported by libtorch. The operation mkldnn::_linear_pointwise is, which torch's
-// compiler uses: input [m, k], weight [n, k], bias [n], to input @ weight.T + bias. If weight.T is contiguous, oneDNN
-// multiplies with code that it generates once for all shapes. Otherwise it generates code for every new shape, which
-// takes as long as a small product, and the shapes of mini-batches are always new.
+// libtorch does not export oneDNN's functions. It has the operation mkldnn::_linear_pointwise, which torch's compiler
+// uses: input [m, k], weight [n, k], bias [n], to input @ weight.T + bias. If weight.T is contiguous, oneDNN multiplies
+// with code that it generates once for all shapes. Otherwise it generates code for every new shape, which takes 0.6 ms,
+// and nearly every mini-batch has new shapes.
 //
-// The operation copies its input unless the input is contiguous. For the gradient of `b`, the input is a transposed
-// matrix of as many columns as the batch has rows. It is transposed and multiplied in blocks that fit in the cache.
+// The operation copies its input unless the input is contiguous. For the gradient of `b` the input is a.T, which would
+// be copied as a whole. ProductOfTransposed copies and multiplies blocks that fit in the processor's cache.
 #include "services/trainer/ops/matrix_product.h"
 
 #include <ATen/autocast_mode.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 
 #include <algorithm>
+#include <optional>
 #include <string_view>
 
 #include "services/trainer/ops/op_path.h"
@@ -31,9 +32,9 @@ using LinearPointwise = at::Tensor(const at::Tensor& input, const at::Tensor& we
                                    c10::List<std::optional<at::Scalar>> scalars,
                                    std::optional<std::string_view> algorithm);
 
-const c10::TypedOperatorHandle<LinearPointwise>& LinearPointwiseOp() {
-  static const auto op =
-      c10::Dispatcher::singleton().findSchemaOrThrow("mkldnn::_linear_pointwise", "").typed<LinearPointwise>();
+// Returns the operation, or nothing if this libtorch does not have it.
+const std::optional<c10::OperatorHandle>& LinearPointwiseOp() {
+  static const auto op = c10::Dispatcher::singleton().findSchema({"mkldnn::_linear_pointwise", ""});
   return op;
 }
 
@@ -43,17 +44,20 @@ torch::Tensor Product(const torch::Tensor& a, const torch::Tensor& b, const std:
     const torch::Tensor zeros = torch::zeros({a.size(0), b.size(1)}, a.options());
     return bias.has_value() ? zeros + *bias : zeros;
   }
-  return LinearPointwiseOp().call(a, b.contiguous().t(), bias, "none", c10::List<std::optional<at::Scalar>>(), "");
+  // The operation ignores the strides of the bias.
+  return LinearPointwiseOp()->typed<LinearPointwise>().call(
+      a, b.contiguous().t(), bias.has_value() ? std::optional(bias->contiguous()) : std::nullopt, "none",
+      c10::List<std::optional<at::Scalar>>(), "");
 }
 
 // Returns a.T @ b: a [rows, m], b [rows, n], to [m, n], contiguous.
 torch::Tensor ProductOfTransposed(const torch::Tensor& a, const torch::Tensor& b) {
-  const int64_t rows = a.size(0);
-  torch::Tensor sum =
-      Product(a.narrow(0, 0, std::min(rows, kRowsOfBlock)).t(), b.narrow(0, 0, std::min(rows, kRowsOfBlock)));
-  for (int64_t first = kRowsOfBlock; first < rows; first += kRowsOfBlock) {
-    const int64_t count = std::min(kRowsOfBlock, rows - first);
-    sum.add_(Product(a.narrow(0, first, count).t(), b.narrow(0, first, count)));
+  const auto block = [](const torch::Tensor& x, int64_t first) {
+    return x.narrow(0, first, std::min(kRowsOfBlock, x.size(0) - first));
+  };
+  torch::Tensor sum = Product(block(a, 0).t(), block(b, 0));
+  for (int64_t first = kRowsOfBlock; first < a.size(0); first += kRowsOfBlock) {
+    sum.add_(Product(block(a, first).t(), block(b, first)));
   }
   return sum;
 }
@@ -62,19 +66,21 @@ class MatMulFunction : public Function<MatMulFunction> {
  public:
   static torch::Tensor forward(AutogradContext* context, const torch::Tensor& a, const torch::Tensor& b,
                                const std::optional<torch::Tensor>& bias) {
-    context->save_for_backward({a, b});
+    // Each gradient is a product with the other operand.
+    context->save_for_backward({b.requires_grad() ? a : torch::Tensor(), a.requires_grad() ? b : torch::Tensor()});
     context->saved_data["has_bias"] = bias.has_value();
     return Product(a, b, bias);
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    TORCH_CHECK(!torch::GradMode::is_enabled(), "MatMul has no second derivatives: it was called with create_graph");
     const variable_list saved = context->get_saved_variables();
     const torch::Tensor &a = saved[0], &b = saved[1];
     const torch::Tensor gradient = gradients[0].contiguous();
     variable_list results(3);
     if (context->needs_input_grad(0)) results[0] = Product(gradient, b.t());
     if (context->needs_input_grad(1)) {
-      // The narrower matrix is transposed.
+      // Transposing copies a matrix, so the narrower one is transposed.
       results[1] =
           a.size(1) <= gradient.size(1) ? ProductOfTransposed(a, gradient) : ProductOfTransposed(gradient, a).t();
     }
@@ -87,12 +93,16 @@ bool IsF32(const torch::Tensor& x) { return x.scalar_type() == torch::kFloat32; 
 
 }  // namespace
 
+bool HasOneDnn() { return LinearPointwiseOp().has_value(); }
+
 torch::Tensor MatMul(const torch::Tensor& a, const torch::Tensor& b, const torch::Tensor& bias) {
-  const bool by_onednn = UsesCpuKernels(a) && IsF32(a) && IsF32(b) && (!bias.defined() || IsF32(bias)) &&
+  const bool by_onednn = HasOneDnn() && UsesCpuKernels(a) && IsF32(a) && IsF32(b) && (!bias.defined() || IsF32(bias)) &&
                          !at::autocast::is_autocast_enabled(a.device().type());
   if (!by_onednn) return bias.defined() ? torch::addmm(bias, a, b) : torch::mm(a, b);
-  TORCH_CHECK(a.dim() == 2 && b.dim() == 2 && a.size(1) == b.size(0), "a product of matrices with the shapes ",
-              a.sizes(), " and ", b.sizes());
+  TORCH_CHECK(a.dim() == 2 && b.dim() == 2 && a.size(1) == b.size(0), "the shapes of the matrices are ", a.sizes(),
+              " and ", b.sizes());
+  TORCH_CHECK(!bias.defined() || (bias.dim() == 1 && bias.size(0) == b.size(1)), "the shape of the bias is ",
+              bias.sizes(), " for ", b.size(1), " columns");
   return MatMulFunction::apply(a, b, bias.defined() ? std::optional(bias) : std::nullopt);
 }
 

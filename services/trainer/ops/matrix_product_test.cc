@@ -1,6 +1,10 @@
 #include "services/trainer/ops/matrix_product.h"
 
+#include <ATen/record_function.h>
 #include <gtest/gtest.h>
+
+#include <memory>
+#include <string_view>
 
 #include "services/job/dist_training.h"
 #include "services/trainer/ops/autocast.h"
@@ -42,6 +46,51 @@ TEST(MatMulTest, AcceptsMatricesInAnyLayout) {
   EXPECT_TRUE(torch::equal(MatMul(a, b.t().contiguous().t()), expected));
   const torch::Tensor wide = torch::cat({b, b}, 1);
   EXPECT_TRUE(torch::equal(MatMul(a, wide.narrow(1, 20, 20)), expected));
+
+  const torch::Tensor strided = RandomMatrix(3, 20, 2).select(1, 1), expanded = torch::ones({1}).expand({20});
+  for (const torch::Tensor& bias : {strided, expanded}) {
+    EXPECT_TRUE(torch::allclose(MatMul(a, b, bias), torch::addmm(bias, a, b), 1e-4, 1e-5));
+  }
+}
+
+TEST(MatMulTest, AcceptsGradientsInAnyLayout) {
+  const torch::Tensor a = RandomMatrix(1, 40, 30);
+  torch::Tensor weight = RandomMatrix(2, 20, 30).requires_grad_();
+  MatMul(a, weight.t()).sum().backward();  // an expanded gradient
+  EXPECT_TRUE(torch::allclose(weight.grad(), a.sum(0).expand({20, 30}), 1e-4, 1e-4));
+}
+
+TEST(MatMulTest, CallsOneDnnForwardAndBackward) {
+  ASSERT_TRUE(HasOneDnn());
+  static thread_local int calls;
+  calls = 0;
+  const auto count = [](const at::RecordFunction& function) -> std::unique_ptr<at::ObserverContext> {
+    if (std::string_view(function.name()) == "mkldnn::_linear_pointwise") ++calls;
+    return nullptr;
+  };
+  const auto handle = at::addThreadLocalCallback(at::RecordFunctionCallback(count).scopes({at::RecordScope::FUNCTION}));
+  torch::Tensor x = RandomMatrix(1, 5, 4).requires_grad_(), weight = RandomMatrix(2, 3, 4).requires_grad_();
+  const torch::Tensor y = MatMul(x, weight.t());
+  EXPECT_EQ(calls, 1);
+  y.sum().backward();  // on this thread, as without other devices
+  EXPECT_EQ(calls, 3);
+  at::removeCallback(handle);
+}
+
+TEST(MatMulTest, SavesOnlyWhatGradientsNeed) {
+  const torch::Tensor weight = RandomMatrix(2, 4, 4);
+  torch::Tensor x = RandomMatrix(1, 5, 4).abs().requires_grad_();
+  torch::Tensor hidden = x + 1;
+  const torch::Tensor y = MatMul(hidden, weight);
+  hidden.relu_();  // backward would refuse it if `hidden` were saved
+  y.sum().backward();
+  EXPECT_TRUE(torch::allclose(x.grad(), weight.sum(1).expand({5, 4}), 1e-4, 1e-4));
+}
+
+TEST(MatMulTest, RefusesSecondDerivatives) {
+  torch::Tensor x = RandomMatrix(1, 5, 4).requires_grad_();
+  const torch::Tensor y = MatMul(x, RandomMatrix(2, 4, 3)).square().sum();
+  EXPECT_THROW(torch::autograd::grad({y}, {x}, {}, /*retain_graph=*/true, /*create_graph=*/true), c10::Error);
 }
 
 TEST(MatMulTest, BitsDoNotDependOnTheAddress) {
@@ -83,6 +132,7 @@ TEST(MatMulTest, OtherDtypesAndAutocastUseTorch) {
 TEST(MatMulTest, RefusesShapesThatDoNotFit) {
   EXPECT_THROW(MatMul(torch::ones({2, 3}), torch::ones({2, 3})), c10::Error);
   EXPECT_THROW(MatMul(torch::ones({3}), torch::ones({3, 2})), c10::Error);
+  EXPECT_THROW(MatMul(torch::ones({2, 3}), torch::ones({3, 2}), torch::ones({3})), c10::Error);
 }
 
 }  // namespace
