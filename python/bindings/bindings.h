@@ -11,6 +11,7 @@ void BindTensors(nanobind::module_& m);
 void BindLoaders(nanobind::module_& m);
 void BindAudit(nanobind::module_& m);
 void BindBuffers(nanobind::module_& m);
+void BindSignalStack(nanobind::module_& m);
 void BindCertificates(nanobind::module_& m);
 void BindEmbeddings(nanobind::module_& m);
 void BindFirstValues(nanobind::module_& m);

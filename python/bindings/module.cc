@@ -17,6 +17,7 @@ NB_MODULE(_core, m) {
   espalier::python::BindAudit(m);
   espalier::python::BindKernels(m);
   espalier::python::BindBuffers(m);
+  espalier::python::BindSignalStack(m);
   espalier::python::BindFirstValues(m);
   espalier::python::BindCertificates(m);
 }

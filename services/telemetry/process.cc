@@ -36,6 +36,15 @@ void OnSignal(int signal_number) {
   errno = saved_errno;
 }
 
+constexpr int kStopSignals[] = {SIGTERM, SIGINT};
+
+void ChangeSignalMask(int how) {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int number : kStopSignals) sigaddset(&signals, number);
+  pthread_sigmask(how, &signals, nullptr);
+}
+
 Status WriteAll(int descriptor, const std::string& text, const std::string& path) {
   for (size_t written = 0; written < text.size();) {
     const ssize_t count = write(descriptor, text.data() + written, text.size() - written);
@@ -63,16 +72,15 @@ StopSignal::StopSignal() {
   action.sa_handler = OnSignal;
   sigemptyset(&action.sa_mask);
   action.sa_flags = SA_RESTART;
-  sigset_t handled;
-  sigemptyset(&handled);
-  for (const int number : {SIGTERM, SIGINT}) {
+  for (const int number : kStopSignals) {
     ESPALIER_CHECK(sigaction(number, &action, nullptr) == 0) << "sigaction: errno " << errno;
-    sigaddset(&handled, number);
   }
-  pthread_sigmask(SIG_UNBLOCK, &handled, nullptr);
+  UnblockInThread();
   signal(SIGPIPE, SIG_IGN);
 }
 
+void StopSignal::BlockInThread() const { ChangeSignalMask(SIG_BLOCK); }
+void StopSignal::UnblockInThread() const { ChangeSignalMask(SIG_UNBLOCK); }
 bool StopSignal::requested() const { return g_signal_number.load() != 0; }
 int StopSignal::signal_number() const { return g_signal_number.load(); }
 int StopSignal::descriptor() const { return read_end_; }

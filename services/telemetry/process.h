@@ -27,6 +27,10 @@ class StopSignal {
   void Wait() const;
   // Requests a stop like a signal would, for a process that ends itself. Async-signal-safe.
   void Request(int signal_number);
+  // Blocks or unblocks both signals in the calling thread and in threads that it starts later. The kernel delivers a
+  // signal to a thread that does not block it, and keeps it until there is one.
+  void BlockInThread() const;
+  void UnblockInThread() const;
   // Makes a second SIGTERM or SIGINT end the process at once with this code.
   void ExitOnSecond(int exit_code);
   // Undoes Request and ExitOnSecond, for tests that share a process.

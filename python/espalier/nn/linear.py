@@ -8,6 +8,7 @@ import torch
 from torch import nn
 from torch.autograd.function import once_differentiable
 
+from espalier import _core
 from espalier.nn.buffers import uninitialized
 
 # On an AMD EPYC with AVX-512, oneDNN is 2.4 times as fast as oneMKL, which torch.mm uses. It was not
@@ -48,6 +49,7 @@ def _product(a, b, bias=None):
     out = uninitialized(a, (a.shape[0], b.shape[1]))
     if not (_uses_onednn() and a.numel() and b.numel()):
         return torch.mm(a, b, out=out) if bias is None else torch.addmm(bias, a, b, out=out)
+    _core.use_signal_stack()
     b = b.contiguous()
     if a.shape[0] > _BLOCK_ROWS:
         _keep_memory_of_blocks()
@@ -60,6 +62,7 @@ def _product_of_transposed(a, b):
     """Returns a.t() @ b."""
     if not (_uses_onednn() and a.numel() and b.numel()):
         return torch.mm(a.t(), b)
+    _core.use_signal_stack()
     total = None
     for rows in _blocks(a.shape[0]):
         part = _by_onednn(a[rows].t(), b[rows])

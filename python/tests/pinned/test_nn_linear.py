@@ -1,5 +1,7 @@
 """Tests the matrix products of layers against torch's in float64, with and without oneDNN."""
 
+import subprocess
+import sys
 import unittest
 from unittest import mock
 
@@ -112,6 +114,36 @@ class Products(unittest.TestCase):
         compiled = torch.compile(layer, fullgraph=True, backend="eager")
         torch.testing.assert_close(compiled(x), layer(x))
 
+
+    @unittest.skipUnless(linear._HAS_ONEDNN, "needs oneDNN on x86")
+    def test_signals_may_arrive_during_products(self):
+        """oneDNN's code uses the stack pointer for other addresses. Without a stack for signal handlers, the process
+        ends within the first products."""
+        done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stdout), (0, "True\n"), done.stderr)
+
+
+INTERRUPTED = """
+import signal, threading
+import torch
+from espalier.nn.linear import matmul
+signals = 0
+def count(*_):
+    global signals
+    signals += 1
+def multiply():
+    for rows in (140, 800, 300) * 300:
+        matmul(torch.randn(rows, 500), torch.randn(500, 64))
+signal.signal(signal.SIGALRM, count)
+signal.setitimer(signal.ITIMER_REAL, 0.0005, 0.0005)
+torch.set_num_threads(1)
+multiply()
+thread = threading.Thread(target=multiply)
+thread.start()
+thread.join()
+signal.setitimer(signal.ITIMER_REAL, 0)
+print(signals > 0)
+"""
 
 if __name__ == "__main__":
     unittest.main()

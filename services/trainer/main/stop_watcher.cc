@@ -31,6 +31,7 @@ constexpr uint64_t kStepsUntilStopped = 2;
 
 void StopWatcher::Watch(const std::stop_token& ended) {
   const telemetry::StopSignal& signal = telemetry::StopSignal::Install();
+  signal.UnblockInThread();
   while (!ended.stop_requested()) {
     if (!signal.WaitUntil(Deadline::After(kTick))) continue;
     Log(Level::kInfo, "asked to stop", {{"signal", signal.signal_number()}});

@@ -9,7 +9,8 @@
 namespace espalier::trainer {
 
 // Sets a flag at SIGTERM, which the next step's all-reduce shares with all ranks. Before training begins there is
-// nothing to save, and SIGTERM ends the process. Thread-safe; one per process.
+// nothing to save, and SIGTERM ends the process. Its thread handles the signal, so other threads may block it.
+// Thread-safe; one per process.
 class StopWatcher {
  public:
   // How long training may make no progress after SIGTERM before the calls to servers are canceled: one limit for a

@@ -42,6 +42,22 @@ TEST_F(StopWatcherTest, ForwardsRequestAndWaitsForCurrentStep) {
   EXPECT_FALSE(watcher.stalled().stop_requested());
 }
 
+// As in a trainer, whose training thread blocks the signal.
+TEST_F(StopWatcherTest, HandlesSignalThatThreadsBeforeItBlock) {
+  const telemetry::StopSignal& signal = telemetry::StopSignal::Install();
+  signal.BlockInThread();
+  {
+    StopWatcher watcher(std::chrono::hours(1));
+    watcher.TrainingBegins();
+    ASSERT_EQ(kill(getpid(), SIGTERM), 0);
+    EXPECT_TRUE(BecomesTrue([&] { return watcher.requested().load(); }));
+    sigset_t pending;
+    sigpending(&pending);
+    EXPECT_EQ(sigismember(&pending, SIGTERM), 0);
+  }
+  signal.UnblockInThread();
+}
+
 TEST_F(StopWatcherTest, CancelsStalledStep) {
   StopWatcher watcher(std::chrono::milliseconds(1));
   watcher.TrainingBegins();

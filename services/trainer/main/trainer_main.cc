@@ -63,6 +63,9 @@ int Main(int argc, char** argv) {
   if (!tls.ok()) return Fail(tls, ExitCode::kBadDocument);
   const Result<TrainerDevice> device = OpenDevice(training.trainer_device, flags.rank);
   if (!device.ok()) return Fail(device.status(), ExitCode::kBadDocument);
+  // oneDNN's generated code uses the stack pointer for other addresses. The frame of a signal handler that runs on its
+  // thread overwrites the memory there. From here on the thread of StopWatcher handles the signals.
+  telemetry::StopSignal::Install().BlockInThread();
   Result<MathSettings> math = SetUpMath(flags.threads > 0 ? flags.threads : training.trainer_threads);
   if (!math.ok()) return Fail(math.status(), ExitCode::kBadDocument);
   math->device = device->name;
