@@ -68,7 +68,7 @@ TEST_F(FetchScriptTest, OtherDigestIsRefusedNamingBoth) {
   const Status status = CheckScriptDigest(*file, "s3://code/train.py", other);
   EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
   for (const std::string& words :
-       {std::string("s3://code/train.py"), std::string(kHelloSha256), other, std::string("put that file back")}) {
+       {std::string("s3://code/train.py"), std::string(kHelloSha256), other, std::string("restore that file")}) {
     EXPECT_THAT(status.message(), HasSubstr(words));
   }
 }

@@ -276,7 +276,7 @@ TEST_F(PartitionedGraphTest, RefusesIdsOfSeedsThatDoNotFit) {
   const Result<GlobalBatch> batch = graph.SeedsOfStep(query, Soon());
   ASSERT_TRUE(batch.ok()) << batch.status().ToString();
   EXPECT_THAT(batch->edge_ids, ElementsAre(GlobalEdgeId(19), GlobalEdgeId(3)));
-  EXPECT_THAT(error_of(U32({20})), HasSubstr("is edge 20"));
+  EXPECT_THAT(error_of(U32({20})), HasSubstr("a seed edge that does not exist: 20"));
   EXPECT_THAT(error_of(U32({19, 18})), HasSubstr("to 1 questions"));
   EXPECT_THAT(error_of(Tensor::Zeros(DType::kI64, {1})), HasSubstr("ids of seeds are I64 [1]"));
   query.edge_types.clear();
