@@ -11,8 +11,8 @@ from torch.autograd.function import once_differentiable
 from espalier import _core
 from espalier.nn.buffers import uninitialized
 
-# On an AMD EPYC with AVX-512, oneDNN is 2.4 times as fast as oneMKL, which torch.mm uses. It was not
-# measured on processors other than x86. torch has the operation that calls oneDNN for its compiler.
+# On an AMD EPYC with AVX-512, oneDNN is 2.4 times as fast as oneMKL, which torch.mm uses. It was not measured on
+# processors other than x86. torch has the operation that calls oneDNN for its compiler.
 _HAS_ONEDNN = (platform.machine() in ("x86_64", "AMD64") and torch.backends.mkldnn.is_available()
                and hasattr(torch.ops.mkldnn, "_linear_pointwise"))
 # Rows for each call of the operation. It allocates its result, which is copied to reused memory while it is in the
