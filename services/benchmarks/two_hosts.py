@@ -23,107 +23,24 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "tests/scenarios")]
+sys.path.insert(0, str(HERE))
 
 from compare_peers import PRODUCTS_EDGES, PRODUCTS_NODES, generate  # noqa: E402
-from ssh_hosts import SshHosts, sh  # noqa: E402
+from launched_hosts import connected_hosts, parse_fanouts, sage_job, train  # noqa: E402
 
 FEATURES = 100
-LEARNING_RATE = 0.003
 GOAL = 2.5
 
 
-@contextlib.contextmanager
-def connected_hosts(folder, rate):
-    """Two hosts whose network devices send at most `rate`."""
-    # Processes detect by a file in TMPDIR that they are on one machine, so the second host has its own folder there.
-    apart = folder.with_suffix(".tmp")
-    apart.mkdir()
-    hosts = SshHosts(folder, count=2, hidden={1: apart})
-    try:
-        hosts.start()
-        for host in range(2):
-            sh(*hosts.inside(host, "tc", "qdisc", "add", "dev", "eth0", "root", "tbf", "rate", rate, "burst", "2mb",
-                             "latency", "50ms"))
-        yield hosts, apart
-    finally:
-        hosts.stop()
-
-
-def sent_bytes(hosts):
-    """Returns the bytes that both hosts have sent since they were created, headers included."""
-    counted = 0
-    for host in range(2):
-        device, = json.loads(sh(*hosts.inside(host, "ip", "-json", "-statistics", "link", "show", "eth0")).stdout)
-        counted += device["stats64"]["tx"]["bytes"]
-    return counted
-
-
-def ended_epochs(log):
-    """Returns the number of epochs that trainer 0 has reported."""
-    try:
-        return log.read_text().count('"message":"epoch"')
-    except FileNotFoundError:
-        return 0
-
-
-def count_epochs(hosts, log, ended, counts):
-    """Appends sent_bytes to `counts` whenever an epoch has ended, until `ended` is set."""
-    while not ended.wait(0.02):
-        if ended_epochs(log) > len(counts):
-            counts.append(sent_bytes(hosts))
-
-
-def job(graph, partitions, options, fanouts, memory):
-    trainers = {"replicas": 2, "threads": 1}
+def train_with_cache(options, folder, graph, rate, fanouts, memory):
+    """Returns the Epochs of training on two hosts with `memory` bytes of cache, 0 for none."""
+    job = sage_job(graph, folder / "partitions", 2, options, fanouts)
     if memory:
-        trainers["featureCache"] = {"memory": str(memory), "steps": options.steps}
-    return {
-        "apiVersion": "espalier.io/v1alpha1", "kind": "DistTraining", "metadata": {"name": "two-hosts"},
-        "spec": {
-            "graph": {"source": {"uri": str(graph), "format": "NPY"},
-                      "partitions": {"count": 2, "algorithm": options.algorithm, "uri": str(partitions)}},
-            "training": {
-                "task": {"type": "NodeClassification", "label": "node-label", "split": "random"},
-                "inputs": [{"features": ["node-feat"]}],
-                "model": {"type": "GraphSAGE", "hiddenSize": options.hidden, "dropout": options.dropout},
-                "sampling": {"layers": [{"fanout": fanout} for fanout in fanouts]},
-                "batchSize": 2 * options.batch_size, "epochs": options.epochs, "seed": 1,
-                "optimizer": {"type": "Adam", "learningRate": LEARNING_RATE},
-                "evaluation": {"everyEpochs": options.epochs, "metric": "Accuracy", "neighborhood": "Sampled"}},
-            "trainers": trainers, "output": {"save": []}}}
-
-
-def train(options, folder, graph, rate, fanouts, memory):
-    """Trains on two hosts. Returns the bytes and the seconds of an epoch, which are medians without the first and the
-    last epoch, and the run's result."""
-    output = folder / f"run-{rate}-{'-'.join(map(str, fanouts))}-{memory}"
-    document = folder / "two_hosts.json"
-    document.write_text(json.dumps(job(graph, folder / "partitions", options, fanouts, memory)))
-    with connected_hosts(folder / f"hosts-{output.name}", rate) as (hosts, apart):
-        command = hosts.inside("l", options.bin / "espalier", "launch", "--hosts", hosts.write_hosts(), *hosts.flags(),
-                               "--plaintext", "--env", f"TMPDIR={apart}", "-f", document, "--output", output,
-                               "--quiet")
-        counts, ended = [], threading.Event()
-        watch = threading.Thread(target=count_epochs, args=(hosts, output / "logs/trainer-0.log", ended, counts))
-        watch.start()
-        try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=3600, check=False)
-        finally:
-            ended.set()
-            watch.join()
-    if done.returncode != 0:
-        sys.exit(f"{' '.join(command)} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
-    result = json.loads((output / "result.json").read_text())
-    if len(counts) < options.epochs - 1:
-        sys.exit(f"{output}: the end of {len(counts)} of {options.epochs} epochs was logged: choose a larger --scale")
-    # The last epoch contains an evaluation, which does not use the cache.
-    of_epochs = [after - before for before, after in zip(counts, counts[1:options.epochs - 1])]
-    return statistics.median(of_epochs), statistics.median(result["secondsPerEpoch"][1:-1]), result
+        job["spec"]["trainers"]["featureCache"] = {"memory": str(memory), "steps": options.steps}
+    return train(options.bin, folder / f"run-{rate}-{'-'.join(map(str, fanouts))}-{memory}", job, 2, rate)
 
 
 DGL_PROGRAM = HERE / "peers/train_sage_hosts.py"
@@ -160,7 +77,7 @@ def all_succeed(processes):
 
 def train_by_dgl(options, folder, described, rate, fanouts):
     """Returns the seconds of an epoch of DGL's trainer: the median without the first epoch."""
-    with connected_hosts(folder / f"dgl-hosts-{rate}-{'-'.join(map(str, fanouts))}", rate) as (hosts, _):
+    with connected_hosts(folder / f"dgl-hosts-{rate}-{'-'.join(map(str, fanouts))}", 2, rate) as (hosts, _):
         config = folder / "ip_config.txt"
         config.write_text("".join(f"{address} 30050\n" for address in hosts.addresses))
         of_all = {"DGL_IP_CONFIG": config, "DGL_CONF_PATH": described, "DGL_NUM_SERVER": 1, "DGL_NUM_CLIENT": 2,
@@ -168,7 +85,7 @@ def train_by_dgl(options, folder, described, rate, fanouts):
                   "OMP_NUM_THREADS": 1, "GLOO_SOCKET_IFNAME": "eth0", "MASTER_ADDR": hosts.addresses[0],
                   "MASTER_PORT": 30060, "WORLD_SIZE": 2, "LOCAL_RANK": 0}
         training = ["client", "--fanouts", *reversed(fanouts), "--hidden", options.hidden, "--batch-size", options.batch_size,
-                    "--epochs", options.epochs, "--dropout", options.dropout, "--learning-rate", LEARNING_RATE]
+                    "--epochs", options.epochs, "--dropout", options.dropout, "--learning-rate", options.learning_rate]
         logs = [folder / f"dgl-{host}.log" for host in range(2)]
         with contextlib.ExitStack() as ended:
             processes = []
@@ -187,21 +104,22 @@ def train_by_dgl(options, folder, described, rate, fanouts):
 def compare(options, folder, graph, rate, fanouts):
     """Prints a row of the table."""
     memory = round(options.share * options.nodes * FEATURES * 4)
-    sent, seconds, without = train(options, folder, graph, rate, fanouts, 0)
-    cached_sent, cached_seconds, with_cache = train(options, folder, graph, rate, fanouts, memory)
-    if with_cache["parametersDigest"] != without["parametersDigest"]:
+    without = train_with_cache(options, folder, graph, rate, fanouts, 0)
+    with_cache = train_with_cache(options, folder, graph, rate, fanouts, memory)
+    if with_cache.result["parametersDigest"] != without.result["parametersDigest"]:
         sys.exit("the parameters with a cache differ from those without one")
-    cache = with_cache["featureCache"]
+    cache = with_cache.result["featureCache"]
     rows = (cache["hitRows"] + cache["fetchedRows"]) / cache["fetchedRows"]
-    goal = "" if sent / cached_sent >= GOAL else f", whose goal of {GOAL} x is missed"
-    print(f"| {rate} | {', '.join(map(str, fanouts))} | {sent / 1e6:.0f} MB | {cached_sent / 1e6:.0f} MB | "
-          f"{sent / cached_sent:.2f} x{goal} | {rows:.2f} x | {seconds:.1f} s | {cached_seconds:.1f} s | "
-          f"{seconds / cached_seconds:.2f} x |", end="", flush=True)
+    fewer = without.sent_bytes / with_cache.sent_bytes
+    goal = "" if fewer >= GOAL else f", whose goal of {GOAL} x is missed"
+    print(f"| {rate} | {', '.join(map(str, fanouts))} | {without.sent_bytes / 1e6:.0f} MB | "
+          f"{with_cache.sent_bytes / 1e6:.0f} MB | {fewer:.2f} x{goal} | {rows:.2f} x | {without.seconds:.1f} s | "
+          f"{with_cache.seconds:.1f} s | {without.seconds / with_cache.seconds:.2f} x |", end="", flush=True)
     if options.dgl is None:
         print(flush=True)
         return
     by_dgl = train_by_dgl(options, folder, cut_by_dgl(options, folder, graph), rate, fanouts)
-    print(f" {by_dgl:.1f} s | {by_dgl / min(seconds, cached_seconds):.2f} x |", flush=True)
+    print(f" {by_dgl:.1f} s | {by_dgl / min(without.seconds, with_cache.seconds):.2f} x |", flush=True)
 
 
 def main():
@@ -217,6 +135,7 @@ def main():
     parser.add_argument("--steps", type=int, default=32, help="number of known steps of the cache")
     parser.add_argument("--hidden", type=int, default=16)
     parser.add_argument("--dropout", type=float, default=0.5)
+    parser.add_argument("--learning-rate", type=float, default=0.003)
     parser.add_argument("--batch-size", type=int, default=512, help="batch size of each trainer")
     parser.add_argument("--dgl", type=pathlib.Path, metavar="PYTHON", help="a Python with DGL; also measures DGL")
     parser.add_argument("--epochs", type=int, default=4)
@@ -240,7 +159,7 @@ def main():
                   "\n" + "|---" * (11 if options.dgl else 9) + "|", flush=True)
             for rate in options.rates:
                 for fanouts in options.fanouts:
-                    compare(options, pathlib.Path(runs), graph, rate, [int(word) for word in fanouts.split(",")])
+                    compare(options, pathlib.Path(runs), graph, rate, parse_fanouts(fanouts))
 
 
 if __name__ == "__main__":
