@@ -113,8 +113,8 @@ std::vector<FieldSpec> GraphFields() {
       {.path = "spec.graph.preprocess.featureDtype",
        .member = &Preprocess::feature_dtype,
        .meaning =
-           "data type in which partitions, graph servers and the network have node features, which trainers widen "
-           "to F32; I8 has a scale for each column; Source keeps that of the source"},
+           "data type of node features in partitions, on graph servers and in messages; trainers widen them to F32; "
+           "I8 has a scale for each column; Source keeps the data type of the source"},
       {.path = "spec.graph.partitions", .member = &Graph::partitions, .meaning = "partitioning of the graph"},
       {.path = "spec.graph.partitions.count",
        .member = &Partitions::count,
@@ -186,7 +186,7 @@ void AppendScriptFields(const std::string& path, std::vector<FieldSpec>* table) 
                     .max_length = kSha256Digits,
                     .meaning =
                         "SHA-256 of the file or archive, as 64 lower-case hexadecimal digits; by default that of "
-                        "the first one read. Another file is never run"});
+                        "the file when the job first reads it. A file with another digest is never run"});
   table->push_back({.path = path + ".entrypoint",
                     .member = &Script::entrypoint,
                     .meaning = "file of the archive that is run, as a relative path; only for archives, and required "
@@ -254,8 +254,9 @@ std::vector<FieldSpec> RoleFields() {
   table.push_back({.path = "spec.partitioner.memory",
                    .member = &DistTraining::partitioner_memory_bytes,
                    .type = kMemorySize,
-                   .meaning = "most memory of the partitioner besides mapped files, for a graph whose files exceed "
-                              "memory; what does not fit is in a scratch file; by default as much as the graph needs"});
+                   .meaning = "memory limit of the partitioner, not counting mapped files, for a graph whose files "
+                              "exceed memory; data that does not fit is in a scratch file; by default the partitioner "
+                              "uses as much memory as the graph needs"});
   AppendRoleFields("spec.partitioner", &table);
   table.push_back({.path = "spec.servers", .meaning = "graph server processes"});
   table.push_back({.path = "spec.servers.replicasPerPartition",

@@ -123,7 +123,7 @@ std::vector<FieldSpec> RunFields() {
        .maximum_integer = 86400,
        .availability = kClusterOnly,
        .meaning = "seconds after which a pod that is still terminating is force-deleted, counted from the end of its "
-                  "grace period; of a pod evicted because its node is unreachable, from its eviction"},
+                  "grace period, or from its eviction if the pod was evicted because its node is unreachable"},
   };
 }
 
