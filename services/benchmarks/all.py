@@ -61,7 +61,7 @@ def sampling_rows(output):
 
 def gather_rows(output):
     for threads in ("1 thread", "2 threads"):
-        percent, ours, _ = output.numbers(f"{threads}: # % of a prefetching copy (# of # GB/s)")
+        percent, ours, _ = output.numbers(f"{threads}: # % of a prefetching copy (# GB/s; the copy: #)")
         yield f"gather, {threads}", f"{whole(percent)} % of a prefetching copy", f"{ours} GB/s"
 
 
@@ -88,9 +88,9 @@ def collective_rows(output):
 
 
 def sparse_step_rows(output):
-    percent, ours, floor = output.numbers("# % of a prefetching pass over the same rows (# of # M rows/s)")
+    percent, ours, floor = output.numbers("# % of a prefetching pass over the same rows (# M rows/s; the pass: #)")
     yield "sparse Adagrad on the owner, rows of 128", f"{whole(percent)} % of a prefetching pass", (
-        f"{ours} of {floor} M rows/s")
+        f"{ours} M rows/s; prefetching pass {floor}")
 
 
 def rpc_sparse_step_rows(output):

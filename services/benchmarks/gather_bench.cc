@@ -98,7 +98,7 @@ int Main(int argc, char** argv) {
       ESPALIER_CHECK(rows.ok()) << rows.status().ToString();
     });
     const double percent = 100 * ours / floor;
-    std::printf("%s %5.1f %% of a prefetching copy (%.1f of %.1f GB/s) %s\n",
+    std::printf("%s %5.1f %% of a prefetching copy (%.1f GB/s; the copy: %.1f) %s\n",
                 threads == 1 ? "1 thread: " : "2 threads:", percent, ours / 1e9, floor / 1e9,
                 AtLeast(65, percent, " %").c_str());
   }
