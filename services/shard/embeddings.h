@@ -69,8 +69,8 @@ class Embeddings final : public sampler::PartitionEmbeddings {
   const EmbeddingLimits limits_;
   const StepBudgets budgets_;
   const std::shared_ptr<VersionWaits> waits_ = std::make_shared<VersionWaits>();
-  // Creation numbers, in a separate register, for rows whose EmbeddingSpec has none. Atomic, because several creations
-  // may run at once.
+  // The next creation number for rows whose EmbeddingSpec has none. Its upper 32 bits differ from those of the numbers
+  // that `tensors_` assigns. Atomic, because several creations may run at once.
   std::atomic<uint64_t> next_creation_ = Hash64("embeddings");
   mutable Mutex mutex_;
   std::map<Key, std::deque<std::function<void()>>> turns_ ABSL_GUARDED_BY(mutex_);

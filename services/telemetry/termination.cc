@@ -48,7 +48,7 @@ Status WriteInPlace(const std::string& path, const std::string& text) {
 
 std::terminate_handler handler_before = nullptr;  // written once, before threads start
 
-[[noreturn]] void EndOfUncaught() {
+[[noreturn]] void HandleUncaughtException() {
   try {
     if (const std::exception_ptr uncaught = std::current_exception()) std::rethrow_exception(uncaught);
   } catch (const std::bad_alloc& error) {
@@ -109,7 +109,7 @@ int EndOfProgram(const Status& status) {
   return static_cast<int>(code);
 }
 
-void InstallOutOfMemoryHandler() { handler_before = std::set_terminate(EndOfUncaught); }
+void InstallOutOfMemoryHandler() { handler_before = std::set_terminate(HandleUncaughtException); }
 
 std::string ReadTerminationMessage(const std::string& path) {
   std::ifstream file(path, std::ios::binary);

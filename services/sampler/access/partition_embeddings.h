@@ -29,9 +29,9 @@
 namespace espalier::sampler {
 
 struct EmbeddingSpec {
-  // The creation number is shared by all trainers of a run and unique to the run (UniqueNumber). It distinguishes the
-  // rows and messages of this run from those of another run of the same incarnation. 0: equal specifications mean the
-  // same rows.
+  // id.creation, the creation number, is shared by all trainers of a run and unique to the run (UniqueNumber). It
+  // distinguishes the rows and messages of this run from those of another run of the same incarnation. 0: equal
+  // specifications mean the same rows.
   TensorId id;
   DType dtype = DType::kF32;  // of the rows as read: F32, F16 or BF16; updates always use F32
   uint32_t width = 0;         // values of a row
@@ -79,11 +79,11 @@ class PartitionEmbeddings {
   // they do not reach it in time, FailedPrecondition if they are past it. `rows` outlives the completion.
   virtual void Read(const TensorId& embedding, uint64_t version, std::span<const LocalRowId> rows, RowSink sink,
                     Deadline deadline, DoneStatus done) = 0;
-  // Adds a piece. Completes as soon as the piece is stored, or at once if it was stored before, with two exceptions. If
-  // the piece is a trainer's last piece for the step after the rows' version, the call completes when the rows reach
-  // that step. If it is the last missing piece of the current step, the call completes when the step has been applied.
-  // A trainer that sends a step only after its previous step has completed is therefore never more than one step ahead
-  // of an owner, even without other synchronization. FailedPrecondition: the trainer is further ahead.
+  // Adds a piece. Completes as soon as the piece is stored, or at once if it was stored before, with two exceptions.
+  // Let the rows have version t. If the piece is a trainer's last piece for step t + 1, the call completes when the
+  // rows reach version t + 1. If it is the last missing piece of step t, the call completes when step t has been
+  // applied. A trainer that sends a step only after its previous step has completed is therefore never more than one
+  // step ahead of an owner, even without other synchronization. FailedPrecondition: the trainer is further ahead.
   // DeadlineExceeded: the other trainers' gradients did not arrive in time.
   virtual void Push(const TensorId& embedding, GradientPiece piece, Deadline deadline, DoneStatus done) = 0;
   // Drops the rows. Waiting reads and pushes end with Unavailable. Succeeds if the rows do not exist.

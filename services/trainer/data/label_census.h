@@ -20,7 +20,7 @@ namespace espalier::trainer {
 // Every rank adds its share of the rows, then all ranks merge their counts. Owned by one thread.
 class LabelCensus {
  public:
-  // `row` is the noun for what has a label, "node" or "edge", in messages.
+  // `row` is the word for a row in messages: "node" or "edge".
   LabelCensus(LossKind kind, std::string split, std::string column, std::string row);
 
   // Counts labels as Loss expects them: classes i64 [n], otherwise f32 [n, C] with the same C on all ranks. Classes
