@@ -148,7 +148,7 @@ void Run(int num_jobs, int num_idle, int workers) {
   print_cpu("CPU per job, operator", after.of_operator - before.of_operator);
   print_cpu("CPU per job, fake API server", after.server - before.server);
   print_cpu("CPU per job, fake cluster", after.cluster - before.cluster);
-  std::printf("%-34s %.1f of %.2f ms CPU\n", "reconciles per job", rounds / num_jobs,
+  std::printf("%-34s %.1f, each %.2f ms CPU\n", "reconciles per job", rounds / num_jobs,
               (after.of_operator - before.of_operator) * 1000 / rounds);
   std::printf("%-34s <= %s\n", "reconcile p99",
               Percentile99(measured, "controller_runtime_reconcile_time_seconds").c_str());

@@ -115,7 +115,8 @@ int Main(int argc, char** argv) {
   app.add_option("--batches", options.batches, "steps, at most an epoch; rows are counted in the second half")
       ->check(CLI::Range(2, 60000))
       ->capture_default_str();
-  app.add_option("--steps", options.steps, "number of known steps after the current one")->capture_default_str();
+  app.add_option("--steps", options.steps, "number of steps that are sampled ahead of the current one")
+      ->capture_default_str();
   app.add_option("--share", options.share, "memory as a share of the bytes of all rows")->capture_default_str();
   const std::map<std::string, ClockKind> clocks = {{"wall", ClockKind::kWall}, {"cpu", ClockKind::kThreadCpu}};
   app.add_option("--clock", options.clock, "wall, or cpu on a machine that others use too")

@@ -111,7 +111,7 @@ def compare(options, folder, graph, rate, fanouts):
     cache = with_cache.result["featureCache"]
     rows = (cache["hitRows"] + cache["fetchedRows"]) / cache["fetchedRows"]
     fewer = without.sent_bytes / with_cache.sent_bytes
-    goal = "" if fewer >= GOAL else f", whose goal of {GOAL} x is missed"
+    goal = "" if fewer >= GOAL else f"; the goal of {GOAL} x is missed"
     print(f"| {rate} | {', '.join(map(str, fanouts))} | {without.sent_bytes / 1e6:.0f} MB | "
           f"{with_cache.sent_bytes / 1e6:.0f} MB | {fewer:.2f} x{goal} | {rows:.2f} x | {without.seconds:.1f} s | "
           f"{with_cache.seconds:.1f} s | {without.seconds / with_cache.seconds:.2f} x |", end="", flush=True)
@@ -132,7 +132,7 @@ def main():
     parser.add_argument("--fanouts", nargs="+", default=["25,10", "15,10,5"],
                         help="fan-outs from the output layer to the input layer, as in the job document")
     parser.add_argument("--share", type=float, default=0.1, help="memory of the cache as a fraction of the bytes of all rows")
-    parser.add_argument("--steps", type=int, default=32, help="number of known steps of the cache")
+    parser.add_argument("--steps", type=int, default=32, help="number of steps that are sampled ahead for the cache")
     parser.add_argument("--hidden", type=int, default=16)
     parser.add_argument("--dropout", type=float, default=0.5)
     parser.add_argument("--learning-rate", type=float, default=0.003)

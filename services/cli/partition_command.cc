@@ -65,7 +65,7 @@ void Declare(CLI::App* command, PartitionFlags* flags) {
       ->capture_default_str();
   command
       ->add_option("--balance", flags->balance,
-                   "Besides nodes, by METIS, Multilevel and Streaming: NodeTypes, TrainNodes, Edges"
+                   "What METIS, Multilevel and Streaming balance besides nodes: NodeTypes, TrainNodes, Edges"
                    " (separated by commas)")
       ->transform(CLI::IsMember({"NodeTypes", "TrainNodes", "Edges"}, CLI::ignore_case))
       ->delimiter(',');
@@ -80,7 +80,7 @@ void Declare(CLI::App* command, PartitionFlags* flags) {
   command->add_option("--seed", flags->seed, "Random seed of the algorithm")->capture_default_str();
   command
       ->add_option("--memory", flags->pipeline.memory_bytes,
-                   "Most memory besides mapped files, e.g. 8GiB, by Streaming, Random and External; 0: no limit")
+                   "Memory limit for Streaming, Random and External, e.g. 8GiB, without mapped files; 0: no limit")
       ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false))
       ->capture_default_str();
   command->add_flag("--again", flags->again, "Partition even if an identical partitioning exists");
