@@ -58,7 +58,7 @@ def rows_of_all_pages():
 
 
 def names_of_dgl():
-    """What each line of dgl_names.txt has behind its colon, with the part of DGL before it."""
+    """(part of DGL, name) for each name in dgl_names.txt, where a colon separates the part from its names."""
     lines = [line for line in DGL_NAMES.read_text().splitlines() if not line.startswith("#")]
     return [(part, name) for part, _, names in (line.partition(": ") for line in lines) for name in names.split()]
 
@@ -68,7 +68,8 @@ def tests_of(cell):
 
 
 def reasons_of(cell):
-    """What is said behind each "**absent**" and its colon, up to a semicolon, as words; names in code are none."""
+    """Yields the words of each reason: the text after "**absent**" and its colon, up to a semicolon, without names in
+    code."""
     for _, after in re.findall(r"(\*\*absent\*\*)((?:(?!\*\*absent\*\*).)*)", cell):
         _, _, reason = re.sub(r"`[^`]*`", "", after).partition(":")
         yield re.findall(r"[A-Za-z][\w'-]*", reason.partition(";")[0])

@@ -38,7 +38,7 @@ class ImageFile:
 
 @dataclasses.dataclass
 class Image:
-    """What an archive contains. Paths are relative to the image's root."""
+    """The content of an archive. Paths are relative to the image's root."""
     digest: str  # of the manifest: sha256:...
     name: str  # as the archive calls it; empty if it does not
     config: dict

@@ -21,16 +21,16 @@ Ids: TypeAlias = SupportsArray | Sequence[int] | int
 """Integers [n], or one."""
 
 NodeIds: TypeAlias = Ids | Mapping[str, Ids]
-"""Ids of nodes; of a graph with several node types {node type: ids}."""
+"""Ids of nodes; for a graph with several node types: {node type: ids}."""
 
 EdgeIds: TypeAlias = Ids | Mapping[Any, Ids]
-"""Ids of edges; of a graph with several edge types {edge type: ids}."""
+"""Ids of edges; for a graph with several edge types: {edge type: ids}."""
 
 Values: TypeAlias = SupportsArray | Sequence[Any] | float
 """Numbers of any shape."""
 
 Columns: TypeAlias = str | Iterable[str] | Mapping[str, str | Iterable[str]]
-"""Names of columns; of a graph with several node types {node type: names}."""
+"""Names of columns; for a graph with several node types: {node type: names}."""
 
 
 class Stateful(Protocol):

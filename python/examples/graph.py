@@ -7,7 +7,7 @@ g = ep.DistGraph()
 print(g.num_nodes(), g.num_edges(), g.ntypes, g.canonical_etypes)  # 2708 10556 ['node'] [('node', 'edge', 'node')]
 print(g.node_splits["node", "public"])  # {'train': 140, 'validation': 500, 'test': 1000}
 
-column = g.ndata["node-feat"]  # reads nothing yet; of several node types, g.nodes["paper"].data["feat"]
+column = g.ndata["node-feat"]  # reads nothing yet; with several node types: g.nodes["paper"].data["feat"]
 print(column.shape, column.dtype)  # (2708, 1433) float32
 nodes = g.to_global_ids([0, 1, 2])  # of nodes in the files that the graph was made of
 print(column[nodes].shape, g.ndata["node-label"][nodes].reshape(-1))  # (3, 1433) [3 4 4]
