@@ -16,8 +16,8 @@ struct FieldManager {
   friend bool operator==(const FieldManager&, const FieldManager&) = default;
 };
 
-// Returns the manager of `field`, for example {"spec", "suspend"}; of several managers, the one with the latest write.
-// Returns nullopt if no manager owns the field. Entries of subresources are ignored.
+// Returns the manager of `field`, for example {"spec", "suspend"}. If several managers own the field, returns the one
+// with the latest write; if none does, nullopt. Entries of subresources are ignored.
 std::optional<FieldManager> FindFieldManager(const Json& object, JsonPath field);
 
 }  // namespace espalier::ctl::kube

@@ -35,7 +35,7 @@ def binding(kind, role_kind, name):
 
 
 def rendered():
-    """What helm renders of the chart, without fields that do not matter here."""
+    """The objects that helm renders from the chart, without fields that do not matter here."""
     definition = yaml.safe_load((REPOSITORY / "crds/disttrainings.yaml").read_text())
     definition["metadata"]["annotations"] = {"helm.sh/resource-policy": "keep"}
     container = {"name": "operator", "image": "reg.example.com/espalier-core:1.2.3", "args": [

@@ -21,7 +21,7 @@ namespace {
 
 constexpr int64_t kScaledRowGrain = 1 << 10;
 
-// Returns whether a value of the source is finite in F32, in which readers get it.
+// Returns whether a value of the source is finite after conversion to F32, the type that readers get.
 bool IsFiniteWidened(double value) { return std::isfinite(static_cast<float>(value)); }
 
 float ScaleFor(double largest) {

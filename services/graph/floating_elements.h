@@ -41,7 +41,8 @@ auto VisitFloating(DType dtype, const Visit& visit) {
   }
 }
 
-// Returns the sum of a row's `width` elements, from left to right, by which normalization divides them; 1 if it is 0.
+// Returns the number by which normalization divides a row: the sum of its `width` elements, added from left to right,
+// or 1 if the sum is 0.
 template <class Element>
 double RowDivisor(const typename Element::Stored* row, size_t width) {
   double sum = 0;

@@ -299,7 +299,7 @@ struct Script {
   std::string uri;
   std::string config_map;  // name of the ConfigMap; empty: the script is at `uri`
   std::string key;         // key in the ConfigMap
-  std::string sha256;      // digest of the file or archive, 64 hexadecimal digits; empty: that of the first one read
+  std::string sha256;      // digest of the file or archive, 64 hexadecimal digits; empty: that of the first read
   std::string entrypoint;  // file of the archive that is run; empty: `uri` or `key` is that file itself
 
   // Returns the last part of `uri`, or `key`.
@@ -344,7 +344,7 @@ struct DistTraining {
   bool has_training = true;  // false: the document has no spec.training (parse.h)
   Checkpoint checkpoint;
   uint32_t partitioner_replicas = 1;      // processes that partition the graph together
-  uint64_t partitioner_memory_bytes = 0;  // most memory of the partitioner; 0: as much as the graph needs
+  uint64_t partitioner_memory_bytes = 0;  // memory limit of the partitioner; 0: as much as the graph needs
   uint32_t server_replicas_per_partition = 1;
   uint32_t server_containers_per_pod = 1;  // processes per replica, which share one copy of the partition
   std::vector<ServerPlugin> server_plugins;

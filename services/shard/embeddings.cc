@@ -100,7 +100,7 @@ Result<std::shared_ptr<TensorRows>> Embeddings::NewTensor(const sampler::TensorS
   const bool may_take_long = spec.initializer.kind == sampler::Initializer::Kind::kPlugin;
   tensors_.Create(spec, creation, may_take_long ? deadline : Deadline::After(std::chrono::hours(1)),
                   [&](Result<sampler::TensorDescription> description) { made.emplace(std::move(description)); });
-  // NotFound: tensors of other creators have creation numbers of other registers.
+  // NotFound: another creator's tensor has the name, because its creation number is of another register.
   const bool is_taken = made->status().code() == StatusCode::kNotFound;
   if (!is_taken && !made->ok()) return made->status();
   if (is_taken || (*made)->creation != creation)

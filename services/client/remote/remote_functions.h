@@ -1,4 +1,5 @@
-// Client of the plugin functions of one partition's graph server; with several replicas, of the first one.
+// Client of the plugin functions of one partition's graph server. If the partition has several replicas, it calls the
+// first one.
 #pragma once
 
 #include <functional>

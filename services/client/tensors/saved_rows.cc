@@ -13,7 +13,7 @@
 namespace espalier::client {
 namespace {
 
-// Limit for narrow rows, for which bytes_per_file would allow more.
+// Limits the rows of a file whose rows are narrow: bytes_per_file would allow more of them.
 constexpr uint64_t kMaxRowsPerFile = uint64_t{1} << 22;
 
 std::string FiveDigits(size_t number) {

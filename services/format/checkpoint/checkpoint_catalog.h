@@ -59,8 +59,8 @@ struct CheckpointPlace {
 // Finds the checkpoints that `prefix` denotes. Returns NotFound if it denotes none of the three.
 Result<CheckpointPlace> FindCheckpoints(storage::ObjectStore& store, const std::string& prefix);
 
-// Returns the manifest of the checkpoint that `prefix` denotes; for a folder of checkpoints, that of its newest
-// complete one. Returns NotFound if there is none.
+// Returns the manifest of the checkpoint that `prefix` denotes. If it denotes a folder of checkpoints, returns the
+// manifest of the newest complete one. Returns NotFound if there is none.
 Result<CheckpointManifest> ReadNamedCheckpoint(storage::ObjectStore& store, const std::string& prefix);
 
 // Results of earlier reads or writes of whole checkpoints: OK, or the reason why the checkpoint is corrupt.

@@ -50,7 +50,7 @@ class HostSession {
   Result<std::vector<Message>> Receive();
   // Blocks until a message of type `is` arrives and returns it. Call this only while no process runs on the host and no
   // other request is pending. A message `failed` of the host becomes an error. Other errors: Cancelled if a stop is
-  // requested; DeadlineExceeded, after which the connection is ended; those of the heartbeat.
+  // requested; DeadlineExceeded, which also ends the connection; errors of `heartbeat`.
   Result<Message> Await(const std::string& is, const telemetry::StopSignal& stop, Deadline deadline,
                         Heartbeat& heartbeat);
   // Keeps the messages that have arrived for a later Await; does not block. A message `failed` becomes an error.

@@ -62,7 +62,7 @@ struct TrainerPeers {
 process::ChildSpec TrainerCommand(const Site& site, const RoleOptions& options, const job::DistTraining& job,
                                   uint32_t rank, const TrainerPeers& peers, uint64_t incarnation);
 
-// What a user's program gets besides the addresses of its peers.
+// The configuration of a user's program in addition to the addresses of its peers.
 struct ProgramLife {
   uint64_t incarnation = 1;
   std::string partition_key;

@@ -27,8 +27,8 @@ Status Remove(const fs::path& path) {
   return error ? FromErrno(error.value(), "removing the earlier run's " + path.string()) : Status();
 }
 
-// What the next run in the folder removes or replaces, besides the logs. The outputs' manifest comes first, so that it
-// never refers to files that have been removed.
+// The files and folders that the next run in the folder removes or replaces in addition to the logs. The outputs'
+// manifest comes first, so that it never refers to files that have been removed.
 constexpr const char* kLeftovers[] = {"manifest.json", "result.json", "metrics.jsonl", "model", "embeddings",
                                       "predictions",   "logits",      "tensorboard",   "audit"};
 

@@ -19,8 +19,8 @@ namespace espalier::sampler {
 struct TensorDescription {
   DType dtype = DType::kF32;
   std::vector<int64_t> row_shape;
-  // Numbers the creations of one register: the upper 32 bits are equal, and later creations have larger numbers. A
-  // partition's register starts again with its process.
+  // The creation number. Its upper 32 bits identify the register that assigned it; each process of a partition has a
+  // register of its own. Among numbers of one register, later creations have larger numbers.
   uint64_t creation = 0;
   uint64_t maker = 0;         // the creator: TensorSpec::maker
   uint64_t num_own_rows = 0;  // in all partitions; 0 for rows of nodes and edges

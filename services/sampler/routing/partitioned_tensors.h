@@ -45,7 +45,7 @@ class PartitionedTensors {
   // by one of them. NotFound: a server has lost its part of the tensor. After a failure, created rows are dropped in
   // the background, unless the tensor had become complete: then it keeps the name.
   Result<TensorHandle> Create(const TensorSpec& spec, Deadline deadline);
-  // Finds an existing tensor by its name; for own rows, with any number of rows if the number is 0. NotFound names the
+  // Finds an existing tensor by its name. For own rows, 0 as the number of rows matches any number. NotFound names the
   // existing tensors.
   Result<TensorHandle> Find(const TensorId& tensor, Deadline deadline);
   // Drops a tensor. Succeeds if it does not exist, or if another one has been created in its place, which is kept.

@@ -22,8 +22,8 @@ using ReferenceEdges = std::vector<ReferenceEdge>;
 
 class ReferenceNeighborSource final : public NeighborSource {
  public:
-  // edges[type]: of each edge type of the schema; any weight column name means ReferenceEdge::weight, any time column
-  // name ReferenceEdge::time, by which in-edges are ordered first.
+  // edges[type]: the edges of each edge type of the schema. Any name of a weight column means ReferenceEdge::weight.
+  // Any name of a time column means ReferenceEdge::time; in-edges are then sorted by time first.
   ReferenceNeighborSource(graph::GraphSchema schema, std::vector<uint64_t> num_nodes,
                           std::vector<ReferenceEdges> edges);
 

@@ -36,7 +36,8 @@ Result<Credentials> ParseAnswer(const std::string& body) {
   return credentials;
 }
 
-// Returns the body of a 200 response. Never uses a proxy, for which these link-local addresses are other machines.
+// Returns the body of a 200 response. Never uses a proxy, because on its host these link-local addresses are other
+// machines.
 Result<std::string> Ask(http::Transport& transport, http::Request request, Deadline deadline) {
   request.proxy = http::ProxyUse::kNone;
   ASSIGN_OR_RETURN(http::Response response, transport.Send(request, {.deadline = deadline}));

@@ -224,7 +224,7 @@ class ScriptModel final : public Model {
     return std::all_of(edges.num_outputs.begin(), edges.num_outputs.end(), [](uint32_t rows) { return rows == 0; });
   }
 
-  // Returns the outputs of a share without seeds, for which the module is not called.
+  // Returns the outputs of a share without seeds. The module is not called for such a share.
   TypedRows NoRows(int layer, const LayerRun& run) const {
     TypedRows rows(options_.schema.num_node_types());
     for (torch::Tensor& of_type : rows) {

@@ -55,8 +55,8 @@ struct NodeResultFiles {
 };
 
 // Writes the requested results after inference.ComputeHidden. Every rank must call it: all ranks compute, and rank 0
-// writes below context.folder, replacing the files of an earlier pass. Outputs are stored temporarily in a tensor whose
-// name begins with `tensor_prefix`, from which rank 0 reads them.
+// writes below context.folder, replacing the files of an earlier pass. Rank 0 reads the outputs from a temporary
+// tensor, whose name begins with `tensor_prefix`.
 Result<NodeResultFiles> ExportNodeResults(const NodeResultsContext& context, Model& model, FullInference& inference,
                                           const NodeResultsRequest& request, const std::string& tensor_prefix);
 

@@ -24,7 +24,7 @@ namespace espalier::trainer {
 struct TaskWords {
   const char* seeds = "";       // "nodes" or "edges"
   const char* drawn_edge = "";  // an edge that layers may draw: "edge", or "edge that is not held out"
-  const char* head = "";        // what the model has besides its layers: "head for edges"; empty: nothing
+  const char* head = "";        // the part of the model after its layers: "head for edges"; empty: none
 };
 
 // What AddHead reads.
