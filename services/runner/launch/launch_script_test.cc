@@ -1,66 +1,23 @@
-// Tests launches whose document names a script, with a fake ssh, a fake host and fake role binaries.
+// Tests of launches whose document names a script.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
-
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 
 #include "services/base/sha256.h"
-#include "services/job/testing/example_job.h"
 #include "services/runner/launch/launch.h"
-#include "services/telemetry/process.h"
+#include "services/runner/launch/testing/fake_host.h"
 
 namespace espalier::launch {
 namespace {
 
-class LaunchScriptTest : public testing::Test {
+class LaunchScriptTest : public FakeHostTest {
  protected:
-  LaunchScriptTest() {
-    std::filesystem::create_directories(root_ / "bin");
-    Write("job.yaml", job::kExampleJob);
-    Write("hosts", "127.0.0.1 0\n");
-    Write("bin/version", "1");
-    for (const char* name : {"espalier-partitioner", "espalier-graph-server", "espalier-sampler", "espalier-trainer",
-                             "espalier-trainer-process"}) {
-      std::filesystem::create_symlink(ESPALIER_FAKE_ROLE, root_ / "bin" / name);
-    }
-    std::filesystem::create_symlink(ESPALIER_FAKE_HOST, root_ / "bin/espalier");
-    Write("ssh", "#!/bin/sh\nfor word; do :; done\nexec sh -c \"$word\"\n");
-    std::filesystem::permissions(root_ / "ssh", std::filesystem::perms::owner_all);
-    telemetry::StopSignal::Install().ResetForTesting();
-  }
-  ~LaunchScriptTest() override { std::filesystem::remove_all(root_); }
-
-  void Write(const std::string& path, const std::string& text) const {
-    std::ofstream(root_ / path, std::ios::binary) << text;
-  }
-  std::string Read(const std::string& path) const {
-    std::ifstream file(root_ / path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
-
-  // Launches a job with 2 trainers. `script` is the value of spec.trainers.program.script.
+  // `script` is the value of spec.trainers.program.script.
   run::RunOutcome LaunchWith(const std::string& script) const {
-    LaunchOptions options;
-    options.connect.hosts_file = root_ / "hosts";
-    options.connect.session.ssh.program = root_ / "ssh";
-    options.connect.session.program = root_ / "bin/espalier";
-    options.connect.session.version = "1";
+    LaunchOptions options = Options();
     options.fleet.workspace = root_ / "work";
-    options.run.job_file = root_ / "job.yaml";
-    options.run.settings = {"trainers.program={command: [sh], args: [two words], script: " + script + "}"};
-    options.run.output_folder = root_ / "out";
-    options.run.roles.program_folder = root_ / "bin";
-    options.run.ready_deadline = std::chrono::seconds(60);
-    options.run.stop_grace = std::chrono::seconds(60);
-    terminal::Progress progress(terminal::ProgressStyle::kQuiet, stderr);
-    return Launch(options, progress);
+    options.run.settings.push_back("trainers.program={command: [sh], args: [two words], script: " + script + "}");
+    return LaunchQuietly(options);
   }
-
-  const std::filesystem::path root_ =
-      std::filesystem::path(testing::TempDir()) / ("espalier-launch-script-" + std::to_string(getpid()));
 };
 
 TEST_F(LaunchScriptTest, CopiesScriptToWorkspaces) {
