@@ -3,9 +3,11 @@
 # two partitions, two graph servers and two trainers, each a process of its own.
 set -euo pipefail
 cd "$(dirname "$0")"
+source services/cmake/check-disk-space.sh
 source services/cmake/install-packages.sh
 source services/cmake/install-torch.sh
 
+check_disk_space "$PWD/build" "$DISK_GIB_QUICKSTART" "a checkout there"
 install_packages
 install_torch
 echo "== building (the first build takes some minutes)"

@@ -10,9 +10,11 @@
 #     --with-e2e: all of that, and the scenarios of level ci on a real cluster (e2e/README.md); takes root. Exit status 69
 #       where this machine cannot host one (e2e/cluster check)
 # ESPALIER_TEST_DATA=FOLDER adds the tests on more real graphs (amazon-photo, kg) that lie there. Some tests are left out where
-# they passed before with the same inputs (e2e/tools/passed_before.py); ESPALIER_RUN_ALL=1 runs them too.
+# they passed before with the same inputs (e2e/tools/passed_before.py); ESPALIER_RUN_ALL=1 runs them too. Exit status 74 if a
+# disk has too little free space (services/cmake/check-disk-space.sh).
 set -euo pipefail
 cd "$(dirname "$0")"
+source services/cmake/check-disk-space.sh
 source services/cmake/install-packages.sh
 source services/cmake/install-torch.sh
 source services/cmake/install-test-tools.sh
@@ -31,6 +33,14 @@ for option in "$@"; do
   esac
 done
 
+disk_gib_build="$DISK_GIB_RELEASE" disk_gib_temporary="$DISK_GIB_TESTS"
+for preset in "${presets[@]}"; do
+  if [ "$preset" != release ]; then disk_gib_build=$((disk_gib_build + DISK_GIB_SANITIZER)); fi
+done
+if [ -n "$e2e_cluster" ]; then disk_gib_temporary=$((disk_gib_temporary + DISK_GIB_CLUSTER)); fi
+check_disk_space "$PWD/build" "$disk_gib_build" "a checkout there" \
+  "${TMPDIR:-/tmp}" "$disk_gib_temporary" "TMPDIR=FOLDER" \
+  "${ESPALIER_TOOLS:-$HOME/.cache/espalier/tools}" "$DISK_GIB_TOOLS" "ESPALIER_TOOLS=FOLDER"
 install_packages
 install_torch
 if [ -n "$e2e_cluster" ]; then

@@ -1,4 +1,4 @@
-"""services/cmake/install-test-tools.sh and install-torch.sh, which test.sh sources."""
+"""services/cmake/check-disk-space.sh, install-test-tools.sh and install-torch.sh, which test.sh sources."""
 
 import hashlib
 import os
@@ -20,6 +20,66 @@ def heed_signals():
     """Restores the default signal handlers: a shell that runs the tests in the background ignores some signals."""
     for name in SIGNALS:
         signal.signal(getattr(signal, "SIG" + name), signal.SIG_DFL)
+
+
+class CheckDiskSpace(unittest.TestCase):
+    """The folder has two disks, `a` and `b`, with `free` GiB each; a folder of them that exists contains 2 GiB."""
+
+    STUBS = """
+      stat() { case "$2" in */a*) echo 1 ;; *) echo 2 ;; esac; }
+      df() {
+        case "$*" in
+          *target*) echo Mounted; case "${@: -1}" in */a*) echo /a ;; *) echo /b ;; esac ;;
+          *) echo Avail; echo $((FREE << 20)) ;;
+        esac
+      }
+      du() { printf '%d\\t%s\\n' $((2 << 20)) "$2"; }
+    """
+
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="espalier-disk-"))
+        self.addCleanup(shutil.rmtree, self.folder)
+        for name in ("a", "b", "a/tmp"):
+            (self.folder / name).mkdir()
+
+    def check(self, free, *arguments):
+        """Returns the exit status and the messages."""
+        script = f"source '{CMAKE}/check-disk-space.sh'\n{self.STUBS}\ncheck_disk_space {' '.join(arguments)}"
+        done = subprocess.run(["bash", "-euo", "pipefail", "-c", script], cwd=self.folder, capture_output=True, text=True,
+                              timeout=60, check=False,
+                              env={"PATH": os.environ["PATH"], "FREE": str(free), "TMPDIR": f"{self.folder}/a/tmp"})
+        self.assertEqual(done.stdout, "")
+        return done.returncode, done.stderr
+
+    def test_adds_up_the_folders_of_a_disk(self):
+        folders = (f"{self.folder}/a/new/build 9 'a checkout there'", f"{self.folder}/a/tmp 1 TMPDIR=FOLDER")
+        self.assertEqual(self.check(10, *folders), (0, ""))
+        self.assertEqual(self.check(9, *folders), (74, f"""\
+The disk of /a has 9.0 GiB of free space, and 10.0 GiB are needed:
+  9.0 GiB in {self.folder}/a/new/build (on another disk: a checkout there)
+  1.0 GiB in {self.folder}/a/tmp (on another disk: TMPDIR=FOLDER)
+Delete files on this disk, or use another one as shown.
+"""))
+
+    def test_names_only_the_disk_that_lacks_space(self):
+        folders = (f"{self.folder}/a/build 9 'a checkout there'", f"{self.folder}/b/tools 5 ESPALIER_TOOLS=FOLDER")
+        self.assertEqual(self.check(9, *folders), (0, ""))
+        self.assertEqual(self.check(8, *folders), (74, f"""\
+The disk of /a has 8.0 GiB of free space, and 9.0 GiB are needed:
+  9.0 GiB in {self.folder}/a/build (on another disk: a checkout there)
+Delete files on this disk, or use another one as shown.
+"""))
+
+    def test_files_of_a_folder_count_as_written(self):
+        (self.folder / "a/build").mkdir()
+        (self.folder / "a/tools").mkdir()
+        folders = (f"{self.folder}/a/build 9 'a checkout there'", f"{self.folder}/a/tools 1 ESPALIER_TOOLS=FOLDER")
+        self.assertEqual(self.check(7, *folders), (0, ""))
+        self.assertEqual(self.check(6, *folders), (74, f"""\
+The disk of /a has 6.0 GiB of free space, and 7.0 GiB are needed:
+  7.0 GiB in {self.folder}/a/build (on another disk: a checkout there)
+Delete files on this disk, or use another one as shown.
+"""))
 
 
 class WithoutStartingServices(unittest.TestCase):
