@@ -60,8 +60,8 @@ void AddGraphFlags(CLI::App& app, TrainerFlags* flags) {
 std::string CheckCollective(const std::string& value) {
   if (value == "auto" || value == "ring" || value == "nccl") return "";
   if (value == "gloo") {
-    return "Gloo is no longer supported: omit --collective (ESPALIER_COLLECTIVE), so that trainers use the ring, "
-           "with TLS or without";
+    return "Gloo is no longer supported: omit --collective (ESPALIER_COLLECTIVE), so that trainers use NCCL if each "
+           "has its own GPU of one host, else the ring";
   }
   return "expected auto, ring or nccl, found " + value;
 }

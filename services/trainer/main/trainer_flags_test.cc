@@ -73,7 +73,9 @@ TEST(TrainerFlagsTest, NamesReplacementOfGloo) {
   };
   EXPECT_EQ(error_of("ring"), "");
   EXPECT_EQ(error_of("auto"), "");
-  EXPECT_THAT(error_of("gloo"), HasSubstr("omit --collective (ESPALIER_COLLECTIVE)"));
+  EXPECT_EQ(error_of("gloo"),
+            "--collective: Gloo is no longer supported: omit --collective (ESPALIER_COLLECTIVE), so that trainers use "
+            "NCCL if each has its own GPU of one host, else the ring");
   EXPECT_EQ(error_of("nccl"), "");
   EXPECT_THAT(error_of("mpi"), HasSubstr("expected auto, ring or nccl, found mpi"));
 }
