@@ -290,7 +290,7 @@ TEST(ParseTrainingTest, RefusesOptionsIncompatibleWithLinkPrediction) {
   EXPECT_EQ(ErrorOf(LinkJobWith("      negatives: {type: Uniform, count: 32}\n"), large), "");
   EXPECT_EQ(ErrorOf(LinkJobWith("      negatives: {type: InDegree, count: 1}\n"), large), "");
   EXPECT_THAT(ErrorOf(LinkJobWith("      negatives: {type: InDegree, count: 2}\n"), large),
-              HasSubstr("batchSize times count of at most 16777216, found 33554432"));
+              HasSubstr("so that batchSize times count is at most 16777216; found 33554432"));
   EXPECT_THAT(ErrorOf(LinkJobWith("", "neighborhood: Sampled, "),
                       {{"spec.graph.timeColumn", "year"}, {"spec.training.sampling.seedTime", "year"}}),
               HasSubstr("only for tasks on nodes: omit it"));

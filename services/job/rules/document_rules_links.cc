@@ -59,9 +59,9 @@ std::vector<Rule> LinkFieldRules() {
 std::vector<Rule> NegativeRules() {
   const std::string share = kShare;
   const std::string training = "spec.training";
-  const std::string of_others = "self.training.task.type != 'LinkPrediction' || ";
-  const std::string max_in_degree = std::to_string(kMaxInDegreeNegatives);
-  const std::string max_of_sampler = std::to_string(kMaxNegativesOfSampler);
+  const std::string unless_link_prediction = "self.training.task.type != 'LinkPrediction' || ";
+  const std::string max_in_degree_negatives = std::to_string(kMaxInDegreeNegatives);
+  const std::string max_sampler_negatives = std::to_string(kMaxNegativesOfSampler);
   return {
       {training, OfNegatives("InBatch", "COUNT < self.batchSize"),
        "InBatch uses the other edges of the batch: expected a number below batchSize", "task.negatives.count",
@@ -70,10 +70,10 @@ std::vector<Rule> NegativeRules() {
              return self.task.negatives != sampler::NegativeKind::kInBatch || self.task.num_negatives < self.batch_size;
            },
            [](const Training& self) { return " (" + std::to_string(self.batch_size) + ")"; })},
-      {training, OfNegatives("InDegree", "self.batchSize * COUNT <= " + max_in_degree),
-       "with InDegree, each trainer fetches the negatives of the whole step: expected batchSize times count of at "
-       "most " +
-           max_in_degree,
+      {training, OfNegatives("InDegree", "self.batchSize * COUNT <= " + max_in_degree_negatives),
+       "with InDegree, each trainer fetches the negatives of all trainers for a step: "
+       "use fewer or a smaller batchSize, so that batchSize times count is at most " +
+           max_in_degree_negatives,
        "task.negatives.count",
        Holds(
            [](const Training& self) {
@@ -81,17 +81,18 @@ std::vector<Rule> NegativeRules() {
                     self.batch_size * self.task.num_negatives <= kMaxInDegreeNegatives;
            },
            [](const Training& self) {
-             return ", found " + std::to_string(self.batch_size * self.task.num_negatives);
+             return "; found " + std::to_string(self.batch_size * self.task.num_negatives);
            })},
-      {"spec", OfTraining(of_others + "self.samplers.replicas == 0 || " + share + " <= " + max_of_sampler),
-       "a sampler draws at most " + max_of_sampler +
+      {"spec",
+       OfTraining(unless_link_prediction + "self.samplers.replicas == 0 || " + share + " <= " + max_sampler_negatives),
+       "a sampler draws at most " + max_sampler_negatives +
            " negatives for one trainer's step: use fewer, a smaller batchSize, more trainers, or no samplers",
        "training.task.negatives.count", Holds([](const DistTraining& self) {
          return !IsLinkPrediction(self) || self.sampler_replicas == 0 ||
                 NegativesOfShare(self.training, self.trainer_replicas) <= kMaxNegativesOfSampler;
        })},
       {"spec",
-       OfTraining(of_others + "(" + share + " <= " + std::to_string(kMaxNegativesOfTrainer) +
+       OfTraining(unless_link_prediction + "(" + share + " <= " + std::to_string(kMaxNegativesOfTrainer) +
                   " && ((has(self.training.task.negatives) && has(self.training.task.negatives.type) && "
                   "self.training.task.negatives.type == 'Joint') || " +
                   share + " * self.training.model.hiddenSize <= " + std::to_string(kMaxNegativeValuesOfTrainer) + "))"),
