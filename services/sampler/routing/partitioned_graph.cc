@@ -64,6 +64,22 @@ Status CheckCount(const Tensor& answer, size_t expected, PartitionId partition) 
                   std::to_string(expected) + " questions");
 }
 
+// Checks the types and lengths of the arrays with a partition's seeds.
+Status CheckSeedArrays(const PartitionSeeds& seeds, const SeedQuery& query, PartitionId partition) {
+  RETURN_IF_ERROR(CheckIds(seeds.nodes, "seeds"));
+  const auto num_seeds = static_cast<size_t>(seeds.nodes.num_elements());
+  RETURN_IF_ERROR(CheckCount(seeds.positions, num_seeds, partition));
+  if (!query.edge_types.empty()) {
+    RETURN_IF_ERROR(CheckIds(seeds.sources, "sources of seeds"));
+    RETURN_IF_ERROR(CheckCount(seeds.sources, num_seeds, partition));
+  }
+  if (query.want_edge_ids) {
+    RETURN_IF_ERROR(CheckIds(seeds.edge_ids, "ids of seeds"));
+    RETURN_IF_ERROR(CheckCount(seeds.edge_ids, num_seeds, partition));
+  }
+  return {};
+}
+
 }  // namespace
 
 PartitionedGraph::PartitionedGraph(GraphDescription description,
@@ -176,17 +192,8 @@ Result<GlobalBatch> PartitionedGraph::SeedsOfStep(const SeedQuery& query, Deadli
   uint64_t filled = 0;
   SeedRows seed_rows(num_seeds);
   for (size_t p = 0; p < answers.size(); ++p) {
+    RETURN_IF_ERROR(CheckSeedArrays(answers[p], query, requested[p]));
     const auto& [positions, nodes, sources, rows, edge_ids] = answers[p];
-    RETURN_IF_ERROR(CheckIds(nodes, "seeds"));
-    RETURN_IF_ERROR(CheckCount(positions, static_cast<size_t>(nodes.num_elements()), requested[p]));
-    if (of_edges) {
-      RETURN_IF_ERROR(CheckIds(sources, "sources of seeds"));
-      RETURN_IF_ERROR(CheckCount(sources, static_cast<size_t>(nodes.num_elements()), requested[p]));
-    }
-    if (query.want_edge_ids) {
-      RETURN_IF_ERROR(CheckIds(edge_ids, "ids of seeds"));
-      RETURN_IF_ERROR(CheckCount(edge_ids, static_cast<size_t>(nodes.num_elements()), requested[p]));
-    }
     std::vector<uint32_t> places;
     for (int64_t i = 0; i < nodes.num_elements(); ++i) {
       const auto position = static_cast<uint64_t>(positions.ValueAsInt(i));
