@@ -128,6 +128,18 @@ function(espalier_test)
     PROPERTIES LABELS ${ARG_LABEL} TIMEOUT 120)
 endfunction()
 
+# espalier_live_test(NAME ctl_crd_live TIMEOUT 600 SOURCES ... DEPS ...): the executable espalier_<name>_test, and one ctest
+# entry with the label live for all its tests, because they share the server that they start. TIMEOUT is in seconds.
+function(espalier_live_test)
+  cmake_parse_arguments(ARG "" "NAME;TIMEOUT" "SOURCES;DEPS" ${ARGN})
+  espalier_refuse_words("${ARG_NAME}" ${ARG_UNPARSED_ARGUMENTS})
+  set(target espalier_${ARG_NAME}_test)
+  add_executable(${target} ${ARG_SOURCES})
+  target_link_libraries(${target} PRIVATE ${ARG_DEPS} espalier_test_main GTest::gmock GTest::gtest espalier_warnings)
+  add_test(NAME ${ARG_NAME} COMMAND ${target})
+  set_tests_properties(${ARG_NAME} PROPERTIES LABELS live TIMEOUT ${ARG_TIMEOUT})
+endfunction()
+
 # A program with a sanitizer, or with libtorch, takes longer to start than most tests to run: its tests run as
 # four shards, each in one process. Shards of programs with many sources take longer and start first.
 function(espalier_add_shards name label cost)
