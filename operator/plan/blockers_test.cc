@@ -44,7 +44,7 @@ TEST(BlockersTest, RefusedTemplateBlocksUntilFixed) {
   scene.Settle();
   EXPECT_EQ(scene.ReasonOf(api::kAccepted), kInvalidTemplate);
   EXPECT_TRUE(scene.cluster().Now().others.empty());
-  EXPECT_TRUE(scene.Look().requeue_after.has_value());
+  EXPECT_TRUE(scene.NextPlan().requeue_after.has_value());
   scene.cluster().set_template_error({});
   scene.Settle();
   EXPECT_EQ(scene.status().phase, Phase::kPartitioning);
@@ -57,7 +57,7 @@ TEST(BlockersTest, MissingSecretBlocksUntilCreated) {
   EXPECT_EQ(scene.ReasonOf(api::kPartitioned), kSecretMissing);
   EXPECT_EQ(scene.status().last_error->reason, kSecretMissing);
   EXPECT_FALSE(scene.cluster().Has(kube::kJobs, "cora-partition-1"));
-  EXPECT_LE(*scene.Look().requeue_after, seconds(10));
+  EXPECT_LE(*scene.NextPlan().requeue_after, seconds(10));
   EXPECT_TRUE(Asked(scene).referenced_secrets);
   scene.cluster().set_missing_secrets({});
   scene.Settle();
@@ -110,7 +110,7 @@ TEST(BlockersTest, MountFailureIsLookedUpAndShown) {
   scene.cluster().set_mount_failure("MountVolume.SetUp failed for volume \"extra\" : configmap \"x\" not found");
   scene.Settle();
   EXPECT_THAT(Asked(scene).mount_failures_of, IsEmpty());
-  EXPECT_LE(*scene.Look().requeue_after, seconds(3));
+  EXPECT_LE(*scene.NextPlan().requeue_after, seconds(3));
   scene.cluster().Pass(seconds(3));
   const std::string pod = scene.Pods("cora-partition-1").front();
   EXPECT_THAT(Asked(scene).mount_failures_of, ElementsAre(scene.cluster().FindPod(pod)->meta.uid));
@@ -131,11 +131,11 @@ TEST(BlockersTest, LookupsBecomeRarerWithTime) {
   scene.cluster().set_creation_error("exceeded quota: pods");
   scene.Settle();
   scene.cluster().Pass(seconds(10));
-  EXPECT_EQ(scene.Look().requeue_after, std::chrono::nanoseconds(kMinEventReadInterval));
+  EXPECT_EQ(scene.NextPlan().requeue_after, std::chrono::nanoseconds(kMinEventReadInterval));
   scene.cluster().Pass(seconds(200));
-  EXPECT_EQ(scene.Look().requeue_after, std::chrono::nanoseconds(seconds(20)));
+  EXPECT_EQ(scene.NextPlan().requeue_after, std::chrono::nanoseconds(seconds(20)));
   scene.cluster().Pass(std::chrono::hours(5));
-  EXPECT_EQ(scene.Look().requeue_after, std::chrono::nanoseconds(kMaxEventReadInterval));
+  EXPECT_EQ(scene.NextPlan().requeue_after, std::chrono::nanoseconds(kMaxEventReadInterval));
 }
 
 TEST(BlockersTest, ImagePullNeedsNoLookup) {
@@ -155,7 +155,7 @@ TEST(BlockersTest, ForeignObjectIsNeverChanged) {
       scene.Settle();
       EXPECT_EQ(scene.ReasonOf(api::kPartitioned), kNameTaken);
       EXPECT_THAT(scene.MessageOf(api::kPartitioned), HasSubstr(name));
-      EXPECT_TRUE(scene.Look().requeue_after.has_value());
+      EXPECT_TRUE(scene.NextPlan().requeue_after.has_value());
       scene.cluster().Vacate(name);
       scene.Settle();
       EXPECT_EQ(scene.ReasonOf(api::kPartitioned), kPartitioning);
@@ -168,7 +168,7 @@ TEST(BlockersTest, PodsMissingForThreeSecondsAreLookedUp) {
   scene.cluster().set_creation_error("pods \"x\" is forbidden: exceeded quota: compute");
   scene.Settle();
   EXPECT_THAT(Asked(scene).creation_failures_of, IsEmpty());
-  EXPECT_LE(*scene.Look().requeue_after, seconds(3));
+  EXPECT_LE(*scene.NextPlan().requeue_after, seconds(3));
   scene.cluster().Pass(seconds(3));
   const std::string uid = scene.cluster().FindJob("cora-partition-1")->meta.uid;
   EXPECT_THAT(Asked(scene).creation_failures_of, ElementsAre(uid));
@@ -231,7 +231,7 @@ TEST(BlockersTest, APodWithoutANodeIsUnschedulable) {
   kube::Pod* pod = scene.cluster().FindPod("cora-server-0-0");
   pod->unscheduled_reason = "0/3 nodes are available: 3 Insufficient memory.";
   scene.cluster().SetReady("cora-server-0-0", false);
-  const Plan plan = scene.Look();
+  const Plan plan = scene.NextPlan();
   EXPECT_EQ(api::FindCondition(plan.status, api::kServersReady)->reason, kUnschedulable);
   EXPECT_EQ(plan.status.last_error->role, "server");
   EXPECT_EQ(plan.status.phase, Phase::kStarting);
@@ -244,7 +244,7 @@ TEST(BlockersTest, CrashLoopShowsLastFailure) {
   pod->containers[0].waiting_reason = kCrashLoop;
   pod->containers[0].last_ended = kube::ContainerEnd{.exit_code = 77};
   scene.cluster().SetReady("cora-server-0-0", false);
-  const Plan plan = scene.Look();
+  const Plan plan = scene.NextPlan();
   EXPECT_EQ(api::FindCondition(plan.status, api::kServersReady)->reason, "NotPermitted");
   EXPECT_EQ(plan.status.last_error->exit_code, 77);
   EXPECT_FALSE(api::IsTerminal(plan.status));
@@ -263,12 +263,12 @@ TEST(BlockersTest, RefusedChildIsShownAndRetried) {
 TEST(CertificatesTest, LeavesAreRenewedAtTwoThirdsOfTheirLife) {
   Scene scene = Scene::With({{"tls", {{"mode", "Managed"}}}});
   scene.Training();
-  EXPECT_THAT(scene.Look().actions, IsEmpty());
+  EXPECT_THAT(scene.NextPlan().actions, IsEmpty());
   scene.cluster().Pass(std::chrono::hours(24 * 20) - seconds(1));
-  EXPECT_THAT(scene.Look().actions, IsEmpty());
-  EXPECT_EQ(scene.Look().requeue_after, std::chrono::nanoseconds(seconds(1)));
+  EXPECT_THAT(scene.NextPlan().actions, IsEmpty());
+  EXPECT_EQ(scene.NextPlan().requeue_after, std::chrono::nanoseconds(seconds(1)));
   scene.cluster().Pass(seconds(1));
-  EXPECT_THAT(Described(scene.Look().actions), ElementsAre("make leaf server", "make leaf trainer"));
+  EXPECT_THAT(Described(scene.NextPlan().actions), ElementsAre("make leaf server", "make leaf trainer"));
   scene.Settle();
   EXPECT_EQ(scene.status().phase, Phase::kTraining);
 }
@@ -280,11 +280,12 @@ TEST(CertificatesTest, AnnotationAndLostAuthorityRenewAll) {
     training->meta.annotations[resources::kRenewAnnotation] = "2026-02-01";
     --training->meta.generation;  // annotations do not change it
   });
-  EXPECT_THAT(Described(scene.Look().actions), ElementsAre("make leaf server", "make leaf trainer"));
+  EXPECT_THAT(Described(scene.NextPlan().actions), ElementsAre("make leaf server", "make leaf trainer"));
   scene.Settle();
-  EXPECT_THAT(scene.Look().actions, IsEmpty());
+  EXPECT_THAT(scene.NextPlan().actions, IsEmpty());
   scene.cluster().DeleteSecrets();
-  EXPECT_THAT(Described(scene.Look().actions), ElementsAre("make authority", "make leaf server", "make leaf trainer"));
+  EXPECT_THAT(Described(scene.NextPlan().actions),
+              ElementsAre("make authority", "make leaf server", "make leaf trainer"));
 }
 
 TEST(CertificatesTest, LeavesAreRenewedWhileAChangeOfTheDocumentIsRefused) {
@@ -296,7 +297,7 @@ TEST(CertificatesTest, LeavesAreRenewedWhileAChangeOfTheDocumentIsRefused) {
   ASSERT_EQ(scene.ReasonOf(api::kAccepted), kInvalidTemplate);
   EXPECT_TRUE(Asked(scene).certificates);
   scene.cluster().Pass(std::chrono::hours(24 * 20));
-  EXPECT_THAT(Described(scene.Look().actions), ElementsAre("make leaf server", "make leaf trainer"));
+  EXPECT_THAT(Described(scene.NextPlan().actions), ElementsAre("make leaf server", "make leaf trainer"));
 }
 
 // With cleanPodPolicy: None the servers keep serving.
@@ -310,10 +311,10 @@ TEST(CertificatesTest, LeavesAreRenewedAfterTheEndWhileServersAreKept) {
     const bool are_kept = policy == "None";
     EXPECT_EQ(Asked(scene).certificates, are_kept);
     scene.cluster().Pass(std::chrono::hours(24 * 20));
-    EXPECT_EQ(Described(scene.Look().actions).size(), are_kept ? 2u : 0u);
+    EXPECT_EQ(Described(scene.NextPlan().actions).size(), are_kept ? 2u : 0u);
     scene.Settle();
-    EXPECT_THAT(scene.Look().actions, IsEmpty());
-    EXPECT_EQ(scene.Look().requeue_after.has_value(), are_kept);
+    EXPECT_THAT(scene.NextPlan().actions, IsEmpty());
+    EXPECT_EQ(scene.NextPlan().requeue_after.has_value(), are_kept);
   }
 }
 

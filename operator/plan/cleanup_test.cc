@@ -76,7 +76,7 @@ TEST(CleanUpTest, CompletingJobIsNotDeleted) {
         if (by_its_pods) scene.cluster().FindPod(pod)->phase = kube::PodPhase::kSucceeded;
       }
       happen(scene);
-      const Plan plan = scene.Look();
+      const Plan plan = scene.NextPlan();
       EXPECT_EQ(api::FindCondition(plan.status, api::kFailed), nullptr);
       EXPECT_EQ(plan.status.incarnation, 1);
       EXPECT_THAT(Described(plan.actions), Not(Contains("delete Job cora-trainer-1")));
@@ -92,11 +92,11 @@ TEST(CleanUpTest, ResourceIsDeletedAfterTtl) {
   scene.Training();
   scene.TrainersDone();
   scene.Settle();
-  EXPECT_EQ(scene.Look().requeue_after, std::chrono::nanoseconds(seconds(60)));
+  EXPECT_EQ(scene.NextPlan().requeue_after, std::chrono::nanoseconds(seconds(60)));
   scene.cluster().Pass(seconds(59));
-  EXPECT_THAT(scene.Look().actions, IsEmpty());
+  EXPECT_THAT(scene.NextPlan().actions, IsEmpty());
   scene.cluster().Pass(seconds(1));
-  EXPECT_THAT(Described(scene.Look().actions), ElementsAre("delete self"));
+  EXPECT_THAT(Described(scene.NextPlan().actions), ElementsAre("delete self"));
 }
 
 TEST(CleanUpTest, EndedJobStaysEnded) {
@@ -128,9 +128,9 @@ TEST(CleanUpTest, PodOnLostNodeIsForceDeletedAfterGracePeriod) {
   scene.cluster().DeletePod(trainer);  // 30 s of grace period, then 30 s of forceDeleteAfterSeconds
   scene.Act();
   scene.cluster().Pass(seconds(59));
-  EXPECT_THAT(Described(scene.Look().actions), Not(Contains("delete Pod " + trainer + " by force")));
+  EXPECT_THAT(Described(scene.NextPlan().actions), Not(Contains("delete Pod " + trainer + " by force")));
   scene.cluster().Pass(seconds(1));
-  EXPECT_THAT(Described(scene.Look().actions), Contains("delete Pod " + trainer + " by force"));
+  EXPECT_THAT(Described(scene.NextPlan().actions), Contains("delete Pod " + trainer + " by force"));
 }
 
 // As with kubectl taint: the kubelet lets the pod save its state.
@@ -148,7 +148,7 @@ TEST(CleanUpTest, EvictedPodHasItsGracePeriod) {
     scene.cluster().FindPod(name)->meta.deletion_grace = seconds(300);
   };
   const auto is_forced = [&scene](const std::string& name) {
-    const std::vector<std::string> actions = Described(scene.Look().actions);
+    const std::vector<std::string> actions = Described(scene.NextPlan().actions);
     return std::find(actions.begin(), actions.end(), "delete Pod " + name + " by force") != actions.end();
   };
   const std::string on_a_living_node = scene.TrainerPod(0), on_a_dead_node = scene.TrainerPod(1);

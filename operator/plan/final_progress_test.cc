@@ -47,7 +47,7 @@ TEST(FinalProgressTest, IsWrittenBeforePodsAreDeleted) {
   scene.Training();
   TrainersEnd(scene);
   scene.cluster().RunAll();
-  const std::vector<std::string> actions = Described(scene.Look().actions);
+  const std::vector<std::string> actions = Described(scene.NextPlan().actions);
   EXPECT_EQ(actions.front(), "write progress");
   EXPECT_THAT(actions, Contains("delete Job cora-trainer-1"));
   scene.Settle();
@@ -64,11 +64,11 @@ TEST(FinalProgressTest, WarningsOfTheFirstTrainerBecomeOneEvent) {
   scene.cluster().EndPod(scene.TrainerPod(1), Trained(7));
   scene.cluster().EndPod(scene.TrainerPod(0), ending);
   scene.cluster().RunAll();
-  const Plan plan = scene.Look();
+  const Plan plan = scene.NextPlan();
   EXPECT_THAT(Described(plan.events), UnorderedElementsAre("Normal Succeeded", "Warning TrainedWithWarnings"));
   EXPECT_EQ(plan.events.front().note, words);
   scene.Settle();
-  EXPECT_THAT(Described(scene.Look().events), ElementsAre()) << "once";
+  EXPECT_THAT(Described(scene.NextPlan().events), ElementsAre()) << "once";
 }
 
 // Two caches: the cache of pods may be behind the cache of Jobs.
@@ -81,7 +81,7 @@ TEST(FinalProgressTest, IsAwaitedWhileCacheShowsRunningPod) {
   const kube::Pod ended = *pod;
   pod->phase = kube::PodPhase::kRunning;
   pod->containers.front().ended.reset();
-  const Plan early = scene.Look();
+  const Plan early = scene.NextPlan();
   EXPECT_EQ(early.status.phase, api::Phase::kSucceeded);
   EXPECT_THAT(Described(early.actions),
               AllOf(Contains("delete StatefulSet cora-server-0"), Not(Contains("delete Job cora-trainer-1")),
@@ -100,7 +100,7 @@ TEST(FinalProgressTest, IsNotAwaitedAfterPodIsGone) {
   scene.cluster().DeletePod(scene.TrainerPod(0));
   scene.cluster().RunAll();
   ASSERT_EQ(scene.TrainerPod(0), "");
-  EXPECT_THAT(Described(scene.Look().actions), Contains("delete Job cora-trainer-1"));
+  EXPECT_THAT(Described(scene.NextPlan().actions), Contains("delete Job cora-trainer-1"));
 }
 
 TEST(FinalProgressTest, ReplacesLatePoll) {
@@ -109,7 +109,7 @@ TEST(FinalProgressTest, ReplacesLatePoll) {
   TrainersEnd(scene);
   scene.Settle();
   ASSERT_TRUE(scene.cluster().Do(WriteProgress{{.epoch = 40, .percent = 99}}).ok());
-  EXPECT_THAT(Described(scene.Look().actions), ElementsAre("write progress"));
+  EXPECT_THAT(Described(scene.NextPlan().actions), ElementsAre("write progress"));
 }
 
 TEST(FinalProgressTest, TrainerWithoutProgressKeepsIt) {
@@ -128,7 +128,7 @@ TEST(FinalProgressTest, StoppedGroupHasNone) {
   stopped.exit_code = 75;
   scene.cluster().EndPod(scene.TrainerPod(0), stopped);
   scene.cluster().RunAll();
-  EXPECT_THAT(Described(scene.Look().actions), Not(Contains("write progress")));
+  EXPECT_THAT(Described(scene.NextPlan().actions), Not(Contains("write progress")));
 }
 
 }  // namespace

@@ -105,7 +105,7 @@ TEST(GangsTest, ATemplateMayNameAnotherGroup) {
   EXPECT_EQ(scene.cluster().FindPodGroup("cora-trainer-1"), nullptr);
   EXPECT_EQ(scene.cluster().FindJob("cora-trainer-1")->pod_group, "mine");
   EXPECT_NE(scene.cluster().FindPodGroup("cora-server"), nullptr);
-  EXPECT_THAT(Described(scene.Look().actions), IsEmpty());
+  EXPECT_THAT(Described(scene.NextPlan().actions), IsEmpty());
 }
 
 TEST(GangsTest, AnApiThatAppearsOrDisappearsChangesNothingForPodsThatExist) {
@@ -113,7 +113,7 @@ TEST(GangsTest, AnApiThatAppearsOrDisappearsChangesNothingForPodsThatExist) {
   scene.cluster().set_pod_groups(/*are_used=*/true, /*are_served=*/false);
   scene.Training();
   scene.cluster().set_pod_groups(true, true);
-  EXPECT_THAT(Described(scene.Look().actions), IsEmpty());
+  EXPECT_THAT(Described(scene.NextPlan().actions), IsEmpty());
 
   scene.TrainerPodEnded(0, 75);
   scene.SettleWithin(testing::kSoon);  // a new incarnation is a new group of pods
@@ -122,7 +122,7 @@ TEST(GangsTest, AnApiThatAppearsOrDisappearsChangesNothingForPodsThatExist) {
   EXPECT_EQ(scene.cluster().FindPodGroup("cora-server"), nullptr);
 
   scene.cluster().set_pod_groups(true, false);
-  EXPECT_THAT(Described(scene.Look().actions), IsEmpty());
+  EXPECT_THAT(Described(scene.NextPlan().actions), IsEmpty());
 }
 
 TEST(GangsTest, ARestartHasANewPodGroupAndTheOldOneIsDeleted) {
@@ -157,7 +157,7 @@ TEST(GangsTest, ServersThatHaveBeenScheduledTogetherAreReplacedOneByOne) {
   scene.Training();
   scene.cluster().SetScheduled("cora-server", true, "");
   scene.cluster().SetScheduled("cora-trainer-1", true, "");
-  EXPECT_THAT(Described(scene.Look().actions), ElementsAre("apply PodGroup cora-server"));
+  EXPECT_THAT(Described(scene.NextPlan().actions), ElementsAre("apply PodGroup cora-server"));
   scene.Settle();
   EXPECT_EQ(MinCountOf(scene, "cora-server"), 1);
   EXPECT_EQ(MinCountOf(scene, "cora-trainer-1"), 2);
@@ -184,7 +184,7 @@ TEST(GangsTest, APodGroupThatIsGoneIsMadeAgain) {
   scene.Training();
   scene.cluster().DeleteChild(kube::kPodGroups, "cora-trainer-1", kube::Propagation::kBackground);
   scene.cluster().DeleteChild(kube::kPodGroups, "cora-server", kube::Propagation::kBackground);
-  EXPECT_THAT(Described(scene.Look().actions),
+  EXPECT_THAT(Described(scene.NextPlan().actions),
               ElementsAre("apply PodGroup cora-server", "apply PodGroup cora-trainer-1"));
 }
 
@@ -203,7 +203,7 @@ TEST(GangsTest, UnlistablePodGroupsBlockNewPodsOnly) {
   scene.Settle();
   EXPECT_EQ(scene.status().phase, Phase::kTraining);
   scene.cluster().set_pod_groups_unknown("podgroups is forbidden");
-  EXPECT_THAT(Described(scene.Look().actions), IsEmpty());
+  EXPECT_THAT(Described(scene.NextPlan().actions), IsEmpty());
   EXPECT_EQ(scene.status().phase, Phase::kTraining);
 }
 

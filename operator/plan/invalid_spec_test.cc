@@ -54,7 +54,7 @@ TEST(InvalidSpecTest, EndIsDetectedAndCleanedUp) {
   EXPECT_EQ(scene.status().phase, Phase::kSucceeded);
   EXPECT_TRUE(scene.cluster().Now().pods.empty());
   scene.cluster().Pass(seconds(60));
-  EXPECT_THAT(Described(scene.Look().actions), Contains("delete self"));
+  EXPECT_THAT(Described(scene.NextPlan().actions), Contains("delete self"));
 }
 
 TEST(InvalidSpecTest, PermanentFailureEndsJob) {
@@ -129,14 +129,14 @@ TEST(InvalidSpecTest, CertificatesAreRenewed) {
   scene.Training();
   Upgrade(scene);
   scene.Settle();
-  EXPECT_TRUE(scene.Look().requeue_after.has_value());
+  EXPECT_TRUE(scene.NextPlan().requeue_after.has_value());
   scene.cluster().Pass(std::chrono::hours(24 * 20));
-  EXPECT_THAT(Described(scene.Look().actions), ElementsAre("make leaf server", "make leaf trainer"));
+  EXPECT_THAT(Described(scene.NextPlan().actions), ElementsAre("make leaf server", "make leaf trainer"));
   scene.Settle();
-  EXPECT_THAT(Described(scene.Look().actions), IsEmpty());
+  EXPECT_THAT(Described(scene.NextPlan().actions), IsEmpty());
   EXPECT_EQ(scene.status().phase, Phase::kTraining);
   scene.cluster().DeleteSecrets();
-  EXPECT_THAT(Described(scene.Look().actions), IsEmpty()) << "what it runs with, and nothing new";
+  EXPECT_THAT(Described(scene.NextPlan().actions), IsEmpty()) << "what it runs with, and nothing new";
 }
 
 TEST(InvalidSpecTest, InvalidDeadlineIsIgnored) {
@@ -150,7 +150,7 @@ TEST(InvalidSpecTest, InvalidDeadlineIsIgnored) {
     scene.TrainersDone();
     scene.Settle();
     EXPECT_EQ(scene.status().phase, Phase::kSucceeded);
-    EXPECT_THAT(Described(scene.Look().actions), Not(Contains("delete self")));
+    EXPECT_THAT(Described(scene.NextPlan().actions), Not(Contains("delete self")));
   }
 }
 

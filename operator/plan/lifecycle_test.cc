@@ -23,7 +23,7 @@ TEST(SuspensionTest, TrainersEndBeforeServers) {
   scene.Training();
   scene.Suspend();
   scene.Act();  // dry run of the templates; trainers are asked to end at once
-  const Plan plan = scene.Look();
+  const Plan plan = scene.NextPlan();
   EXPECT_THAT(Described(plan.actions), ElementsAre("apply StatefulSet cora-server-0"));
   EXPECT_EQ(kube::IntegerAt(std::get<ApplyChild>(plan.actions[0]).object, {"spec", "replicas"}), 0);
   EXPECT_EQ(plan.status.phase, Phase::kSuspending);
@@ -150,7 +150,7 @@ TEST(SuspensionTest, FailingDryRunDoesNotBlockSuspension) {
   Scene scene;
   scene.Training();
   scene.Suspend();
-  const std::vector<std::string> actions = Described(scene.Look().actions);
+  const std::vector<std::string> actions = Described(scene.NextPlan().actions);
   ASSERT_GE(actions.size(), 2u);
   EXPECT_EQ(actions.front(), "delete Job cora-trainer-1");
   EXPECT_EQ(actions.back(), "dry run");
@@ -319,16 +319,16 @@ TEST(PartitionStageTest, ResultIsNotLostWhileCacheShowsRunningPod) {
 
   *pod = at_work;
   scene.cluster().Pass(seconds(10));
-  const Plan waits = scene.Look();
+  const Plan waits = scene.NextPlan();
   EXPECT_EQ(waits.status.partition_attempt, 1);
   EXPECT_EQ(waits.status.attempts_counted, 0);
   EXPECT_FALSE(waits.status.partition.has_value());
   *pod = done;
-  EXPECT_TRUE(scene.Look().status.partition.has_value());
+  EXPECT_TRUE(scene.NextPlan().status.partition.has_value());
 
   *pod = at_work;
   scene.cluster().Pass(std::chrono::minutes(10));
-  EXPECT_EQ(scene.Look().status.partition_attempt, 2);
+  EXPECT_EQ(scene.NextPlan().status.partition_attempt, 2);
 }
 
 TEST(PartitionStageTest, PodsOfEndedJobAreLookedUp) {
@@ -429,7 +429,7 @@ TEST(EndTest, ADeadlineThatIsSetLateDoesNotFailAJobWhoseTrainersHaveAllEndedWell
 TEST(EndTest, TheDeadlineCountsFromTheLastResume) {
   Scene scene = Scene::With({{"runPolicy", {{"activeDeadlineSeconds", 100}}}});
   scene.Training();
-  EXPECT_EQ(scene.Look().requeue_after, std::chrono::nanoseconds(seconds(100)));
+  EXPECT_EQ(scene.NextPlan().requeue_after, std::chrono::nanoseconds(seconds(100)));
   scene.SettleAfter(seconds(99));
   scene.Suspend();
   scene.Settle();

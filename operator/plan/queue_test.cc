@@ -42,7 +42,7 @@ const Json* PodTemplateOf(const Plan& plan, const std::string& name) {
 TEST(QueueTest, AJobWaitsWithoutPodsUntilItIsAdmitted) {
   Scene scene = QueuedScene();
   scene.Act();  // dry run
-  EXPECT_THAT(Described(scene.Look().actions), ElementsAre("apply Workload cora-workload"));
+  EXPECT_THAT(Described(scene.NextPlan().actions), ElementsAre("apply Workload cora-workload"));
   scene.Settle();
   EXPECT_EQ(scene.status().phase, Phase::kSuspended);
   EXPECT_FALSE(scene.status().started_at.has_value());
@@ -89,11 +89,11 @@ TEST(QueueTest, PodsOfAllRolesAreMadeForTheirFlavors) {
     return pod != nullptr && (*pod)["spec"]["nodeSelector"]["pool"] == "spot" &&
            (*pod)["spec"]["tolerations"].back()["key"] == "spot";
   };
-  EXPECT_TRUE(is_placed(PodTemplateOf(scene.Look(), "cora-partition-1")));
+  EXPECT_TRUE(is_placed(PodTemplateOf(scene.NextPlan(), "cora-partition-1")));
   scene.Settle();
   scene.PartitionPodEnded(PartitionEnding("0123abcd"));
   EXPECT_TRUE(is_placed(PodTemplateOf(scene.Act(), "cora-server-0")));
-  EXPECT_TRUE(is_placed(PodTemplateOf(scene.Look(), "cora-trainer-1")));
+  EXPECT_TRUE(is_placed(PodTemplateOf(scene.NextPlan(), "cora-trainer-1")));
 }
 
 TEST(QueueTest, NothingIsMadeWhileAFlavorCannotBeRead) {
@@ -124,7 +124,7 @@ TEST(QueueTest, UpdatesOfAdmissionChecksArePassedOn) {
                       {"podSetUpdates",
                        Json::array({{{"name", "partitioner"}, {"annotations", {{"example.com/request", "r1"}}}}})}}});
   });
-  const Plan plan = scene.Look();
+  const Plan plan = scene.NextPlan();
   const Json* const pod = PodTemplateOf(plan, "cora-partition-1");
   ASSERT_NE(pod, nullptr);
   EXPECT_EQ((*pod)["metadata"]["annotations"]["example.com/request"], "r1");
@@ -312,7 +312,7 @@ TEST(QueueTest, ThePriorityClassIsReadBeforeTheWorkloadIsMade) {
   scene.Settle();
   EXPECT_EQ(scene.cluster().FindWorkload(), nullptr);
   EXPECT_EQ(scene.MessageOf(api::kQuotaReserved), "WorkloadPriorityClass high: not found");
-  EXPECT_EQ(scene.Look().requeue_after, std::chrono::seconds(10));
+  EXPECT_EQ(scene.NextPlan().requeue_after, std::chrono::seconds(10));
   scene.cluster().set_priority(100);
   scene.Settle();
   EXPECT_EQ((*scene.cluster().FindWorkload())["spec"]["priority"], 100);
@@ -340,7 +340,7 @@ TEST(QueueTest, WithoutTheApiANewJobWaitsAndARunningOneContinues) {
   EXPECT_EQ(scene.ReasonOf(api::kQuotaReserved), kKueueUnavailable);
   EXPECT_THAT(scene.MessageOf(api::kQuotaReserved),
               AllOf(HasSubstr("could not find the requested resource"), HasSubstr("kueue.enabled")));
-  EXPECT_EQ(scene.Look().requeue_after, std::chrono::seconds(10));
+  EXPECT_EQ(scene.NextPlan().requeue_after, std::chrono::seconds(10));
 
   scene.cluster().set_workloads_unknown("");
   ASSERT_NO_FATAL_FAILURE(TrainInQueue(scene));
@@ -380,7 +380,7 @@ TEST(QueueTest, PodsWithAPlaceInATopologyWaitForKueue) {
   EXPECT_EQ((*pod)["metadata"]["labels"]["kueue.x-k8s.io/podset"], "servers");
   EXPECT_EQ((*pod)["metadata"]["annotations"]["kueue.x-k8s.io/workload"], "cora-workload");
   EXPECT_FALSE((*pod)["metadata"]["annotations"].contains(resources::kUnconstrainedTopologyAnnotation));
-  const Plan trainers = scene.Look();
+  const Plan trainers = scene.NextPlan();
   pod = PodTemplateOf(trainers, "cora-trainer-1");
   ASSERT_NE(pod, nullptr);
   EXPECT_EQ((*pod)["metadata"]["labels"]["kueue.x-k8s.io/podset"], "trainers");

@@ -85,7 +85,7 @@ TEST(StartOrderTest, WithoutAnImageWithCudaAllTrainersGetTheSame) {
 TEST(StartOrderTest, CertificatesComeBeforeAnyPod) {
   Scene scene = Scene::With({{"tls", {{"mode", "Managed"}}}, {"samplers", {{"replicas", 1}}}});
   scene.Act();
-  EXPECT_THAT(Described(scene.Look().actions),
+  EXPECT_THAT(Described(scene.NextPlan().actions),
               ElementsAre("apply ConfigMap cora-config", "apply ServiceAccount cora-job", "apply Service cora",
                           "apply NetworkPolicy cora-job", "make authority", "make leaf server", "make leaf sampler",
                           "make leaf trainer", "apply Job cora-partition-1"));
@@ -94,7 +94,7 @@ TEST(StartOrderTest, CertificatesComeBeforeAnyPod) {
 TEST(StartOrderTest, NoActionsWhilePartitionerRuns) {
   Scene scene;
   scene.Partitioning();
-  const Plan plan = scene.Look();
+  const Plan plan = scene.NextPlan();
   EXPECT_THAT(plan.actions, IsEmpty());
   EXPECT_THAT(plan.events, IsEmpty());
   EXPECT_FALSE(plan.requeue_after.has_value());
@@ -105,7 +105,7 @@ TEST(StartOrderTest, PartitionsAreInStatusBeforeServers) {
   Scene scene;
   scene.Partitioning();
   scene.PartitionPodEnded(PartitionEnding("0123abcd"));
-  const Plan plan = scene.Look();
+  const Plan plan = scene.NextPlan();
   EXPECT_EQ(plan.status.partition,
             (api::PartitionStatus{
                 .hash = "0123abcd", .uri = "s3://results/cora/partitions/0123abcd", .cut = 0.25, .bytes = 4096}));
@@ -122,11 +122,11 @@ TEST(StartOrderTest, TrainersWaitUntilAllServersAndSamplersAreReady) {
     ASSERT_NE(scene.cluster().FindSet(name), nullptr) << name;
     const std::string pod = std::string(name) + "-0";
     scene.cluster().SetReady(pod, false);
-    EXPECT_EQ(scene.Look().status.incarnation, 0) << name;
-    EXPECT_EQ(scene.Look().status.phase, Phase::kStarting);
+    EXPECT_EQ(scene.NextPlan().status.incarnation, 0) << name;
+    EXPECT_EQ(scene.NextPlan().status.phase, Phase::kStarting);
     scene.cluster().SetReady(pod, true);
   }
-  const Plan plan = scene.Look();
+  const Plan plan = scene.NextPlan();
   EXPECT_EQ(plan.status.incarnation, 1);
   EXPECT_EQ(plan.status.attempts_total, 1);
   EXPECT_EQ(plan.status.trainer_replicas, 2);
@@ -142,7 +142,7 @@ TEST(StartOrderTest, TrainersBeginWithTheServersOfAllReplicas) {
     EXPECT_EQ(set->wanted, 2) << name;
     const std::string pod = std::string(name) + "-1";
     scene.cluster().SetReady(pod, false);
-    EXPECT_EQ(scene.Look().status.incarnation, 0) << name;
+    EXPECT_EQ(scene.NextPlan().status.incarnation, 0) << name;
     scene.cluster().SetReady(pod, true);
   }
   scene.Settle();
@@ -159,7 +159,7 @@ TEST(StartOrderTest, TheJobTrainsWhenAllItsTrainersAreReady) {
   EXPECT_EQ(scene.status().replicas.at("server"), (api::ReplicaStatus{.wanted = 2, .ready = 2, .failed = 0}));
   EXPECT_THAT(scene.status().selector, HasSubstr("app.kubernetes.io/component=trainer"));
   EXPECT_THAT(scene.status().child_refs, Contains(api::ChildRef{"Job", "cora-trainer-1"}));
-  EXPECT_THAT(scene.Look().actions, IsEmpty());
+  EXPECT_THAT(scene.NextPlan().actions, IsEmpty());
 }
 
 TEST(StartOrderTest, TheJobSucceedsWithItsTrainersAndServersGo) {
@@ -167,7 +167,7 @@ TEST(StartOrderTest, TheJobSucceedsWithItsTrainersAndServersGo) {
   scene.Training();
   scene.TrainersDone();
   scene.cluster().RunAll();
-  const Plan plan = scene.Look();
+  const Plan plan = scene.NextPlan();
   EXPECT_EQ(plan.status.phase, Phase::kSucceeded);
   EXPECT_EQ(plan.status.finished_at, scene.cluster().now());
   EXPECT_THAT(Described(plan.actions), ElementsAre("delete StatefulSet cora-server-0"));
@@ -188,7 +188,7 @@ TEST(StartOrderTest, DeletedChildIsRecreated) {
               {kube::kStatefulSets, "cora-server-0"}};
   for (const auto& row : rows) {
     scene.cluster().DeleteChild(row.resource, row.name, kube::Propagation::kBackground);
-    EXPECT_THAT(Described(scene.Look().actions),
+    EXPECT_THAT(Described(scene.NextPlan().actions),
                 ElementsAre("apply " + std::string(row.resource.kind) + " " + row.name));
     scene.Settle();
     EXPECT_TRUE(scene.cluster().Has(row.resource, row.name));
@@ -199,7 +199,7 @@ TEST(StartOrderTest, ForeignChangeOfReplicasIsReverted) {
   Scene scene;
   scene.Training();
   scene.cluster().FindSet("cora-server-0")->wanted = 5;
-  const Plan plan = scene.Look();
+  const Plan plan = scene.NextPlan();
   ASSERT_THAT(Described(plan.actions), ElementsAre("apply StatefulSet cora-server-0"));
   const auto& apply = std::get<ApplyChild>(plan.actions[0]);
   EXPECT_EQ(apply.uid, scene.cluster().FindSet("cora-server-0")->meta.uid);
@@ -217,7 +217,7 @@ TEST(StartOrderTest, UpgradeKeepsRunningChildren) {
 
 TEST(StartOrderTest, JobOfOtherControllerIsIgnored) {
   Scene scene = Scene::With({{"runPolicy", {{"managedBy", "kueue.x-k8s.io/multikueue"}}}});
-  const Plan plan = scene.Look();
+  const Plan plan = scene.NextPlan();
   EXPECT_THAT(plan.actions, IsEmpty());
   EXPECT_EQ(plan.status, scene.status());
   const Lookups lookups = CollectLookups(scene.cluster().training(), scene.cluster().Now(), scene.cluster().now());

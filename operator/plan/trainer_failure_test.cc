@@ -181,11 +181,11 @@ TEST(TrainerFailureTest, PodsDetermineWhenCertificatesAreReread) {
   scene.cluster().DeletePod(scene.Pods("cora-server-0").front());
   scene.Settle();
   EXPECT_FALSE(read_since().has_value()) << "it may only pull its image";
-  ASSERT_TRUE(scene.Look().requeue_after.has_value());
-  EXPECT_LE(*scene.Look().requeue_after, seconds(15));
+  ASSERT_TRUE(scene.NextPlan().requeue_after.has_value());
+  EXPECT_LE(*scene.NextPlan().requeue_after, seconds(15));
   scene.SettleAfter(seconds(15));
   ASSERT_TRUE(read_since().has_value());
-  EXPECT_LE(*scene.Look().requeue_after, seconds(30));
+  EXPECT_LE(*scene.NextPlan().requeue_after, seconds(30));
   scene.cluster().set_mount_failure({});
   scene.Settle();
   EXPECT_FALSE(read_since().has_value());

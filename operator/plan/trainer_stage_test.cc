@@ -29,7 +29,7 @@ TEST(TrainerStageTest, IncarnationIsStoredBeforeOldJobChanges) {
   scene.TrainerPodEnded(0, 70);
   scene.TrainerPodEnded(1, 74);
   scene.cluster().RunAll();
-  const Plan plan = scene.Look();
+  const Plan plan = scene.NextPlan();
   EXPECT_EQ(plan.status.incarnation, 2);
   EXPECT_EQ(plan.status.attempts_total, 2);
   EXPECT_EQ(plan.status.attempts_counted, 1);
@@ -50,12 +50,12 @@ TEST(TrainerStageTest, FailureIsCountedOnce) {
   scene.cluster().RunAll();
   // The status is written, and the operator crashes before it deletes anything.
   const std::string resource_version = scene.cluster().training().meta.resource_version;
-  ASSERT_TRUE(scene.cluster().WriteStatus(scene.Look().status, resource_version).ok());
+  ASSERT_TRUE(scene.cluster().WriteStatus(scene.NextPlan().status, resource_version).ok());
   for (int round = 0; round < 3; ++round) {
-    EXPECT_EQ(scene.Look().status.attempts_counted, 1);
-    EXPECT_EQ(scene.Look().status.incarnation, 2);
+    EXPECT_EQ(scene.NextPlan().status.attempts_counted, 1);
+    EXPECT_EQ(scene.NextPlan().status.incarnation, 2);
   }
-  EXPECT_THAT(Described(scene.Look().actions), Contains("delete Job cora-trainer-1"));
+  EXPECT_THAT(Described(scene.NextPlan().actions), Contains("delete Job cora-trainer-1"));
 }
 
 TEST(TrainerStageTest, TheNextJobWaitsForTheLastPodOfTheOldOne) {
@@ -84,7 +84,7 @@ TEST(TrainerStageTest, TheNextIncarnationWaitsForTheFirstServersNotForTheirRepli
   scene.TrainerPodEnded(1, 70);
   const auto begins_without = [&](const std::string& pod) {
     scene.cluster().SetReady(pod, false);
-    const Plan plan = scene.Look();
+    const Plan plan = scene.NextPlan();
     scene.cluster().SetReady(pod, true);
     const std::vector<std::string> actions = Described(plan.actions);
     return std::find(actions.begin(), actions.end(), "apply Job cora-trainer-2") != actions.end();
@@ -155,7 +155,7 @@ TEST(TrainerStageTest, CompletedTrainersStayReadyUntilJobCountsThem) {
   scene.TrainersDone();
   scene.cluster().FindJob("cora-trainer-1")->ready = 0;
   ASSERT_EQ(scene.cluster().FindJob("cora-trainer-1")->succeeded, 0);
-  const Plan plan = scene.Look();
+  const Plan plan = scene.NextPlan();
   EXPECT_EQ(plan.status.phase, Phase::kTraining);
   EXPECT_TRUE(api::IsTrue(plan.status, api::kTrainersReady));
   EXPECT_THAT(plan.events, IsEmpty());
@@ -171,7 +171,7 @@ TEST(TrainerStageTest, CompletedTrainersStayReadyUntilPodsEnd) {
     pod->phase = kube::PodPhase::kRunning;
     pod->ready = false;
   }
-  EXPECT_EQ(scene.Look().status.phase, Phase::kTraining);
+  EXPECT_EQ(scene.NextPlan().status.phase, Phase::kTraining);
 }
 
 TEST(TrainerStageTest, BadInputIsNeverRetried) {
@@ -238,8 +238,8 @@ TEST(TrainerStageTest, ReasonMayArriveAfterFailureTarget) {
   const std::string other = scene.TrainerPod(1);
   scene.cluster().RunJobController();  // asks the other to end
   scene.cluster().RunJobController();  // reports that the Job fails
-  scene.Look();
-  const Plan plan = scene.Look();
+  scene.NextPlan();
+  const Plan plan = scene.NextPlan();
   EXPECT_EQ(plan.status.incarnation, 1);
   EXPECT_EQ(plan.status.phase, Phase::kRestarting);
   EXPECT_EQ(plan.requeue_after, std::chrono::nanoseconds(seconds(3)));
@@ -248,7 +248,7 @@ TEST(TrainerStageTest, ReasonMayArriveAfterFailureTarget) {
   scene.cluster().Pass(seconds(1));
   EXPECT_TRUE(scene.cluster().EndPod(other, {.exit_code = 137, .reason = "OOMKilled"}));
   scene.cluster().RunJobController();
-  EXPECT_EQ(scene.Look().status.restart_reason, "OOMKilled");
+  EXPECT_EQ(scene.NextPlan().status.restart_reason, "OOMKilled");
 }
 
 TEST(TrainerStageTest, JobWithoutPodsIsCountedAfterWait) {
@@ -276,7 +276,7 @@ TEST(TrainerStageTest, BackoffDoublesAndSurvivesOperatorRestart) {
     scene.Settle();
     EXPECT_EQ(scene.status().incarnation, incarnation + 1);
     EXPECT_EQ(scene.ReasonOf(api::kTrainersReady), kBackoff);
-    EXPECT_EQ(scene.Look().requeue_after, std::chrono::nanoseconds(delay));
+    EXPECT_EQ(scene.NextPlan().requeue_after, std::chrono::nanoseconds(delay));
     scene.SettleAfter(delay - seconds(1));
     EXPECT_EQ(scene.status().phase, Phase::kRestarting);
     scene.SettleAfter(seconds(1));
@@ -337,7 +337,7 @@ TEST(TrainerStageTest, DeletedJobStartsNewIncarnation) {
 TEST(TrainerStageTest, UnseenJobKeepsItsIncarnation) {
   Scene scene;
   scene.PartitionJobDone();
-  const Plan plan = scene.Look();  // incarnation 1
+  const Plan plan = scene.NextPlan();  // incarnation 1
   ASSERT_TRUE(scene.cluster().WriteStatus(plan.status, scene.cluster().training().meta.resource_version).ok());
   scene.Settle();  // by a restarted operator
   EXPECT_EQ(scene.status().incarnation, 1);
@@ -349,7 +349,7 @@ TEST(TrainerStageTest, ServerRestartKeepsTrainers) {
   Scene scene;
   scene.Training();
   scene.cluster().SetReady("cora-server-0-1", false);
-  const Plan plan = scene.Look();
+  const Plan plan = scene.NextPlan();
   EXPECT_EQ(plan.status.incarnation, 1);
   EXPECT_THAT(plan.actions, IsEmpty());
   EXPECT_EQ(api::FindCondition(plan.status, api::kServersReady)->reason, kNotAllReady);
@@ -374,7 +374,7 @@ TEST(TrainerStageTest, SuccessOfEarlierIncarnationCounts) {
   const std::vector<std::string> pods = scene.Pods("cora-trainer-1");
   scene.Edit({{"trainers", {{"replicas", 4}}}});
   scene.Act();  // dry run of the templates
-  const Plan plan = scene.Look();
+  const Plan plan = scene.NextPlan();
   ASSERT_EQ(plan.status.incarnation, 2);
   ASSERT_TRUE(scene.cluster().WriteStatus(plan.status, scene.cluster().training().meta.resource_version).ok());
   for (const std::string& pod : pods) EXPECT_TRUE(scene.cluster().EndPod(pod, {.exit_code = 0}));

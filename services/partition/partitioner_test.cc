@@ -439,7 +439,7 @@ TEST(ExternalPartitionerTest, UsesGivenAssignment) {
   EXPECT_EQ(*partitioner->Partition(graph, {.num_partitions = 3}), (Assignment{{2, 0, 1}}));
 }
 
-TEST(ExternalPartitionerTest, NamesMismatch) {
+TEST(ExternalPartitionerTest, RefusesInvalidPartitionIdsAndArrays) {
   const graph::SourceGraph graph = GraphOf(3, {});
   const auto refusal = [&](std::vector<Tensor> given) {
     return MakeExternalPartitioner(std::move(given))->Partition(graph, {.num_partitions = 2}).status().message();

@@ -349,7 +349,7 @@ TEST(EdgeBatchTest, ExcludesEdgesOfStepAndReversesByPlan) {
   EXPECT_FALSE(without_both.empty());
 }
 
-TEST(EdgePlanTest, NamesMismatch) {
+TEST(EdgePlanTest, RefusesMissingLabelUnknownEdgeTypeAndWrongReverse) {
   const auto schema =
       graph::GraphSchema::Make({"user", "item"}, {{"user", "rates", "item"}, {"user", "knows", "user"}});
   ASSERT_TRUE(schema.ok());

@@ -218,7 +218,7 @@ TEST(RandomWalkTest, IsTheSameInEveryPartitioning) {
   EXPECT_EQ(seen[2], seen[0]);
 }
 
-TEST(RandomWalkTest, NamesMismatch) {
+TEST(RandomWalkTest, RefusesInvalidPathsProbabilitiesAndNumbers) {
   const graph::SourceGraph source = testing::PapersAndAuthors(kTyped);
   const testing::TestGraph test = testing::MakeTestGraph(source, 1, 1);
   const EdgeTypeId writes = *source.schema.FindEdgeType("writes");

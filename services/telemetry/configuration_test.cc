@@ -13,9 +13,9 @@ namespace {
 using ::testing::Pair;
 using ::testing::UnorderedElementsAre;
 
-class FieldsOfTest : public ::testing::Test {
+class ToFieldsTest : public ::testing::Test {
  protected:
-  FieldsOfTest() {
+  ToFieldsTest() {
     app_.set_version_flag("--version", "1");
     app_.add_option("-j,--job-file", job_file_);
     app_.add_option("--threads", threads_)->capture_default_str();
@@ -25,7 +25,7 @@ class FieldsOfTest : public ::testing::Test {
   }
 
   // Parses the command line and returns all fields by key. Their values must be text.
-  std::map<std::string, std::string> After(const std::string& command_line, std::vector<Field> known = {}) {
+  std::map<std::string, std::string> ParseToFields(const std::string& command_line, std::vector<Field> known = {}) {
     app_.parse(command_line, false);
     std::map<std::string, std::string> texts;
     for (const Field& field : ToFields(app_, std::move(known))) {
@@ -42,19 +42,19 @@ class FieldsOfTest : public ::testing::Test {
   bool quick_ = false;
 };
 
-TEST_F(FieldsOfTest, AreDefaultsIfUnset) {
-  EXPECT_THAT(After(""), UnorderedElementsAre(Pair("job_file", ""), Pair("threads", "4"), Pair("servers", ""),
-                                              Pair("cache_size", ""), Pair("quick", "false")));
+TEST_F(ToFieldsTest, UnsetOptionsHaveDefaults) {
+  EXPECT_THAT(ParseToFields(""), UnorderedElementsAre(Pair("job_file", ""), Pair("threads", "4"), Pair("servers", ""),
+                                                      Pair("cache_size", ""), Pair("quick", "false")));
 }
 
-TEST_F(FieldsOfTest, AreGivenValues) {
-  EXPECT_THAT(After("-j job.yaml --threads 2 --servers a:1,b:2 --quick"),
+TEST_F(ToFieldsTest, SetOptionsHaveTheirValues) {
+  EXPECT_THAT(ParseToFields("-j job.yaml --threads 2 --servers a:1,b:2 --quick"),
               UnorderedElementsAre(Pair("job_file", "job.yaml"), Pair("threads", "2"), Pair("servers", "a:1,b:2"),
                                    Pair("cache_size", ""), Pair("quick", "true")));
 }
 
-TEST_F(FieldsOfTest, AreReplacedByActualValues) {
-  EXPECT_THAT(After("--threads 0", {{"threads", "16"}, {"key", "0123abcd"}}),
+TEST_F(ToFieldsTest, KnownFieldsReplaceOptions) {
+  EXPECT_THAT(ParseToFields("--threads 0", {{"threads", "16"}, {"key", "0123abcd"}}),
               UnorderedElementsAre(Pair("job_file", ""), Pair("threads", "16"), Pair("servers", ""),
                                    Pair("cache_size", ""), Pair("quick", "false"), Pair("key", "0123abcd")));
 }

@@ -157,7 +157,7 @@ TEST(KnowledgeGraphTest, RowsOfOtherWidthPassThroughLinearMap) {
   EXPECT_LT(one.loop.epochs.back().loss, one.loop.epochs.front().loss);
 }
 
-TEST(KnowledgeGraphTest, NamesMismatch) {
+TEST(KnowledgeGraphTest, RefusesJobsThatDoNotFitTheGraph) {
   const graph::SourceGraph source = Triples(/*known=*/false);
   job::DistTraining job = TripleJob();
   job.training.inputs.clear();

@@ -154,7 +154,7 @@ TEST(TypedEdgeTrainingTest, LearnsAndWritesPredictionsUnderTheIdsOfBothTypes) {
   EXPECT_EQ(TrainCinema(job, {.partitions = 2}).test, outcome.test);
 }
 
-TEST(TypedEdgeTrainingTest, NamesMismatch) {
+TEST(TypedEdgeTrainingTest, RefusesAmbiguousEdgeTypeAndWrongReverse) {
   job::DistTraining job = ScoreJob();
   job.training.task.edge_type.clear();  // ambiguous: the graph has two
   EXPECT_THAT(RunSmall(CinemaOnce(), job).status().message(), HasSubstr("spec.training.task.edgeType"));

@@ -347,7 +347,7 @@ TEST(TypedLinkTrainingTest, CheckpointResumesOnlyWithItsRelations) {
   EXPECT_NE(TrainSmall(TwoRings("a", "b"), job, {.store = store, .incarnation = 2}).resumed_from, "");
 }
 
-TEST(TypedLinkTrainingTest, NamesMismatch) {
+TEST(TypedLinkTrainingTest, RefusesUnknownDuplicateAndAmbiguousEdgeTypes) {
   const graph::SourceGraph source = Shop(/*known=*/false);
   const auto refusal = [&](const std::function<void(job::Task&)>& change) {
     job::DistTraining job = ShopJob();

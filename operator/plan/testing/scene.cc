@@ -1,4 +1,4 @@
-// A Scene is the operator's loop, driven by hand: Look makes a plan, Act carries it out and runs all controllers,
+// A Scene is the operator's loop, driven by hand: NextPlan makes a plan, Act carries it out and runs all controllers,
 // Settle repeats Act until nothing changes, and SettleWithin also advances the time by the plan's requeue_after.
 #include "operator/plan/testing/scene.h"
 
@@ -43,14 +43,14 @@ std::vector<std::string> Described(const std::vector<runtime::EventNote>& events
   return described;
 }
 
-Plan Scene::Look() {
+Plan Scene::NextPlan() {
   Observed seen = cluster_.Now();
   DropUnrequested(CollectLookups(cluster_.training(), seen, cluster_.now()), &seen);
   return MakePlan(cluster_.training(), seen, defaults_, cluster_.now());
 }
 
 Plan Scene::Act() {
-  Plan plan = Look();
+  Plan plan = NextPlan();
   const std::string& resource_version = cluster_.training().meta.resource_version;
   if (api::ToJson(plan.status) != api::ToJson(status())) {
     EXPECT_TRUE(cluster_.WriteStatus(plan.status, std::string(resource_version)).ok());
@@ -70,7 +70,7 @@ void Scene::Settle() {
     const Plan plan = Act();
     if (plan.actions.empty() && api::ToJson(plan.status) == api::ToJson(before)) return;
   }
-  ADD_FAILURE() << "no end of it: " << ::testing::PrintToString(Described(Look().actions));
+  ADD_FAILURE() << "no end of it: " << ::testing::PrintToString(Described(NextPlan().actions));
 }
 
 void Scene::SettleAfter(std::chrono::milliseconds time) {
@@ -82,7 +82,7 @@ void Scene::SettleWithin(std::chrono::seconds horizon) {
   const kube::WallTime end = cluster_.now() + horizon;
   Settle();
   while (true) {
-    const Plan plan = Look();
+    const Plan plan = NextPlan();
     if (!plan.requeue_after) return;
     const auto wait = std::chrono::ceil<std::chrono::milliseconds>(*plan.requeue_after);
     if (cluster_.now() + wait > end) return;

@@ -23,8 +23,8 @@ class Scene {
   const api::Status& status() const { return cluster_.training().status; }
   std::string restart_reason() const { return status().restart_reason; }
 
-  Plan Look();  // returns the plan for the current state without carrying it out
-  Plan Act();   // the same, carried out: status written, actions done, controllers run
+  Plan NextPlan();  // returns the plan for the current state without carrying it out
+  Plan Act();       // the same, carried out: status written, actions done, controllers run
   // Calls Act until there is nothing left to do at the current time. Fails the test after more than 50 calls.
   void Settle();
   void SettleAfter(std::chrono::milliseconds time);

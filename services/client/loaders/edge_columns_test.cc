@@ -340,7 +340,7 @@ TEST_P(EdgeColumnsTest, NoEdgesHaveNoRows) {
   EXPECT_TRUE(AmountsOfEpoch(*graph, EdgeShare{.edges = {.type = orders()}, .largest = 40}, Options()).empty());
 }
 
-TEST_P(EdgeColumnsTest, NamesMismatch) {
+TEST_P(EdgeColumnsTest, RefusesUnavailableColumnsAndIds) {
   const auto graph = MakeGraph(0, 1);
   const auto refusal = [&](const auto& edges, const EdgeLoaderOptions& options) {
     return DistEdgeDataLoader::Make(*graph, edges, options,

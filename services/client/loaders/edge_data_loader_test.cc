@@ -295,7 +295,7 @@ TEST_F(EdgeDataLoaderTest, ReturnsCollatedBatchesUntilError) {
   }
 }
 
-TEST_F(EdgeDataLoaderTest, NamesMismatch) {
+TEST_F(EdgeDataLoaderTest, RefusesInvalidEdgesAndOptions) {
   const auto graph = MakeGraph(0, 1);
   const auto refusal = [&](const auto& edges, const EdgeLoaderOptions& options) {
     return DistEdgeDataLoader::Make(*graph, edges, options, AsDrawn).status();

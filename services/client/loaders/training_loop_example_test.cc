@@ -53,8 +53,8 @@ Status TrainOn(const DistGraph& graph, const std::string& split, uint32_t epochs
   return Status();
 }
 
-// What one program saw.
-struct Seen {
+// What one rank has trained on.
+struct TrainedSteps {
   std::vector<uint64_t> steps_of_epoch;
   std::vector<std::multiset<int64_t>> seeds_of_epoch;  // original ids
   Status status;
@@ -77,26 +77,26 @@ class TrainingLoopExampleTest : public ::testing::Test {
   }
 
   // Runs one program, configured by environment variables like a rank of a job.
-  Seen Train(uint32_t rank, uint32_t world_size, uint32_t epochs) const {
-    Seen seen;
+  TrainedSteps Train(uint32_t rank, uint32_t world_size, uint32_t epochs) const {
+    TrainedSteps trained;
     const auto context = Initialize({{"ESPALIER_SERVERS", served_.addresses()[0] + "," + served_.addresses()[1]},
                                      {"ESPALIER_RANK", std::to_string(rank)},
                                      {"ESPALIER_WORLD_SIZE", std::to_string(world_size)}});
     ESPALIER_CHECK(context.ok()) << context.status().ToString();
     const auto graph = DistGraph::Open(*context);
     ESPALIER_CHECK(graph.ok()) << graph.status().ToString();
-    seen.status =
-        TrainOn(**graph, graph::kRandomSplit, epochs, [&](const Batch& batch) { return Look(batch, **graph, seen); });
-    return seen;
+    trained.status = TrainOn(**graph, graph::kRandomSplit, epochs,
+                             [&](const Batch& batch) { return CheckAndRecord(batch, **graph, trained); });
+    return trained;
   }
 
   // Checks that the rows of a batch are those of its nodes in the user's files, and records the seeds.
-  Status Look(const Batch& batch, const DistGraph& graph, Seen& seen) const {
-    if (seen.steps_of_epoch.size() == batch.blocks.epoch) {
-      seen.steps_of_epoch.push_back(0);
-      seen.seeds_of_epoch.emplace_back();
+  Status CheckAndRecord(const Batch& batch, const DistGraph& graph, TrainedSteps& trained) const {
+    if (trained.steps_of_epoch.size() == batch.blocks.epoch) {
+      trained.steps_of_epoch.push_back(0);
+      trained.seeds_of_epoch.emplace_back();
     }
-    ++seen.steps_of_epoch.back();
+    ++trained.steps_of_epoch.back();
     const std::vector<GlobalNodeId>& nodes = batch.blocks.nodes[0];
     ASSIGN_OR_RETURN(const Tensor originals, graph.GatherNodeRows(NodeTypeId(0), sampler::kOriginalIdColumn, nodes));
     const Tensor& features = source_.nodes[0].columns.at("node-feat");
@@ -110,7 +110,7 @@ class TrainingLoopExampleTest : public ::testing::Test {
       }
       if (row >= batch.labels.num_rows()) continue;
       EXPECT_EQ(batch.labels.ValueAsInt(row), labels.ValueAsInt(original));
-      seen.seeds_of_epoch.back().insert(original);
+      trained.seeds_of_epoch.back().insert(original);
     }
     return Status();
   }
@@ -121,22 +121,22 @@ class TrainingLoopExampleTest : public ::testing::Test {
 
 TEST_F(TrainingLoopExampleTest, RanksTakeSameStepsAndVisitEverySeedOnce) {
   constexpr uint32_t kRanks = 2, kEpochs = 2;
-  std::vector<Seen> seen(kRanks);
+  std::vector<TrainedSteps> trained(kRanks);
   {
     std::vector<std::jthread> programs;
     for (uint32_t rank = 0; rank < kRanks; ++rank) {
-      programs.emplace_back([&, rank] { seen[rank] = Train(rank, kRanks, kEpochs); });
+      programs.emplace_back([&, rank] { trained[rank] = Train(rank, kRanks, kEpochs); });
     }
   }
   const std::vector<uint64_t>& train = source_.splits.at(graph::kRandomSplit).at(0).train;
   ASSERT_GT(train.size(), 4000u);  // three steps of 2000
-  for (const Seen& one : seen) {
-    EXPECT_TRUE(one.status.ok()) << one.status.ToString();
-    EXPECT_EQ(one.steps_of_epoch, std::vector<uint64_t>(kEpochs, (train.size() + 1999) / 2000));
+  for (const TrainedSteps& rank : trained) {
+    EXPECT_TRUE(rank.status.ok()) << rank.status.ToString();
+    EXPECT_EQ(rank.steps_of_epoch, std::vector<uint64_t>(kEpochs, (train.size() + 1999) / 2000));
   }
   for (uint32_t epoch = 0; epoch < kEpochs; ++epoch) {
-    std::multiset<int64_t> together = seen[0].seeds_of_epoch.at(epoch);
-    together.merge(seen[1].seeds_of_epoch.at(epoch));
+    std::multiset<int64_t> together = trained[0].seeds_of_epoch.at(epoch);
+    together.merge(trained[1].seeds_of_epoch.at(epoch));
     EXPECT_EQ(together, std::multiset<int64_t>(train.begin(), train.end()));
   }
 }

@@ -20,7 +20,7 @@ namespace {
 constexpr uint32_t kBatchesAhead = 2;
 
 // Sends one message more than the initial credits allow, then waits for the end of the stream.
-class SendsUnasked final
+class CreditIgnoringService final
     : public minibatch::v1::MiniBatchStream::WithRawCallbackMethod_Stream<minibatch::v1::MiniBatchStream::Service> {
  public:
   grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Stream(grpc::CallbackServerContext*) override {
@@ -56,7 +56,7 @@ class SendsUnasked final
 };
 
 TEST(BatchStreamReaderTest, BatchWithoutCreditEndsStream) {
-  SendsUnasked service;
+  CreditIgnoringService service;
   std::future<void> cancelled = service.Cancelled();
   const auto server = rpc::RpcServer::Start({}, {&service});
   ASSERT_TRUE(server.ok()) << server.status().ToString();

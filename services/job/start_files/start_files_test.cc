@@ -35,7 +35,7 @@ class StartFilesTest : public ::testing::Test {
     return *scratch.Get("m");
   }
   // Returns the error message for a model file with these bytes, or "" if it is accepted.
-  std::string WordsFor(const std::string& bytes) {
+  std::string ErrorForModel(const std::string& bytes) {
     const std::string name = "m" + std::to_string(++num_models_);
     Put(name, bytes);
     job_.training.model.uri = "s3://bucket/" + name;
@@ -56,22 +56,22 @@ const std::string kScript = kZip + "m/data.pkl m/code/__torch__.py m/constants.p
 
 TEST_F(StartFilesTest, AModuleIsATorchScriptArchive) {
   job_.training.model.type = job::ModelType::kTorchScript;
-  EXPECT_EQ(WordsFor(kScript), "");
-  EXPECT_THAT(WordsFor(kZip + "archive/data.pkl" + kZipEnd),
+  EXPECT_EQ(ErrorForModel(kScript), "");
+  EXPECT_THAT(ErrorForModel(kZip + "archive/data.pkl" + kZipEnd),
               AllOf(HasSubstr("is a file of torch.save"), HasSubstr("torch.jit.script(module).save(PATH)")));
-  EXPECT_THAT(WordsFor("\x93NUMPY\x01 and more"), HasSubstr("is a .npy array: expected a TorchScript archive"));
-  EXPECT_THAT(WordsFor(kScript.substr(0, 40)), HasSubstr("is a truncated zip archive"));
-  EXPECT_THAT(WordsFor(""), HasSubstr("is not a TorchScript archive"));
-  EXPECT_THAT(WordsFor(ModelFile()), HasSubstr("is a safetensors file: parameters without a program"));
+  EXPECT_THAT(ErrorForModel("\x93NUMPY\x01 and more"), HasSubstr("is a .npy array: expected a TorchScript archive"));
+  EXPECT_THAT(ErrorForModel(kScript.substr(0, 40)), HasSubstr("is a truncated zip archive"));
+  EXPECT_THAT(ErrorForModel(""), HasSubstr("is not a TorchScript archive"));
+  EXPECT_THAT(ErrorForModel(ModelFile()), HasSubstr("is a safetensors file: parameters without a program"));
 }
 
 TEST_F(StartFilesTest, ModelMustBeCompleteFileOfRun) {
-  EXPECT_EQ(WordsFor(ModelFile()), "");
-  EXPECT_THAT(WordsFor(ModelFile("pt")), HasSubstr("is not an Espalier model file"));
-  EXPECT_THAT(WordsFor(ModelFile().substr(0, ModelFile().size() - 1)),
+  EXPECT_EQ(ErrorForModel(ModelFile()), "");
+  EXPECT_THAT(ErrorForModel(ModelFile("pt")), HasSubstr("is not an Espalier model file"));
+  EXPECT_THAT(ErrorForModel(ModelFile().substr(0, ModelFile().size() - 1)),
               HasSubstr("the header describes 400 bytes of data, the file has 399"));
-  EXPECT_THAT(WordsFor(ModelFile().substr(0, 20)), HasSubstr("the header promises"));
-  EXPECT_THAT(WordsFor(kScript), HasSubstr("spec.training.model.type: TorchScript reads it"));
+  EXPECT_THAT(ErrorForModel(ModelFile().substr(0, 20)), HasSubstr("the header promises"));
+  EXPECT_THAT(ErrorForModel(kScript), HasSubstr("spec.training.model.type: TorchScript reads it"));
 }
 
 TEST_F(StartFilesTest, MissingFileIsBadInputAndUnknownStoreBadDocument) {

@@ -124,7 +124,7 @@ TEST(EdgeExclusionsTest, AreTheBatchsEdgesAndTheirReverses) {
   EXPECT_THAT(several[2], ElementsAre(ends(7, 2)));
 }
 
-TEST(LinkPlanTest, NamesMismatch) {
+TEST(LinkPlanTest, RefusesInvalidEdgeTypesAndNumbersOfNegatives) {
   const Result<graph::GraphSchema> schema =
       graph::GraphSchema::Make({"a", "p"}, {{"a", "w", "p"}, {"p", "c", "p"}, {"p", "r", "a"}});
   ASSERT_TRUE(schema.ok());
