@@ -1,5 +1,7 @@
 #include "services/sampler/row_cache/eviction_order.h"
 
+#include <vector>
+
 namespace espalier::sampler {
 
 void EvictionOrder::Append(Lists& lists, uint32_t key, CachedRow* row) {
@@ -37,6 +39,18 @@ void EvictionOrder::Remove(CachedRow* row) {
 CachedRow* EvictionOrder::First() const {
   if (!by_num_uses_.empty()) return by_num_uses_.begin()->second.first;
   return by_next_step_.empty() ? nullptr : by_next_step_.rbegin()->second.first;
+}
+
+void EvictionOrder::ForgetSteps() {
+  std::vector<CachedRow*> rows;  // in the order of eviction, which does not depend on hashes
+  for (CachedRow* row = First(); row != nullptr; row = First()) {
+    Remove(row);
+    rows.push_back(row);
+  }
+  for (CachedRow* const row : rows) {
+    row->next_step = kNoKnownStep;
+    Add(row);
+  }
 }
 
 bool EvictionOrder::IsEvictedLater(uint32_t next_step, uint16_t num_uses, const CachedRow& row) {

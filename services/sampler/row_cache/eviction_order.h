@@ -35,6 +35,8 @@ class EvictionOrder {
   CachedRow* First() const;
   // Returns whether a row with this next step and number of uses is evicted later than `row`.
   static bool IsEvictedLater(uint32_t next_step, uint16_t num_uses, const CachedRow& row);
+  // Makes all rows rows that no known step reads. Equal rows keep their order.
+  void ForgetSteps();
   // Returns whether there are rows that no known step reads.
   bool HasRowWithoutStep() const { return !by_num_uses_.empty(); }
 

@@ -1,8 +1,3 @@
-// Each known step has the ascending ids of the remote rows that it reads, compressed. When a step ends, its ids are
-// compared with those of the next step, the ids that the next step does not read with those of the step after it, and
-// so on: this gives the next known step of each row. The comparisons take time (about a nanosecond for each id of each
-// known step) but save the memory of an index of all rows that any known step reads.
-//
 // EndStep orders the rows it has fetched by their next step and stores them one after the other, each in place of rows
 // that are read later. If all rows have one size, the cache then holds those of the rows that it had or fetched that
 // are read soonest. This is the optimum for the known steps. Rows that no known step reads fill the rest, the most used
@@ -17,9 +12,7 @@
 
 #include <algorithm>
 #include <cstring>
-#include <limits>
 #include <new>
-#include <numeric>
 
 #include "absl/container/flat_hash_map.h"
 #include "services/base/check.h"
@@ -33,21 +26,6 @@ constexpr size_t kIdleBufferBytes = size_t{1} << 30;
 constexpr size_t kAllocatorBytes = 16;  // an allocation's overhead
 constexpr size_t kPrefetchRows = 8;
 
-// Returns how many entries a table of this capacity has before it grows.
-size_t MaxEntries(size_t capacity) { return (capacity + 1) / 32 * 25; }
-
-// The capacity of a table that was empty. Smaller tables grow by other rules.
-constexpr size_t kMinCapacity = 31;
-
-// Returns the capacity of a table with room for one more entry. A table that grows by itself does so at this size or
-// later, depending on the traces of erased entries and thereby on the hash, which differs from process to process. The
-// counts of a cache would then differ from run to run.
-template <class Table>
-size_t CapacityForOneMore(const Table& table) {
-  if (table.size() < MaxEntries(table.capacity())) return table.capacity();
-  return std::max(kMinCapacity, 2 * table.capacity() + 1);
-}
-
 }  // namespace
 
 bool HasRemoteRows(const RowSource& source, const graph::PartitionBook& book) {
@@ -60,13 +38,11 @@ bool HasRemoteRows(const RowSource& source, const graph::PartitionBook& book) {
 ScheduledRowCache::ScheduledRowCache(RowSource& source, const graph::PartitionBook& book,
                                      const std::vector<ColumnDescription>& columns, uint64_t memory_bytes,
                                      std::unique_ptr<SharedRowCache> shared)
-    : source_(source),
-      memory_bytes_(memory_bytes),
-      shared_(std::move(shared)),
-      types_(book.schema().num_node_types()),
-      buffers_(kIdleBufferBytes) {
+    : source_(source), memory_bytes_(memory_bytes), shared_(std::move(shared)), buffers_(kIdleBufferBytes) {
   for (uint32_t p = 0; p < book.num_partitions(); ++p) is_remote_.push_back(source.is_remote(PartitionId(p)));
-  for (uint16_t type = 0; type < types_.size(); ++type) types_[type].first = book.NodeFirst(NodeTypeId(type));
+  for (uint16_t type = 0; type < book.schema().num_node_types(); ++type) {
+    types_.emplace_back(order_).first = book.NodeFirst(NodeTypeId(type));
+  }
   for (const ColumnDescription& column : columns) {
     TypeCache& of_type = types_[column.node_type.value];
     const size_t row_bytes = RowBytes(column.dtype, column.row_shape);
@@ -83,15 +59,16 @@ bool ScheduledRowCache::IsRemote(const TypeCache& of_type, GlobalNodeId node) co
   return is_remote_[FindRange(of_type.first, node.value)];
 }
 
-CachedRow* ScheduledRowCache::Find(const TypeCache& of_type, uint64_t node) {
-  const auto found = of_type.cached.find(node);
-  return found == of_type.cached.end() ? nullptr : *found;
+uint64_t ScheduledRowCache::IndexBytes() const {
+  uint64_t bytes = 0;
+  for (const TypeCache& of_type : types_) bytes += of_type.rows.IndexBytes();
+  return bytes;
 }
 
-uint64_t ScheduledRowCache::IndexBytes() const {
-  uint64_t bytes = step_bytes_;
-  for (const TypeCache& of_type : types_) bytes += of_type.cached.capacity() * kBytesOfEntry;
-  return bytes;
+uint64_t ScheduledRowCache::num_cached_rows() const {
+  uint64_t num_rows = 0;
+  for (const TypeCache& of_type : types_) num_rows += of_type.rows.size();
+  return num_rows;
 }
 
 uint64_t ScheduledRowCache::BytesOfRow(const TypeCache& of_type) const {
@@ -99,59 +76,40 @@ uint64_t ScheduledRowCache::BytesOfRow(const TypeCache& of_type) const {
 }
 
 bool ScheduledRowCache::HasRoomForStep() const {
-  if (steps_.empty()) return true;
-  if (steps_.size() >= kMaxSteps) return false;
+  const size_t num_steps = types_.front().rows.num_steps();
+  if (num_steps == 0) return true;
+  if (num_steps >= ScheduledRows::kMaxSteps) return false;
   uint64_t bytes = IndexBytes();
-  for (const StepRows& last : steps_.back()) bytes += last.SizeInBytes();  // assumes that the next step is as large
+  for (const TypeCache& of_type : types_) {
+    bytes += of_type.rows.last_step().SizeInBytes();  // assumes that the next step is as large
+  }
   return bytes <= memory_bytes_ / 3;
 }
 
-void ScheduledRowCache::AddKnownStep(TypeCache& of_type, const std::vector<uint64_t>& ids, uint32_t step) {
-  if (!order_.HasRowWithoutStep()) return;
-  for (const uint64_t id : ids) {
-    CachedRow* const row = Find(of_type, id);
-    if (row == nullptr || row->next_step != kNoKnownStep) continue;
-    order_.Remove(row);
-    row->next_step = step;
-    order_.Add(row);
-  }
-}
-
 void ScheduledRowCache::Schedule(const std::vector<std::vector<GlobalNodeId>>& nodes) {
-  ESPALIER_CHECK(!has_begun_ && nodes.size() == types_.size() && steps_.size() < kMaxSteps &&
-                 first_step_ < kNoKnownStep - kMaxSteps)
-      << "a step of " << nodes.size() << " node types after step " << first_step_ << " and " << steps_.size()
-      << " known steps";
-  const uint32_t step = first_step_ + static_cast<uint32_t>(steps_.size());
-  std::vector<StepRows>& of_step = steps_.emplace_back(types_.size());
+  ESPALIER_CHECK(!has_begun_ && nodes.size() == types_.size())
+      << "a step of " << nodes.size() << " node types, or while a step is begun";
   for (uint16_t type = 0; type < types_.size(); ++type) {
     TypeCache& of_type = types_[type];
-    StepRows& rows = of_step[type];
-    rows.num_nodes = nodes[type].size();
-    if (of_type.columns.empty()) continue;
     std::vector<uint64_t> ids;
-    ids.reserve(nodes[type].size());
-    for (const GlobalNodeId node : nodes[type]) {
-      if (IsRemote(of_type, node)) ids.push_back(node.value);
+    if (!of_type.columns.empty()) {
+      ids.reserve(nodes[type].size());
+      for (const GlobalNodeId node : nodes[type]) {
+        if (IsRemote(of_type, node)) ids.push_back(node.value);
+      }
     }
-    rows.num_remote_nodes = ids.size();
-    std::sort(ids.begin(), ids.end());
-    ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
-    rows.ids = AscendingIds(ids);
-    AddKnownStep(of_type, ids, step);
+    of_type.rows.Schedule(std::move(ids));
   }
-  for (const StepRows& rows : of_step) step_bytes_ += rows.SizeInBytes();
   while (held_bytes() > memory_bytes_ && order_.First() != nullptr) Evict(order_.First());
 }
 
 void ScheduledRowCache::BeginStep(const std::vector<std::vector<GlobalNodeId>>& nodes) {
-  ESPALIER_CHECK(!steps_.empty() && nodes.size() == types_.size()) << "a step that was not scheduled";
+  ESPALIER_CHECK(nodes.size() == types_.size() && types_.front().rows.num_steps() > 0)
+      << "a step that was not scheduled";
   has_begun_ = true;
   for (uint16_t type = 0; type < types_.size(); ++type) {
     TypeCache& of_type = types_[type];
-    const StepRows& rows = steps_.front()[type];
-    ESPALIER_CHECK(nodes[type].size() == rows.num_nodes)
-        << "a step of " << nodes[type].size() << " nodes, which was scheduled with " << rows.num_nodes;
+    const ScheduledRows::Step& step = of_type.rows.first_step();
     of_type.nodes = nodes[type];
     of_type.hits.clear();
     of_type.shared_places.clear();
@@ -161,11 +119,13 @@ void ScheduledRowCache::BeginStep(const std::vector<std::vector<GlobalNodeId>>& 
     of_type.repeats.clear();
     of_type.gathered.assign(of_type.columns.size(), Tensor());
     if (of_type.columns.empty()) continue;
-    const bool has_repeats = rows.num_remote_nodes > rows.ids.size();
+    const bool has_repeats = step.num_listed > step.ids.size();
+    size_t num_remote = 0;
     absl::flat_hash_map<uint64_t, uint32_t> first_places;
     for (uint32_t place = 0; place < of_type.nodes.size(); ++place) {
       const GlobalNodeId node = of_type.nodes[place];
       if (IsRemote(of_type, node)) {
+        ++num_remote;
         if (has_repeats) {
           const auto [first, is_first] = first_places.try_emplace(node.value, place);
           if (!is_first) {
@@ -173,7 +133,7 @@ void ScheduledRowCache::BeginStep(const std::vector<std::vector<GlobalNodeId>>& 
             continue;
           }
         }
-        if (CachedRow* const row = Find(of_type, node.value); row != nullptr) {
+        if (CachedRow* const row = of_type.rows.Find(node.value); row != nullptr) {
           of_type.hits.push_back({place, row});
           continue;
         }
@@ -185,6 +145,8 @@ void ScheduledRowCache::BeginStep(const std::vector<std::vector<GlobalNodeId>>& 
       of_type.missing_nodes.push_back(node);
       of_type.missing_places.push_back(place);
     }
+    ESPALIER_CHECK(num_remote == step.num_listed)
+        << "a step of " << num_remote << " remote nodes, which was scheduled with " << step.num_listed;
   }
 }
 
@@ -236,27 +198,6 @@ Result<Tensor> ScheduledRowCache::GatherRows(NodeTypeId type, const std::string&
   return rows;
 }
 
-std::vector<uint32_t> ScheduledRowCache::NextSteps(uint16_t type, const std::vector<uint64_t>& ids) const {
-  std::vector<uint32_t> next(ids.size(), kNoKnownStep);
-  // The ids whose next step is not found yet, and where they are in `ids`.
-  std::vector<uint64_t> left = ids;
-  std::vector<uint32_t> places(ids.size());
-  std::iota(places.begin(), places.end(), 0u);
-  for (uint32_t distance = 1; distance < steps_.size() && !left.empty(); ++distance) {
-    const uint32_t step = first_step_ + distance;
-    steps_[distance][type].ids.Intersect(left, [&](size_t i) { next[places[i]] = step; });
-    size_t num_left = 0;
-    for (size_t i = 0; i < left.size(); ++i) {
-      if (next[places[i]] == step) continue;
-      left[num_left] = left[i];
-      places[num_left++] = places[i];
-    }
-    left.resize(num_left);
-    places.resize(num_left);
-  }
-  return next;
-}
-
 void ScheduledRowCache::CopyGathered(const TypeCache& of_type, uint32_t place, std::byte* row) {
   for (size_t c = 0; c < of_type.columns.size(); ++c) {
     const CachedColumn& column = of_type.columns[c];
@@ -267,8 +208,8 @@ void ScheduledRowCache::CopyGathered(const TypeCache& of_type, uint32_t place, s
 void ScheduledRowCache::EndType(uint16_t type, std::vector<Fetched>* fetched) {
   TypeCache& of_type = types_[type];
   if (of_type.columns.empty()) return;
-  const std::vector<uint64_t> ids = steps_.front()[type].ids.ToVector();
-  const std::vector<uint32_t> next = NextSteps(type, ids);
+  const std::vector<uint64_t> ids = of_type.rows.first_step().ids.ToVector();
+  const std::vector<uint32_t> next = of_type.rows.NextSteps(ids);
   // Columns that were not gathered have no rows to store.
   const bool is_complete = std::all_of(of_type.gathered.begin(), of_type.gathered.end(), [&](const Tensor& rows) {
     return static_cast<size_t>(rows.num_rows()) == of_type.nodes.size();
@@ -293,11 +234,7 @@ void ScheduledRowCache::EndType(uint16_t type, std::vector<Fetched>* fetched) {
       ++num_missing;
       continue;
     }
-    CachedRow* const row = Find(of_type, ids[i]);
-    order_.Remove(row);
-    if (row->num_uses < std::numeric_limits<uint16_t>::max()) ++row->num_uses;
-    row->next_step = next[i];
-    order_.Add(row);
+    of_type.rows.RecordUse(of_type.rows.Find(ids[i]), next[i]);
   }
   counts_.shared_rows += num_shared;
   counts_.shared_bytes += num_shared * of_type.row_bytes;
@@ -309,11 +246,7 @@ void ScheduledRowCache::EndType(uint16_t type, std::vector<Fetched>* fetched) {
 
 void ScheduledRowCache::Store(const Fetched& fetched) {
   TypeCache& of_type = types_[fetched.type];
-  const auto needed_bytes = [&] {
-    const size_t growth = CapacityForOneMore(of_type.cached) - of_type.cached.capacity();
-    return BytesOfRow(of_type) + growth * kBytesOfEntry;
-  };
-  while (held_bytes() + needed_bytes() > memory_bytes_) {
+  while (held_bytes() + BytesOfRow(of_type) + of_type.rows.BytesOfNextEntry() > memory_bytes_) {
     CachedRow* const first = order_.First();
     if (first == nullptr || !EvictionOrder::IsEvictedLater(fetched.next_step, /*num_uses=*/1, *first)) return;
     Evict(first);
@@ -324,12 +257,8 @@ void ScheduledRowCache::Store(const Fetched& fetched) {
   row->num_uses = 1;
   row->type = NodeTypeId(fetched.type);
   CopyGathered(of_type, fetched.place, row->bytes());
-  order_.Add(row);
-  const size_t capacity = CapacityForOneMore(of_type.cached);
-  if (capacity != of_type.cached.capacity()) of_type.cached.reserve(MaxEntries(capacity));
-  of_type.cached.insert(row);
+  of_type.rows.Add(row);
   row_bytes_ += BytesOfRow(of_type);
-  ++num_cached_rows_;
 }
 
 void ScheduledRowCache::EndStep() {
@@ -340,9 +269,7 @@ void ScheduledRowCache::EndStep() {
                    [](const Fetched& a, const Fetched& b) { return a.next_step < b.next_step; });
   for (const Fetched& row : fetched) Store(row);
   ClearBegun();
-  for (const StepRows& rows : steps_.front()) step_bytes_ -= rows.SizeInBytes();
-  steps_.pop_front();
-  ++first_step_;
+  for (TypeCache& of_type : types_) of_type.rows.RemoveFirstStep();
 }
 
 void ScheduledRowCache::ClearBegun() {
@@ -355,28 +282,14 @@ void ScheduledRowCache::ClearBegun() {
 
 void ScheduledRowCache::AbandonSteps() {
   ClearBegun();
-  first_step_ += static_cast<uint32_t>(steps_.size());
-  steps_.clear();
-  step_bytes_ = 0;
-  // Rows are added in the order of eviction, which does not depend on hashes, so equal rows keep that order.
-  std::vector<CachedRow*> rows;
-  rows.reserve(num_cached_rows_);
-  for (CachedRow* row = order_.First(); row != nullptr; row = order_.First()) {
-    order_.Remove(row);
-    rows.push_back(row);
-  }
-  for (CachedRow* const row : rows) {
-    row->next_step = kNoKnownStep;
-    order_.Add(row);
-  }
+  for (TypeCache& of_type : types_) of_type.rows.RemoveSteps();
+  order_.ForgetSteps();
 }
 
 void ScheduledRowCache::Evict(CachedRow* row) {
-  order_.Remove(row);
   TypeCache& of_type = types_[row->type.value];
-  of_type.cached.erase(of_type.cached.find(row->node.value));
+  of_type.rows.Remove(row);
   row_bytes_ -= BytesOfRow(of_type);
-  --num_cached_rows_;
   row->~CachedRow();
   ::operator delete(row);
 }

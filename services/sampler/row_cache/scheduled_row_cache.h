@@ -5,19 +5,16 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "absl/container/flat_hash_set.h"
-#include "absl/hash/hash.h"
 #include "services/base/buffer_pool.h"
 #include "services/graph/partition_book.h"
 #include "services/sampler/access/row_source.h"
-#include "services/sampler/row_cache/ascending_ids.h"
 #include "services/sampler/row_cache/eviction_order.h"
+#include "services/sampler/row_cache/scheduled_rows.h"
 #include "services/sampler/row_cache/shared_row_cache.h"
 
 namespace espalier::sampler {
@@ -41,9 +38,6 @@ bool HasRemoteRows(const RowSource& source, const graph::PartitionBook& book);
 // thread.
 class ScheduledRowCache final : public RowSource {
  public:
-  // The most steps that are known at a time.
-  static constexpr uint32_t kMaxSteps = 65535;
-
   // Caches these columns of `source`, which must be immutable, for nodes of remote partitions. Rows, their index and
   // the known steps take at most `memory_bytes`, unless one step alone takes more.
   // Buffers that GatherRows returns come in addition. `source` and `book` outlive this. Rows that are not cached are
@@ -79,40 +73,21 @@ class ScheduledRowCache final : public RowSource {
   uint64_t shared_memory_bytes() const { return shared_ == nullptr ? 0 : shared_->AllocatedBytes(); }
   // Returns the memory in use, in bytes: rows, index and known steps.
   uint64_t held_bytes() const { return row_bytes_ + IndexBytes(); }
-  uint64_t num_cached_rows() const { return num_cached_rows_; }
+  uint64_t num_cached_rows() const;
 
  private:
-  // The remote rows of one type that a known step reads.
-  struct StepRows {
-    AscendingIds ids;             // global ids
-    size_t num_nodes = 0;         // of the step, local ones included
-    size_t num_remote_nodes = 0;  // those that are remote; more than ids if the step repeats nodes
-
-    size_t SizeInBytes() const { return ids.SizeInBytes() + sizeof(StepRows); }
-  };
   struct CachedColumn {
     ColumnDescription description;
     size_t row_bytes = 0;
     size_t offset = 0;  // in CachedRow::bytes
   };
-  // Cached rows are found by their node.
-  struct NodeHash {
-    using is_transparent = void;
-    size_t operator()(uint64_t node) const { return absl::Hash<uint64_t>()(node); }
-    size_t operator()(const CachedRow* row) const { return (*this)(row->node.value); }
-  };
-  struct SameNode {
-    using is_transparent = void;
-    bool operator()(const CachedRow* a, const CachedRow* b) const { return a->node == b->node; }
-    bool operator()(const CachedRow* a, uint64_t node) const { return a->node.value == node; }
-  };
-  using CachedRows = absl::flat_hash_set<CachedRow*, NodeHash, SameNode>;
-  static constexpr size_t kBytesOfEntry = sizeof(void*) + 1;  // of one slot of CachedRows
   struct TypeCache {
+    explicit TypeCache(EvictionOrder& order) : rows(order) {}
+
     std::vector<CachedColumn> columns;
     size_t row_bytes = 0;  // of all columns
     std::span<const uint64_t> first;
-    CachedRows cached;
+    ScheduledRows rows;  // remote ones
     // Of the begun step. Each of its nodes is in one of `hits`, `shared_places`, `missing_places` and `repeats`.
     struct Hit {
       uint32_t place;
@@ -138,16 +113,11 @@ class ScheduledRowCache final : public RowSource {
   };
 
   bool IsRemote(const TypeCache& of_type, GlobalNodeId node) const;
-  static CachedRow* Find(const TypeCache& of_type, uint64_t node);
   uint64_t IndexBytes() const;
   uint64_t BytesOfRow(const TypeCache& of_type) const;
   // Appends the node's row to shared_rows and returns true, or returns false if the shared cache does not have it.
   bool FindShared(NodeTypeId type, GlobalNodeId node);
   CachedColumn* FindColumn(NodeTypeId type, const std::string& column);
-  // Sets the next step of rows that no known step reads and that have these ids.
-  void AddKnownStep(TypeCache& of_type, const std::vector<uint64_t>& ids, uint32_t step);
-  // Returns for each id, ascending, the next known step after the begun one that reads it, or kNoKnownStep.
-  std::vector<uint32_t> NextSteps(uint16_t type, const std::vector<uint64_t>& ids) const;
   // Copies a row of the begun step, all of whose columns were gathered, to `row`, [row_bytes].
   static void CopyGathered(const TypeCache& of_type, uint32_t place, std::byte* row);
   // Counts the begun step's rows of a type, updates those that are cached, and appends the others to `fetched` if all
@@ -163,15 +133,10 @@ class ScheduledRowCache final : public RowSource {
   const uint64_t memory_bytes_;
   const std::unique_ptr<SharedRowCache> shared_;  // null: none
   std::vector<bool> is_remote_;                   // by partition
+  EvictionOrder order_;                           // of the rows of all types
   std::vector<TypeCache> types_;                  // by NodeTypeId
-  // Known steps; the first has number first_step_. By NodeTypeId.
-  std::deque<std::vector<StepRows>> steps_;
-  uint32_t first_step_ = 0;
   bool has_begun_ = false;
-  EvictionOrder order_;
-  uint64_t row_bytes_ = 0;   // of all cached rows, with headers
-  uint64_t step_bytes_ = 0;  // of steps_
-  uint64_t num_cached_rows_ = 0;
+  uint64_t row_bytes_ = 0;  // of all cached rows, with headers
   RowCacheCounts counts_;
   BufferPool buffers_;
 };

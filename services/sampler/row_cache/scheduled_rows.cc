@@ -1,0 +1,112 @@
+// Each known step has the ascending ids of the rows that it reads, compressed. When a step ends, its ids are compared
+// with those of the next step, the ids that the next step does not read with those of the step after it, and so on:
+// this gives the next known step of each row. The comparisons take time (about a nanosecond for each id of each known
+// step) but save the memory of an index of all rows that any known step reads.
+#include "services/sampler/row_cache/scheduled_rows.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "services/base/check.h"
+
+namespace espalier::sampler {
+namespace {
+
+// Returns how many entries a table of this capacity has before it grows.
+size_t MaxEntries(size_t capacity) { return (capacity + 1) / 32 * 25; }
+
+// The capacity of a table that was empty. Smaller tables grow by other rules.
+constexpr size_t kMinCapacity = 31;
+
+// Returns the capacity of a table with room for one more entry. A table that grows by itself does so at this size or
+// later, depending on the traces of erased entries and thereby on the hash, which differs from process to process. The
+// counts of a cache would then differ from run to run.
+template <class Table>
+size_t CapacityForOneMore(const Table& table) {
+  if (table.size() < MaxEntries(table.capacity())) return table.capacity();
+  return std::max(kMinCapacity, 2 * table.capacity() + 1);
+}
+
+}  // namespace
+
+void ScheduledRows::Schedule(std::vector<uint64_t> ids) {
+  ESPALIER_CHECK(steps_.size() < kMaxSteps && first_step_ < kNoKnownStep - kMaxSteps)
+      << "a step after step " << first_step_ << " and " << steps_.size() << " known steps";
+  const uint32_t step = first_step_ + static_cast<uint32_t>(steps_.size());
+  const size_t num_listed = ids.size();
+  std::sort(ids.begin(), ids.end());
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+  SetNextStep(ids, step);
+  steps_.push_back({AscendingIds(ids), num_listed});
+  step_bytes_ += steps_.back().SizeInBytes();
+}
+
+void ScheduledRows::SetNextStep(const std::vector<uint64_t>& ids, uint32_t step) {
+  if (!order_->HasRowWithoutStep()) return;
+  for (const uint64_t id : ids) {
+    CachedRow* const row = Find(id);
+    if (row == nullptr || row->next_step != kNoKnownStep) continue;
+    order_->Remove(row);
+    row->next_step = step;
+    order_->Add(row);
+  }
+}
+
+std::vector<uint32_t> ScheduledRows::NextSteps(const std::vector<uint64_t>& ids) const {
+  std::vector<uint32_t> next(ids.size(), kNoKnownStep);
+  // The ids whose next step is not found yet, and where they are in `ids`.
+  std::vector<uint64_t> left = ids;
+  std::vector<uint32_t> places(ids.size());
+  std::iota(places.begin(), places.end(), 0u);
+  for (uint32_t distance = 1; distance < steps_.size() && !left.empty(); ++distance) {
+    const uint32_t step = first_step_ + distance;
+    steps_[distance].ids.Intersect(left, [&](size_t i) { next[places[i]] = step; });
+    size_t num_left = 0;
+    for (size_t i = 0; i < left.size(); ++i) {
+      if (next[places[i]] == step) continue;
+      left[num_left] = left[i];
+      places[num_left++] = places[i];
+    }
+    left.resize(num_left);
+    places.resize(num_left);
+  }
+  return next;
+}
+
+void ScheduledRows::RemoveFirstStep() {
+  step_bytes_ -= steps_.front().SizeInBytes();
+  steps_.pop_front();
+  ++first_step_;
+}
+
+void ScheduledRows::RemoveSteps() {
+  first_step_ += static_cast<uint32_t>(steps_.size());
+  steps_.clear();
+  step_bytes_ = 0;
+}
+
+void ScheduledRows::Add(CachedRow* row) {
+  order_->Add(row);
+  const size_t capacity = CapacityForOneMore(rows_);
+  if (capacity != rows_.capacity()) rows_.reserve(MaxEntries(capacity));
+  rows_.insert(row);
+}
+
+void ScheduledRows::Remove(CachedRow* row) {
+  order_->Remove(row);
+  rows_.erase(rows_.find(row->node.value));
+}
+
+void ScheduledRows::RecordUse(CachedRow* row, uint32_t next_step) {
+  order_->Remove(row);
+  if (row->num_uses < std::numeric_limits<uint16_t>::max()) ++row->num_uses;
+  row->next_step = next_step;
+  order_->Add(row);
+}
+
+uint64_t ScheduledRows::BytesOfNextEntry() const {
+  return (CapacityForOneMore(rows_) - rows_.capacity()) * kBytesOfEntry;
+}
+
+}  // namespace espalier::sampler
