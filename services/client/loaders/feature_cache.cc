@@ -45,7 +45,9 @@ class FeatureCache::Batches final : public sampler::MiniBatchSource {
   Batches(std::shared_ptr<FeatureCache> cache, std::unique_ptr<sampler::MiniBatchSource> source)
       : cache_(std::move(cache)),
         source_(std::move(source)),
-        window_({cache_->rows_.get(), cache_->options_.steps, cache_->options_.memory_bytes}) {}
+        window_({.rows = cache_->rows_.get(),
+                 .steps = cache_->options_.steps,
+                 .max_bytes = cache_->options_.memory_bytes}) {}
   ~Batches() override {
     Abandon();
     MutexLock lock(&cache_->mutex_);

@@ -1,6 +1,6 @@
-// Mini-batches that are sampled ahead of the one whose rows are gathered, so that a ScheduledRowCache knows which of
-// the next steps read a row: for the data loaders of programs (client/loaders) and for the built-in trainer
-// (trainer/data), which differ in what they keep with a mini-batch.
+// Mini-batches that are sampled ahead of the one whose rows are gathered, so that a ScheduledRowCache and
+// ScheduledSlots have the steps that read a row: for the data loaders of programs (client/loaders) and for the built-in
+// trainer (trainer/data), which differ in what they keep with a mini-batch.
 #pragma once
 
 #include <algorithm>
@@ -11,6 +11,7 @@
 
 #include "services/sampler/batches/mini_batch.h"
 #include "services/sampler/row_cache/scheduled_row_cache.h"
+#include "services/sampler/row_cache/scheduled_slots.h"
 
 namespace espalier::sampler {
 
@@ -18,8 +19,10 @@ namespace espalier::sampler {
 uint64_t CountBytesInMemory(const MiniBatch& batch);
 
 struct BatchWindowOptions {
-  ScheduledRowCache* rows = nullptr;  // outlives the window; null: one mini-batch waits at a time
-  uint32_t steps = 0;                 // mini-batches sampled beyond the one whose rows are gathered
+  // Both outlive the window; null: none. Without any of them, one mini-batch waits at a time.
+  ScheduledRowCache* rows = nullptr;
+  ScheduledSlots* slots = nullptr;
+  uint32_t steps = 0;  // mini-batches sampled beyond the one whose rows are gathered
   // Limit for the memory of the mini-batches in the window, in bytes. One may always wait. The next mini-batch is
   // assumed to be as large as the one before it, so a larger one may exceed the limit.
   uint64_t max_bytes = 0;
@@ -36,17 +39,18 @@ class BatchWindow {
 
   // Allows one more mini-batch to wait. Call it once before each Pop.
   void Grow() {
-    if (options_.rows != nullptr) max_items_ = std::min(max_items_ + 1, size_t{options_.steps} + 1);
+    if (has_schedule()) max_items_ = std::min(max_items_ + 1, size_t{options_.steps} + 1);
   }
   // Returns whether a further mini-batch may be sampled.
   bool HasRoom() const {
     if (waiting_.empty()) return true;
     return waiting_.size() < max_items_ && bytes_ + waiting_.back().bytes <= options_.max_bytes &&
-           options_.rows->HasRoomForStep();
+           (options_.rows == nullptr || options_.rows->HasRoomForStep());
   }
-  // Appends the mini-batch of the next step and schedules it in the cache.
+  // Appends the mini-batch of the next step and schedules it.
   void Push(Item item) {
     if (options_.rows != nullptr) options_.rows->Schedule(item.batch.nodes);
+    if (options_.slots != nullptr) options_.slots->Schedule(item.batch.nodes);
     const uint64_t bytes = CountBytesInMemory(item.batch);
     bytes_ += bytes;
     waiting_.push_back({std::move(item), bytes});
@@ -59,15 +63,18 @@ class BatchWindow {
     return item;
   }
   bool empty() const { return waiting_.empty(); }
-  // Removes all mini-batches and abandons the steps of the cache. The window then grows from the beginning.
+  // Removes all mini-batches and abandons their steps. The window then grows from the beginning.
   void Clear() {
     if (options_.rows != nullptr) options_.rows->AbandonSteps();
+    if (options_.slots != nullptr) options_.slots->AbandonSteps();
     waiting_.clear();
     bytes_ = 0;
     max_items_ = 0;
   }
 
  private:
+  bool has_schedule() const { return options_.rows != nullptr || options_.slots != nullptr; }
+
   struct Waiting {
     Item item;
     uint64_t bytes;
@@ -76,7 +83,7 @@ class BatchWindow {
   const BatchWindowOptions options_;
   std::deque<Waiting> waiting_;
   uint64_t bytes_ = 0;    // of waiting_
-  size_t max_items_ = 0;  // limit for waiting_, which grows to steps + 1; 0 without a cache
+  size_t max_items_ = 0;  // limit for waiting_, which grows to steps + 1; 0 without a schedule
 };
 
 }  // namespace espalier::sampler

@@ -13,7 +13,7 @@ namespace espalier::sampler {
 
 inline constexpr uint32_t kNoKnownStep = std::numeric_limits<uint32_t>::max();
 
-// A row in memory. Its bytes, those of all cached columns one after the other, follow this header.
+// A row in memory. In ScheduledRowCache its bytes, those of all cached columns one after the other, follow this header.
 struct CachedRow {
   CachedRow* before = nullptr;  // links of the list in EvictionOrder
   CachedRow* after = nullptr;

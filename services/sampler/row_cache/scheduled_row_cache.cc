@@ -103,7 +103,7 @@ void ScheduledRowCache::Schedule(const std::vector<std::vector<GlobalNodeId>>& n
   while (held_bytes() > memory_bytes_ && order_.First() != nullptr) Evict(order_.First());
 }
 
-void ScheduledRowCache::BeginStep(const std::vector<std::vector<GlobalNodeId>>& nodes) {
+void ScheduledRowCache::BeginStep(const std::vector<std::vector<GlobalNodeId>>& nodes, bool reads_all) {
   ESPALIER_CHECK(nodes.size() == types_.size() && types_.front().rows.num_steps() > 0)
       << "a step that was not scheduled";
   has_begun_ = true;
@@ -145,7 +145,7 @@ void ScheduledRowCache::BeginStep(const std::vector<std::vector<GlobalNodeId>>& 
       of_type.missing_nodes.push_back(node);
       of_type.missing_places.push_back(place);
     }
-    ESPALIER_CHECK(num_remote == step.num_listed)
+    ESPALIER_CHECK(reads_all ? num_remote == step.num_listed : num_remote <= step.num_listed)
         << "a step of " << num_remote << " remote nodes, which was scheduled with " << step.num_listed;
   }
 }
@@ -234,7 +234,8 @@ void ScheduledRowCache::EndType(uint16_t type, std::vector<Fetched>* fetched) {
       ++num_missing;
       continue;
     }
-    of_type.rows.RecordUse(of_type.rows.Find(ids[i]), next[i]);
+    CachedRow* const row = of_type.rows.Find(ids[i]);
+    if (row != nullptr) of_type.rows.RecordUse(row, next[i]);  // null: the caller had the row and did not read it
   }
   counts_.shared_rows += num_shared;
   counts_.shared_bytes += num_shared * of_type.row_bytes;

@@ -52,9 +52,10 @@ class ScheduledRowCache final : public RowSource {
   bool HasRoomForStep() const;
   // Adds a step that reads these nodes, by NodeTypeId. Not while a step is begun.
   void Schedule(const std::vector<std::vector<GlobalNodeId>>& nodes);
-  // Begins the first scheduled step that has not ended. `nodes` are those that were scheduled for it; their memory must
-  // not move or change until EndStep.
-  void BeginStep(const std::vector<std::vector<GlobalNodeId>>& nodes);
+  // Begins the first scheduled step that has not ended. `nodes` are those that were scheduled for it, or with
+  // `reads_all` false some of them: the caller has the rows of the others. Their memory must not move or change until
+  // EndStep.
+  void BeginStep(const std::vector<std::vector<GlobalNodeId>>& nodes, bool reads_all = true);
   // Stores rows that the step has fetched in place of rows that are read later. Ends the step.
   void EndStep();
   // Removes the begun step, without storing its rows, and all scheduled steps. Cached rows stay, as rows that no known

@@ -90,8 +90,9 @@ class ScheduledRowCacheTest : public ::testing::Test {
   static uint64_t MemoryFor(uint64_t num_rows) { return num_rows * (kRowBytes + 128) + kRowBytes / 2; }
 
   // Runs the next step, which reads these nodes, and compares every column.
-  static void RunStep(ScheduledRowCache& cache, const TwoPartitions& source, const Nodes& nodes) {
-    cache.BeginStep(nodes);
+  static void RunStep(ScheduledRowCache& cache, const TwoPartitions& source, const Nodes& nodes,
+                      bool reads_all = true) {
+    cache.BeginStep(nodes, reads_all);
     for (const ColumnDescription& column : source.columns()) {
       const std::vector<GlobalNodeId>& of_type = nodes[column.node_type.value];
       const Result<Tensor> rows = cache.GatherRows(column.node_type, column.name, of_type, Soon());
@@ -338,6 +339,20 @@ TEST_F(ScheduledRowCacheTest, ForwardsOtherReads) {
   read("feature", others);
   EXPECT_THAT(source.asked, ElementsAre(5, 5));
   read(kOriginalIdColumn, others);
+}
+
+// The second step does not read 6, which is cached, and 7, which is not.
+TEST_F(ScheduledRowCacheTest, AStepMayReadSomeOfItsNodes) {
+  TwoPartitions source(4);
+  ScheduledRowCache cache(source, book_, source.columns(), 1 << 20);
+  const std::vector<Nodes> steps = {{Ids({5, 6}), {}}, {Ids({1, 5, 6, 7, 8}), {}}, {Ids({8, 7, 6, 5}), {}}};
+  for (const Nodes& nodes : steps) cache.Schedule(nodes);
+  RunStep(cache, source, steps[0]);
+  source.asked.clear();
+  RunStep(cache, source, {Ids({1, 5, 8}), {}}, /*reads_all=*/false);
+  EXPECT_THAT(source.asked, ElementsAre(1, 8));
+  RunStep(cache, source, steps[2]);
+  EXPECT_THAT(source.asked, ElementsAre(1, 8, 7));
 }
 
 TEST_F(ScheduledRowCacheTest, HoldsNoRowsIfOneStepsIndexFillsItsMemory) {

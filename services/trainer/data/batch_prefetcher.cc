@@ -36,7 +36,7 @@ BatchPrefetcher::BatchPrefetcher(sampler::MiniBatchSource& source, const NodeDat
       data_(options.cache.rows == nullptr ? data : data.ReadingFrom(*options.cache.rows)),
       epoch_(options.first_epoch),
       step_(options.first_step),
-      window_({options.cache.rows, options.cache.steps, options.cache.max_waiting_bytes}),
+      window_({.rows = options.cache.rows, .steps = options.cache.steps, .max_bytes = options.cache.max_waiting_bytes}),
       cache_metrics_(options.cache.metrics),
       end_(OutOfRange("no mini-batch is left")),
       prefetcher_({.items_ahead = options.batches_ahead,
