@@ -333,6 +333,7 @@ struct FeatureCache {
   uint64_t memory_bytes = 0;
   uint32_t steps = 32;               // steps that are sampled ahead
   uint64_t shared_memory_bytes = 0;  // on each machine, for rows that its trainers share; 0: they share none
+  uint64_t device_memory_bytes = 0;  // on each trainer's GPU; 0: none
   friend bool operator==(const FeatureCache&, const FeatureCache&) = default;
 };
 

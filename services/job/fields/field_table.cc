@@ -196,14 +196,16 @@ void AppendScriptFields(const std::string& path, std::vector<FieldSpec>* table) 
 void AppendFeatureCacheFields(const std::string& path, std::vector<FieldSpec>* table) {
   table->push_back({.path = path,
                     .member = &DistTraining::feature_cache,
-                    .meaning = "cache of a trainer for feature rows of other machines, filled by the schedule of "
-                               "mini-batches; by default there is none"});
+                    .meaning =
+                        "cache of a trainer for feature rows, filled by the schedule of mini-batches; by default "
+                        "there is none"});
   table->push_back({.path = path + ".memory",
                     .member = &FeatureCache::memory_bytes,
                     .type = kMemorySize,
                     .required = true,
-                    .meaning = "memory of the cache in each trainer; the mini-batches that are sampled ahead take at "
-                               "most as much in addition"});
+                    .meaning =
+                        "memory in each trainer for rows of other machines; the mini-batches that are sampled ahead "
+                        "take at most as much in addition"});
   table->push_back({.path = path + ".steps",
                     .member = &FeatureCache::steps,
                     .minimum_integer = 1,
@@ -214,6 +216,12 @@ void AppendFeatureCacheFields(const std::string& path, std::vector<FieldSpec>* t
                     .type = kMemorySize,
                     .meaning = "memory on each machine for rows that its trainers share, in addition; by default they "
                                "share none; on a cluster, where each pod has one trainer, they share none"});
+  table->push_back({.path = path + ".deviceMemory",
+                    .member = &FeatureCache::device_memory_bytes,
+                    .type = kMemorySize,
+                    .meaning = "memory of the GPU of each trainer for feature rows, which are then not copied to it "
+                               "again; by default none; only with the device CUDA or Auto, and without effect if a "
+                               "trainer computes on the CPU"});
 }
 
 // `command` and `args` are like those of a Kubernetes container, except that $(NAME) is not expanded: the program

@@ -91,6 +91,14 @@ std::vector<Rule> RunRules() {
        .message = "expected a controller's name, domain/name",
        .check = Holds([](const RuleFields& self) { return IsControllerName(self.get<std::string>()); }),
        .on_cluster_only = true},
+      {"spec",
+       "!has(self.trainers.featureCache) || !has(self.trainers.featureCache.deviceMemory) || self.trainers.device != "
+       "'CPU'",
+       "holds rows on a GPU: set spec.trainers.device to CUDA or Auto", "trainers.featureCache.deviceMemory",
+       Holds([](const DistTraining& self) {
+         return !self.feature_cache.has_value() || self.feature_cache->device_memory_bytes == 0 ||
+                self.trainer_device != Device::kCpu;
+       })},
   };
   for (const std::vector<Rule>& part : {ResumeRules(), RoleRules()})
     rules.insert(rules.end(), part.begin(), part.end());

@@ -95,5 +95,22 @@ TEST(DocumentRulesTest, OnlyProgramsHaveSeveralGpus) {
               HasSubstr("spec.trainers.gpus: expected an integer from 0 to 64, found '-1'"));
 }
 
+TEST(DocumentRulesTest, OnlyTrainersWithAGpuKeepRowsOnIt) {
+  const auto with_device = [](const std::string& device) {
+    return Overrides{{"trainers.featureCache", "{memory: 2Gi, deviceMemory: 4Gi}"}, {"trainers.device", device}};
+  };
+  for (const char* device : {"Auto", "CUDA"}) {
+    const Result<ParsedJob> parsed = ParseJob("job.yaml", kExampleJob, with_device(device));
+    ASSERT_TRUE(parsed.ok()) << parsed.status().ToString();
+    EXPECT_EQ(parsed->training.feature_cache->device_memory_bytes, uint64_t{4} << 30);
+  }
+  EXPECT_THAT(ErrorOf(kExampleJob, with_device("CPU")),
+              HasSubstr("spec.trainers.featureCache.deviceMemory: holds rows on a GPU: set spec.trainers.device to "
+                        "CUDA or Auto"));
+  const Result<ParsedJob> none = ParseJob("job.yaml", kExampleJob, {{"trainers.featureCache", "{memory: 2Gi}"}});
+  ASSERT_TRUE(none.ok()) << none.status().ToString();
+  EXPECT_EQ(none->training.feature_cache->device_memory_bytes, 0u);
+}
+
 }  // namespace
 }  // namespace espalier::job

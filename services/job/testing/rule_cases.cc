@@ -109,6 +109,8 @@ constexpr const char* kChanges[] = {
     R"({"output": {"save": ["Predictions"]}})",
     R"({"output": {"nodesUri": "s3://data/n"}})",
     R"({"trainers": {"featureCache": {"memory": "1Gi"}}})",
+    R"({"trainers": {"featureCache": {"memory": "1Gi", "deviceMemory": "1Gi"}}})",
+    R"({"trainers": {"device": "Auto"}})",
     R"({"trainers": {"gpus": 1}})",
     R"({"trainers": {"gpus": 2}})",
     R"({"checkpoint": {"resumeFrom": "s3://data/c"}})",
