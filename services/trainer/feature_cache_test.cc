@@ -51,6 +51,11 @@ job::DistTraining WithFeatureCache(job::DistTraining job, uint64_t memory_bytes)
   return job;
 }
 
+job::DistTraining WithDeviceMemory(job::DistTraining job, uint64_t memory_bytes) {
+  job.feature_cache->device_memory_bytes = memory_bytes;
+  return job;
+}
+
 struct CachedRun {
   std::shared_ptr<storage::ObjectStore> checkpoints = nullptr;
   uint64_t stop_after = UINT64_MAX;  // steps
@@ -143,7 +148,13 @@ class FeatureCacheTest : public ::testing::Test {
     options.job = job.name;
     options.incarnation = run.incarnation;
     ASSIGN_OR_RETURN(const client::Session session, client::Connect(options));
-    sampler::PartitionedGraph& graph = *session.graph;
+    return RunOnGraph(*session.graph, job, run, metrics, group);
+  }
+
+ protected:
+  static Result<TrainOutcome> RunOnGraph(sampler::PartitionedGraph& graph, const job::DistTraining& job,
+                                         const CachedRun& run, telemetry::MetricRegistry& metrics,
+                                         collective::Collective& group) {
     const graph::GraphSchema& schema = graph.book().schema();
     ASSIGN_OR_RETURN(sampler::SamplingSpec spec, MakeSamplingSpec(job.training.sampling, schema, job.training.seed));
     ASSIGN_OR_RETURN(sampler::EpochPlan plan, MakeEpochPlan(job.training, schema, group.size(), group.rank()));
@@ -160,6 +171,7 @@ class FeatureCacheTest : public ::testing::Test {
     training.observer = &observer;
     training.stop_requested = &stop;
     training.metrics = &metrics;
+    training.keeps_rows_on_cpu = true;
     if (run.checkpoints != nullptr) training.checkpoints = {run.checkpoints, "run/checkpoints"};
     training.shared_rows = run.shared_rows;
     return TrainJob(job, graph, batches, group, training);
@@ -238,6 +250,70 @@ TEST_F(FeatureCacheTest, RanksOfAMachineTrainTheSameParametersWithSharedRowsAndF
   }
   // Requests and replies have headers of their own, and their number may differ.
   EXPECT_GT(apart.reply_bytes - together.reply_bytes, 0.8 * static_cast<double>(shared_bytes));
+}
+
+// The device is the CPU here: the trainer takes the same path as with a GPU.
+TEST_F(FeatureCacheTest, TrainsTheSameParametersWithRowsOnTheDevice) {
+  const graph::SourceGraph source = client::testing::SmallGraph();
+  const job::DistTraining job = JobOnServers(source);
+  const Ended without = Run(source, job);
+  for (const uint64_t host_bytes : {uint64_t{96} << 10, kPlenty}) {
+    for (const uint64_t device_bytes : {uint64_t{2} << 10, kPlenty}) {
+      const Ended with = Run(source, WithDeviceMemory(WithFeatureCache(job, host_bytes), device_bytes));
+      ExpectSame(with.outcome, without.outcome);
+      ASSERT_TRUE(with.outcome.feature_cache.has_value());
+      const sampler::SlotCounts& counts = with.outcome.device_rows;
+      EXPECT_GT(counts.hit_rows, 0u);
+      EXPECT_EQ(counts.hit_bytes, counts.hit_rows * 4 * sizeof(float));
+      // Rows of both partitions are on the device; the cache in host memory holds only remote ones.
+      EXPECT_LT(with.outcome.feature_cache->hit_rows + with.outcome.feature_cache->fetched_rows,
+                counts.hit_rows + counts.missed_rows);
+      EXPECT_THAT(with.trainer_metrics,
+                  HasSubstr("espalier_trainer_feature_cache_device_rows_total " + std::to_string(counts.hit_rows)));
+    }
+  }
+}
+
+TEST_F(FeatureCacheTest, TrainsTheSameParametersWithRowsOnTheDeviceOnATypedGraph) {
+  const graph::SourceGraph source = client::testing::SmallTypedGraph();
+  const job::DistTraining job = JobOnServers(source);
+  const Ended without = Run(source, job);
+  for (const uint64_t device_bytes : {uint64_t{8} << 10, kPlenty}) {
+    const Ended with = Run(source, WithDeviceMemory(WithFeatureCache(job, kPlenty), device_bytes));
+    ExpectSame(with.outcome, without.outcome);
+    EXPECT_GT(with.outcome.device_rows.hit_rows, 0u);
+  }
+}
+
+TEST_F(FeatureCacheTest, AResumedRunWithRowsOnTheDeviceTrainsTheSameParameters) {
+  const graph::SourceGraph source = client::testing::SmallGraph();
+  const job::DistTraining job = WithDeviceMemory(WithFeatureCache(JobOnServers(source), kPlenty), 2 << 10);
+  const auto checkpoints = std::make_shared<storage::MemoryStore>();
+  const Ended stopped = Run(source, job, {.checkpoints = checkpoints, .stop_after = 11});
+  ASSERT_TRUE(stopped.outcome.stopped());
+  const Ended resumed = Run(source, job, {.checkpoints = checkpoints, .incarnation = 2});
+  EXPECT_NE(resumed.outcome.resumed_from, "");
+  ExpectSame(resumed.outcome, Run(source, JobOnServers(source)).outcome);
+}
+
+// No row comes from another machine, so only the device has a cache.
+TEST_F(FeatureCacheTest, KeepsRowsOfMappedPartitionsOnTheDevice) {
+  const graph::SourceGraph source = client::testing::SmallGraph();
+  const shard::testing::TestGraph opened = shard::testing::MakeTestGraph(source, 2, 11);
+  collective::SelfCollective alone;
+  const job::DistTraining job = JobOnServers(source);
+  std::vector<TrainOutcome> outcomes;
+  for (const job::DistTraining& one : {job, WithDeviceMemory(WithFeatureCache(job, kPlenty), kPlenty)}) {
+    telemetry::MetricRegistry metrics;
+    Result<TrainOutcome> outcome = RunOnGraph(*opened.graph, one, {}, metrics, alone);
+    ASSERT_TRUE(outcome.ok()) << outcome.status().ToString();
+    outcomes.push_back(*std::move(outcome));
+  }
+  ExpectSame(outcomes[1], outcomes[0]);
+  EXPECT_EQ(outcomes[0].device_rows.missed_rows, 0u);
+  EXPECT_EQ(outcomes[1].feature_cache->hit_rows + outcomes[1].feature_cache->fetched_rows, 0u);
+  EXPECT_GT(outcomes[1].device_rows.hit_rows, outcomes[1].device_rows.missed_rows);
+  EXPECT_LE(outcomes[1].device_rows.missed_rows, opened.book.num_nodes()) << "each row is copied at most once";
 }
 
 TEST_F(FeatureCacheTest, FindsNoRemoteRowsInThisProcess) {

@@ -68,9 +68,11 @@ TEST(OutputsTest, ReportsSavingsOfFeatureCache) {
   EXPECT_FALSE(nlohmann::json::parse(ResultJson(Facts(), outcome)).contains("featureCache"));
   outcome.feature_cache = {
       .hit_rows = 5, .shared_rows = 2, .fetched_rows = 3, .hit_bytes = 50, .shared_bytes = 20, .fetched_bytes = 30};
+  outcome.device_rows = {.hit_rows = 7, .missed_rows = 4, .hit_bytes = 70};
   const auto result = nlohmann::json::parse(ResultJson(Facts(), outcome));
-  const nlohmann::json expected = {{"hitRows", 5},     {"sharedRows", 2},   {"fetchedRows", 3},
-                                   {"savedBytes", 50}, {"sharedBytes", 20}, {"fetchedBytes", 30}};
+  const nlohmann::json expected = {{"hitRows", 5},      {"sharedRows", 2},    {"fetchedRows", 3},
+                                   {"deviceRows", 7},   {"copiedRows", 4},    {"savedBytes", 50},
+                                   {"sharedBytes", 20}, {"fetchedBytes", 30}, {"deviceBytes", 70}};
   EXPECT_EQ(result["featureCache"], expected);
 }
 

@@ -27,10 +27,12 @@ ordered_json SecondsJson(const SecondsSplit& seconds) {
           {"evaluate", seconds.evaluate}};
 }
 
-ordered_json RowCacheJson(const sampler::RowCacheCounts& counts) {
+ordered_json FeatureCacheJson(const sampler::RowCacheCounts& counts, const sampler::SlotCounts& device) {
   return {{"hitRows", counts.hit_rows},         {"sharedRows", counts.shared_rows},
-          {"fetchedRows", counts.fetched_rows}, {"savedBytes", counts.hit_bytes},
-          {"sharedBytes", counts.shared_bytes}, {"fetchedBytes", counts.fetched_bytes}};
+          {"fetchedRows", counts.fetched_rows}, {"deviceRows", device.hit_rows},
+          {"copiedRows", device.missed_rows},   {"savedBytes", counts.hit_bytes},
+          {"sharedBytes", counts.shared_bytes}, {"fetchedBytes", counts.fetched_bytes},
+          {"deviceBytes", device.hit_bytes}};
 }
 
 const char* ToString(LoopEnd end) {
@@ -172,7 +174,8 @@ std::string ResultJson(const RunFacts& facts, const TrainOutcome& outcome,
   if (!facts.job.training.model.uri.empty()) result["startedFrom"] = facts.job.training.model.uri;
   if (!outcome.rows_digest.empty()) result["learnableRowsDigest"] = outcome.rows_digest;
   if (!facts.module_sha256.empty()) result["moduleSha256"] = facts.module_sha256;
-  if (outcome.feature_cache.has_value()) result["featureCache"] = RowCacheJson(*outcome.feature_cache);
+  if (outcome.feature_cache.has_value())
+    result["featureCache"] = FeatureCacheJson(*outcome.feature_cache, outcome.device_rows);
   if (!outcome.resumed_from.empty()) result["resumedFrom"] = outcome.resumed_from;
   if (!not_written.empty()) result["notWritten"] = not_written;
   if (!outcome.warnings.empty()) result["warnings"] = outcome.warnings;

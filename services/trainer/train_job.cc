@@ -286,10 +286,12 @@ class TrainerRun {
   Status Train(sampler::MiniBatchSource& batches) {
     PrefetchOptions prefetch = PrefetchFromStart();
     if (job_.feature_cache.has_value()) outcome_.feature_cache.emplace();
-    ASSIGN_OR_RETURN(
-        const std::unique_ptr<sampler::ScheduledRowCache> feature_cache,
-        MakeFeatureCache(job_.feature_cache, graph_, parts_.data, {options_.shared_rows, options_.partition_key},
-                         options_.metrics, &prefetch.cache));
+    std::optional<torch::Device> device_of_rows;
+    const bool keeps_rows = !options_.device.is_cpu() || options_.keeps_rows_on_cpu;
+    if (keeps_rows && prefetch.num_epochs > 0) device_of_rows = options_.device;
+    ASSIGN_OR_RETURN(const FeatureCaches caches, MakeFeatureCaches(job_.feature_cache, graph_, parts_.data,
+                                                                   {options_.shared_rows, options_.partition_key},
+                                                                   device_of_rows, options_.metrics, &prefetch.cache));
     prefetch.steps_per_epoch = parts_.steps_per_epoch;
     prefetch.data_timeout = options_.timeouts.data;
     prefetch.audit = audit_.get();
@@ -322,7 +324,8 @@ class TrainerRun {
       if (needs_no_batch) observer_.OnSaved();
       ASSIGN_OR_RETURN(outcome_.loop, std::move(ended));
     }
-    if (feature_cache != nullptr) outcome_.feature_cache = feature_cache->counts();
+    if (caches.rows != nullptr) outcome_.feature_cache = caches.rows->counts();
+    if (caches.device != nullptr) outcome_.device_rows = caches.device->slots().counts();
     observer_.OnProgress();
     start_.reset();  // frees its tensors
     if (audit_ != nullptr && records_.ok()) records_ = audit_->Close();

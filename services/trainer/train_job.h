@@ -11,6 +11,7 @@
 #include "services/job/dist_training.h"
 #include "services/sampler/batches/mini_batch_source.h"
 #include "services/sampler/row_cache/scheduled_row_cache.h"
+#include "services/sampler/row_cache/scheduled_slots.h"
 #include "services/storage/open_store.h"
 #include "services/trainer/checkpoint/checkpoint_writer.h"
 #include "services/trainer/checkpoint/resume.h"
@@ -39,13 +40,15 @@ struct TrainOptions {
   Timeouts timeouts;
   MathSettings math;                                  // recorded in results
   torch::Device device = torch::kCPU;                 // where the model is trained and applied
+  bool keeps_rows_on_cpu = false;                     // whether featureCache.deviceMemory applies to a CPU; for tests
   const std::atomic<bool>* stop_requested = nullptr;  // outlives the call; null: the run is never stopped
   std::shared_ptr<SharedMemory> shared_rows = {};     // for feature rows of the machine's trainers; null: none
   TrainingObserver* observer = nullptr;               // outlives the call; null: none
   telemetry::MetricRegistry* metrics = nullptr;       // outlives the call; null: none
 };
 
-// The result of a run. All ranks have the same values, except seconds, `checkpoints` and `feature_cache`.
+// The result of a run. All ranks have the same values, except seconds, `checkpoints`,
+// `feature_cache` and `device_rows`.
 struct TrainOutcome {
   LoopResult loop;                   // best_state is empty: it has been loaded into the model
   std::optional<double> validation;  // the job's metric of the best parameters
@@ -57,6 +60,7 @@ struct TrainOutcome {
   std::string resumed_from;                              // the checkpoint; empty: the run started from the beginning
   CheckpointSummary checkpoints;                         // on rank 0; empty on the others
   std::optional<sampler::RowCacheCounts> feature_cache;  // of this rank; nullopt: the job has no cache
+  sampler::SlotCounts device_rows;                       // of this rank: feature rows on its device
   // Warnings, one sentence each, for example about missing labels or classes and undefined metrics.
   std::vector<std::string> warnings;
 

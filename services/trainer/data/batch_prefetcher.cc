@@ -36,8 +36,12 @@ BatchPrefetcher::BatchPrefetcher(sampler::MiniBatchSource& source, const NodeDat
       data_(options.cache.rows == nullptr ? data : data.ReadingFrom(*options.cache.rows)),
       epoch_(options.first_epoch),
       step_(options.first_step),
-      window_({.rows = options.cache.rows, .steps = options.cache.steps, .max_bytes = options.cache.max_waiting_bytes}),
+      window_({.rows = options.cache.rows,
+               .slots = options.cache.device == nullptr ? nullptr : &options.cache.device->slots(),
+               .steps = options.cache.steps,
+               .max_bytes = options.cache.max_waiting_bytes}),
       cache_metrics_(options.cache.metrics),
+      device_metrics_(options.cache.device_metrics),
       end_(OutOfRange("no mini-batch is left")),
       prefetcher_({.items_ahead = options.batches_ahead,
                    .is_large = [limit = options.large_batch_bytes](
@@ -126,11 +130,17 @@ Result<BatchPrefetcher::Sampled> BatchPrefetcher::SampleOne() {
 
 Result<BatchTensors> BatchPrefetcher::FetchRows(Sampled sampled) {
   sampler::ScheduledRowCache* const cache = options_.cache.rows;
+  DeviceRows* const device = options_.cache.device;
   // A mini-batch may wait for long in the cache's window, so its rows have a time limit of their own.
-  const Deadline deadline = cache == nullptr ? sampled.deadline : Deadline::After(options_.data_timeout);
+  const Deadline deadline = options_.cache.is_used() ? Deadline::After(options_.data_timeout) : sampled.deadline;
   try {
-    if (cache != nullptr) cache->BeginStep(sampled.batch.nodes);  // moving the batch does not move its nodes
-    ASSIGN_OR_RETURN(BatchTensors fetched, FetchBatch(std::move(sampled.batch), data_, deadline));
+    std::optional<sampler::StepPlan> plan;
+    if (device != nullptr) plan = device->slots().TakeStep(sampled.batch.nodes);
+    // Moving the batch and the plan does not move their nodes.
+    if (cache != nullptr) {
+      cache->BeginStep(plan.has_value() ? plan->missing_nodes : sampled.batch.nodes, /*reads_all=*/!plan.has_value());
+    }
+    ASSIGN_OR_RETURN(BatchTensors fetched, FetchBatch(std::move(sampled.batch), data_, deadline, std::move(plan)));
     fetched.sample_seconds = sampled.sample_seconds;
     if (data_.has_labels()) {
       RETURN_IF_ERROR(CheckLabels(data_.loss_kind(), fetched.labels, data_.num_outputs()));
@@ -138,6 +148,10 @@ Result<BatchTensors> BatchPrefetcher::FetchRows(Sampled sampled) {
     if (cache != nullptr) {
       cache->EndStep();
       cache_metrics_.Update(*cache);
+    }
+    if (device != nullptr) {
+      device->CompleteIds(&fetched);
+      device_metrics_.Update(device->slots().counts(), device->memory_bytes());
     }
     return fetched;
   } catch (const std::exception& error) {  // for example torch, out of memory
@@ -148,6 +162,7 @@ Result<BatchTensors> BatchPrefetcher::FetchRows(Sampled sampled) {
 Result<BatchTensors> BatchPrefetcher::Next(Deadline deadline) {
   ASSIGN_OR_RETURN(std::optional<BatchTensors> batch, prefetcher_.Next(deadline));
   if (!batch.has_value()) return end_;
+  if (options_.cache.device != nullptr) RETURN_IF_ERROR(options_.cache.device->CompleteFeatures(&*batch));
   // Recorded when it is used, not when it is fetched: a run that stops early leaves fetched mini-batches unused.
   if (options_.audit != nullptr) {
     RETURN_IF_ERROR(options_.audit->Record(batch->batch, ToSpans(batch->original_ids)));

@@ -1,6 +1,7 @@
 // Prefetches mini-batches for the training thread: while step t trains, a background thread samples steps t + 1, t + 2
 // and gathers their rows, across epoch boundaries. If mini-batches are large, at most two exist at a time: the one that
-// trains and the next one. With a cache of rows, mini-batches are sampled further ahead, without their rows.
+// trains and the next one. With a cache of rows, in host memory or on the device, mini-batches are sampled further
+// ahead, without their rows.
 #pragma once
 
 #include <optional>
@@ -13,18 +14,24 @@
 #include "services/sampler/batches/prefetcher.h"
 #include "services/sampler/row_cache/scheduled_row_cache.h"
 #include "services/trainer/data/batch_tensors.h"
+#include "services/trainer/data/device_rows.h"
 #include "services/trainer/data/feature_cache_metrics.h"
 
 namespace espalier::trainer {
 
-// Makes the prefetcher sample mini-batches ahead of their rows, and read rows from a cache that knows these steps.
+// Makes the prefetcher sample mini-batches ahead of their rows, and read rows from caches that know these steps.
 struct FeatureCacheOptions {
-  sampler::ScheduledRowCache* rows = nullptr;  // outlives the prefetcher, which alone uses it; null: no cache
+  // Both outlive the prefetcher, which alone uses them; null: none.
+  sampler::ScheduledRowCache* rows = nullptr;  // in host memory
+  DeviceRows* device = nullptr;                // on the device
   uint32_t steps = 0;                          // mini-batches sampled beyond the one whose rows are gathered
   // Limit for the memory of the sampled mini-batches that wait for their rows. One may always wait. The next mini-batch
   // is assumed to be as large as the one before it, so a larger one may exceed the limit.
   uint64_t max_waiting_bytes = 0;
   FeatureCacheMetrics metrics;
+  DeviceRowsMetrics device_metrics;
+
+  bool is_used() const { return rows != nullptr || device != nullptr; }
 };
 
 struct PrefetchOptions {
@@ -48,9 +55,9 @@ class BatchPrefetcher {
   BatchPrefetcher(sampler::MiniBatchSource& source, const NodeData& data, const PrefetchOptions& options);
   // The destructor cancels sampling. If rows are being gathered, it waits until that ends, at most data_timeout.
 
-  // Returns the next mini-batch; all epochs follow each other in order. OutOfRange after the last one. DeadlineExceeded
-  // if none is ready in time. After an error of fetching, returns the same error again. Appends the mini-batch to the
-  // audit record.
+  // Returns the next mini-batch; all epochs follow each other in order. Its features are complete, and on the device
+  // for node types that have rows there. OutOfRange after the last one. DeadlineExceeded if none is ready in time.
+  // After an error of fetching, returns the same error again. Appends the mini-batch to the audit record.
   Result<BatchTensors> Next(Deadline deadline);
 
  private:
@@ -72,7 +79,7 @@ class BatchPrefetcher {
 
   sampler::MiniBatchSource& source_;
   const PrefetchOptions options_;
-  const NodeData data_;  // reads from the cache if there is one
+  const NodeData data_;  // reads from the cache in host memory if there is one
 
   // Used by the prefetcher's thread only.
   uint32_t epoch_;                        // of the next mini-batch to sample
@@ -81,6 +88,7 @@ class BatchPrefetcher {
   sampler::BatchWindow<Sampled> window_;  // sampled; rows are not gathered yet
   std::optional<Status> sampled_;  // set when no further mini-batch follows window_: OK, or the error of sampling
   FeatureCacheMetrics cache_metrics_;
+  DeviceRowsMetrics device_metrics_;
   // What Next returns after the last mini-batch. The thread writes it before the prefetcher's queue closes.
   Status end_;
   Mutex mutex_;  // orders StartEpoch and Cancel, because StartEpoch would undo an earlier Cancel

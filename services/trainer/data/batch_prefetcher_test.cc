@@ -249,6 +249,48 @@ TEST_F(PrefetcherWithCacheTest, ReadsTheSameRows) {
   }
 }
 
+// Slots for all nodes and for some, with a cache in host memory and without.
+TEST_F(PrefetcherWithCacheTest, ReadsTheSameRowsWithRowsOnTheDevice) {
+  const PrefetchOptions options = {.first_epoch = 1, .first_step = 1, .num_epochs = 3, .steps_per_epoch = 2};
+  for (const bool has_cache : {false, true}) {
+    for (const uint64_t device_bytes : {uint64_t{4'000}, kPlenty}) {
+      sampler::ScheduledRowCache cache = MakeCache(kPlenty);
+      const Result<std::unique_ptr<DeviceRows>> device =
+          DeviceRows::Make(device_bytes, graph_.book(), data_, torch::kCPU);
+      ASSERT_TRUE(device.ok()) << device.status().ToString();
+      sampler::LocalMiniBatchSource other_source{graph_,
+                                                 graph_,
+                                                 *MakeSamplingSpec(training_.sampling, schema_, training_.seed),
+                                                 *MakeEpochPlan(training_, schema_, 1, Rank(0)),
+                                                 {}};
+      PrefetchOptions on_device = WithCache(cache, options, 3);
+      if (!has_cache) on_device.cache.rows = nullptr;
+      on_device.cache.device = device->get();
+      {
+        BatchPrefetcher plain(source_, data_, options);
+        BatchPrefetcher cached(other_source, data_, on_device);
+        for (int i = 0; i < 5; ++i) {
+          const Result<BatchTensors> expected = plain.Next(Soon()), batch = cached.Next(Soon());
+          ASSERT_TRUE(expected.ok()) << expected.status().ToString();
+          ASSERT_TRUE(batch.ok()) << batch.status().ToString();
+          EXPECT_FALSE(batch->plan.has_value());
+          EXPECT_TRUE(torch::equal(batch->features[0], expected->features[0]));
+          EXPECT_TRUE(torch::equal(batch->original_ids[0], expected->original_ids[0]));
+          EXPECT_TRUE(torch::equal(batch->labels, expected->labels));
+        }
+        EXPECT_EQ(cached.Next(Soon()).status().code(), StatusCode::kOutOfRange);
+      }
+      const sampler::SlotCounts& counts = (*device)->slots().counts();
+      EXPECT_GT(counts.hit_rows, 0u);
+      EXPECT_EQ(counts.hit_bytes, counts.hit_rows * 16 * sizeof(float));
+      // The host reads only the rows that the device lacks.
+      if (has_cache) {
+        EXPECT_EQ(cache.counts().hit_rows + cache.counts().fetched_rows, counts.missed_rows);
+      }
+    }
+  }
+}
+
 TEST_F(PrefetcherWithCacheTest, ReturnsSampledBatchesBeforeError) {
   FailingSource source(source_, 1);
   sampler::ScheduledRowCache cache = MakeCache(kPlenty);

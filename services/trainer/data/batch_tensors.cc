@@ -2,7 +2,8 @@
 
 namespace espalier::trainer {
 
-Result<BatchTensors> FetchBatch(sampler::MiniBatch batch, const NodeData& data, Deadline deadline) {
+Result<BatchTensors> FetchBatch(sampler::MiniBatch batch, const NodeData& data, Deadline deadline,
+                                std::optional<sampler::StepPlan> plan) {
   const Timer timer;
   BatchTensors fetched;
   fetched.batch = std::move(batch);
@@ -12,11 +13,13 @@ Result<BatchTensors> FetchBatch(sampler::MiniBatch batch, const NodeData& data, 
   if (nodes.size() != num_types || (!of_edges && fetched.batch.num_seeds > nodes[data.seed_type().value].size())) {
     return Internal("a mini-batch does not fit the graph's node types");
   }
+  fetched.plan = std::move(plan);
+  const auto& read = fetched.plan.has_value() ? fetched.plan->missing_nodes : nodes;
   fetched.features.resize(num_types);
   fetched.original_ids.resize(num_types);
   for (uint16_t type = 0; type < num_types; ++type) {
-    ASSIGN_OR_RETURN(fetched.features[type], data.Features(NodeTypeId(type), nodes[type], deadline));
-    ASSIGN_OR_RETURN(fetched.original_ids[type], data.OriginalIds(NodeTypeId(type), nodes[type], deadline));
+    ASSIGN_OR_RETURN(fetched.features[type], data.Features(NodeTypeId(type), read[type], deadline));
+    ASSIGN_OR_RETURN(fetched.original_ids[type], data.OriginalIds(NodeTypeId(type), read[type], deadline));
   }
   ASSIGN_OR_RETURN(fetched.degrees, data.Degrees(nodes, fetched.batch.layers.front().num_outputs, deadline));
   if (data.has_labels()) {

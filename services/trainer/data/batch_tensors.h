@@ -1,9 +1,11 @@
 // A mini-batch with all tensors that a training step reads.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "services/sampler/batches/mini_batch.h"
+#include "services/sampler/row_cache/scheduled_slots.h"
 #include "services/trainer/data/node_data.h"
 #include "services/trainer/model/model.h"
 
@@ -20,14 +22,18 @@ struct BatchTensors {
   std::vector<torch::Tensor> original_ids;  // by NodeTypeId: i64 [nodes]
   GraphDegrees degrees;                     // empty unless the model needs them (NodeData::FetchDegrees)
   torch::Tensor labels;                     // of the seed nodes, as in losses.h; undefined for tasks on edges
-  double sample_seconds = 0;                // time spent waiting for the mini-batch
-  double fetch_seconds = 0;                 // time spent gathering rows
+  // If set, `features` and `original_ids` have rows of plan->missing_nodes only, until DeviceRows completes them.
+  std::optional<sampler::StepPlan> plan;
+  double sample_seconds = 0;  // time spent waiting for the mini-batch
+  double fetch_seconds = 0;   // time spent gathering rows
 };
 
 // Gathers the features, original ids, degrees and labels of a mini-batch. Row i of a type's features and original ids
 // belongs to node i of batch.nodes of this type. With temporal sampling, a node that occurs at two times has two rows.
+// With a plan, gathers features and original ids of its missing nodes only, and keeps the plan.
 // Returns Internal if the mini-batch does not fit the node types of the graph.
-Result<BatchTensors> FetchBatch(sampler::MiniBatch batch, const NodeData& data, Deadline deadline);
+Result<BatchTensors> FetchBatch(sampler::MiniBatch batch, const NodeData& data, Deadline deadline,
+                                std::optional<sampler::StepPlan> plan = std::nullopt);
 
 // Returns a mini-batch without seed nodes, with one empty block per relation of each layer. A rank that has no
 // mini-batch uses it to take part in a step, so that the collective operations of all ranks still match.

@@ -1,4 +1,4 @@
-// Makes a trainer's cache of feature rows from the job's document (spec.trainers.featureCache).
+// Makes a trainer's caches of feature rows from the job's document (spec.trainers.featureCache).
 #pragma once
 
 #include <memory>
@@ -16,13 +16,18 @@ struct SharedRows {
   std::string partition_key;             // of the open graph
 };
 
-// Returns the cache and sets `prefetch` to use it. Null, with `prefetch` unchanged, if the job has no cache or no row
-// comes from another machine. `graph` outlives the cache; `metrics` may be null. Errors are those of
-// SharedRowCache::Make.
-Result<std::unique_ptr<sampler::ScheduledRowCache>> MakeFeatureCache(const std::optional<job::FeatureCache>& wanted,
-                                                                     const GraphAccess& graph, const NodeData& data,
-                                                                     const SharedRows& shared,
-                                                                     telemetry::MetricRegistry* metrics,
-                                                                     FeatureCacheOptions* prefetch);
+// The levels of a cache of feature rows.
+struct FeatureCaches {
+  std::unique_ptr<sampler::ScheduledRowCache> rows;  // in host memory; null: no row comes from another machine
+  std::unique_ptr<DeviceRows> device;                // null: the device keeps no rows
+};
+
+// Returns the job's caches and sets `prefetch` to use them. Without any, `prefetch` is unchanged. `device` is where
+// rows are kept if the job has memory for them there; nullopt: nowhere. `graph` outlives the caches; `metrics` may be
+// null. Errors are those of SharedRowCache::Make and DeviceRows::Make.
+Result<FeatureCaches> MakeFeatureCaches(const std::optional<job::FeatureCache>& wanted, const GraphAccess& graph,
+                                        const NodeData& data, const SharedRows& shared,
+                                        std::optional<torch::Device> device, telemetry::MetricRegistry* metrics,
+                                        FeatureCacheOptions* prefetch);
 
 }  // namespace espalier::trainer

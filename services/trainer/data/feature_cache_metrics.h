@@ -2,6 +2,7 @@
 #pragma once
 
 #include "services/sampler/row_cache/scheduled_row_cache.h"
+#include "services/sampler/row_cache/scheduled_slots.h"
 #include "services/telemetry/metrics.h"
 
 namespace espalier::trainer {
@@ -42,6 +43,33 @@ struct FeatureCacheMetrics {
   telemetry::Counter hit_rows, shared_rows, fetched_rows, saved_bytes, shared_bytes;
   telemetry::Gauge held_bytes, shared_memory_bytes;
   sampler::RowCacheCounts reported;  // what the counters include
+};
+
+// Metrics about feature rows on a trainer's device. A default-constructed object counts nothing.
+struct DeviceRowsMetrics {
+  DeviceRowsMetrics() = default;
+  explicit DeviceRowsMetrics(telemetry::MetricRegistry& registry)
+      : device_rows(registry.AddCounter("espalier_trainer_feature_cache_device_rows_total",
+                                        "Feature rows that steps found in the GPU's memory.")),
+        copied_rows(registry.AddCounter("espalier_trainer_feature_cache_copied_rows_total",
+                                        "Other feature rows of steps, which were copied to the GPU.")),
+        device_bytes(registry.AddCounter("espalier_trainer_feature_cache_device_bytes_total",
+                                         "Bytes of the rows found in the GPU's memory, which were not copied.")),
+        device_memory_bytes(registry.AddGauge("espalier_trainer_feature_cache_device_memory_bytes",
+                                              "Memory of the GPU that is allocated for feature rows.")) {}
+
+  // Adds what has been counted since the last call.
+  void Update(const sampler::SlotCounts& now, uint64_t memory_bytes) {
+    device_rows.Add(static_cast<double>(now.hit_rows - reported.hit_rows));
+    copied_rows.Add(static_cast<double>(now.missed_rows - reported.missed_rows));
+    device_bytes.Add(static_cast<double>(now.hit_bytes - reported.hit_bytes));
+    device_memory_bytes.Set(static_cast<double>(memory_bytes));
+    reported = now;
+  }
+
+  telemetry::Counter device_rows, copied_rows, device_bytes;
+  telemetry::Gauge device_memory_bytes;
+  sampler::SlotCounts reported;  // what the counters include
 };
 
 }  // namespace espalier::trainer

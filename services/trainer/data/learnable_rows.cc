@@ -6,6 +6,7 @@
 #include "services/trainer/data/learnable_rows.h"
 
 #include <algorithm>
+#include <exception>
 #include <utility>
 
 #include "services/base/check.h"
@@ -14,6 +15,7 @@
 #include "services/base/unique_number.h"
 #include "services/collective/agreement.h"
 #include "services/trainer/model/parameters.h"
+#include "services/trainer/model/torch_error.h"
 
 namespace espalier::trainer {
 namespace {
@@ -86,7 +88,7 @@ class LearnableRows::Acknowledgements {
 };
 
 torch::Tensor SideBySide(const torch::Tensor& features, const torch::Tensor& rows) {
-  return features.size(1) == 0 ? rows : torch::cat({features, rows}, 1);
+  return features.size(1) == 0 ? rows : torch::cat({features, rows.to(features.device())}, 1);
 }
 
 LearnableRows::LearnableRows(const job::Training& training, const graph::PartitionBook& book,
@@ -175,7 +177,11 @@ Status LearnableRows::Join(BatchTensors* batch, Deadline deadline) const {
     rows.requires_grad_();
     batch->learnable[table.type.value] = rows;
     torch::Tensor& features = batch->features[table.type.value];
-    features = SideBySide(features, rows);
+    try {
+      features = SideBySide(features, rows);
+    } catch (const std::exception& error) {  // of torch, for example out of memory on the features' device
+      return StatusOfTorch(error).While("joining features and learnable rows");
+    }
   }
   batch->fetch_seconds += timer.Seconds();
   return Status();

@@ -118,7 +118,8 @@ class LearnableRows {
   std::shared_ptr<Acknowledgements> pending_;  // of the last Push; null: none is outstanding
 };
 
-// Concatenates the columns of two f32 tensors with equal numbers of rows. Either may have no columns.
+// Concatenates the columns of two f32 tensors with equal numbers of rows, on the device of `features`. If `features`
+// has no columns, returns `rows` itself. `rows` may have no columns either.
 torch::Tensor SideBySide(const torch::Tensor& features, const torch::Tensor& rows);
 
 }  // namespace espalier::trainer
