@@ -33,14 +33,15 @@ for option in "$@"; do
   esac
 done
 
-disk_gib_build="$DISK_GIB_RELEASE" disk_gib_temporary="$DISK_GIB_TESTS"
-for preset in "${presets[@]}"; do
-  if [ "$preset" != release ]; then disk_gib_build=$((disk_gib_build + DISK_GIB_SANITIZER)); fi
-done
+disk_gib_temporary="$DISK_GIB_TESTS"
 if [ -n "$e2e_cluster" ]; then disk_gib_temporary=$((disk_gib_temporary + DISK_GIB_CLUSTER)); fi
-check_disk_space "$PWD/build" "$disk_gib_build" "a checkout there" \
-  "${TMPDIR:-/tmp}" "$disk_gib_temporary" "TMPDIR=FOLDER" \
-  "${ESPALIER_TOOLS:-$HOME/.cache/espalier/tools}" "$DISK_GIB_TOOLS" "ESPALIER_TOOLS=FOLDER"
+written_folders=("${TMPDIR:-/tmp}" "$disk_gib_temporary" "TMPDIR=FOLDER"
+  "${ESPALIER_TOOLS:-${HOME:-/root}/.cache/espalier/tools}" "$DISK_GIB_TOOLS" "ESPALIER_TOOLS=FOLDER")
+for preset in "${presets[@]}"; do
+  if [ "$preset" = release ]; then gib="$DISK_GIB_RELEASE"; else gib="$DISK_GIB_SANITIZER"; fi
+  written_folders+=("$PWD/build/$preset" "$gib" "a checkout there")
+done
+check_disk_space "${written_folders[@]}"
 install_packages
 install_torch
 if [ -n "$e2e_cluster" ]; then

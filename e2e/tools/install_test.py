@@ -26,7 +26,7 @@ class CheckDiskSpace(unittest.TestCase):
     """The folder has two disks, `a` and `b`, with `free` GiB each; a folder of them that exists contains 2 GiB."""
 
     STUBS = """
-      stat() { case "$2" in */a*) echo 1 ;; *) echo 2 ;; esac; }
+      stat() { case "${@: -1}" in */a*) echo 1 ;; *) echo 2 ;; esac; }
       df() {
         case "$*" in
           *target*) echo Mounted; case "${@: -1}" in */a*) echo /a ;; *) echo /b ;; esac ;;
