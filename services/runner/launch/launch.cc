@@ -76,7 +76,10 @@ Result<Sessions> Connect(const ConnectOptions& options, terminal::Progress& prog
   for (const Host& host : hosts) {
     // Resolving a name may take long.
     if (stop.requested()) return Cancelled("stopped while resolving " + host.name);
-    if (deadline.HasPassed()) return DeadlineExceeded("time limit for connecting reached before " + host.name);
+    if (deadline.HasPassed()) {
+      return DeadlineExceeded("connecting to the hosts took longer than " + std::to_string(options.patience.count()) +
+                              " s: " + host.name + " was not contacted");
+    }
     ASSIGN_OR_RETURN(std::unique_ptr<HostSession> session, HostSession::Open(host, options.session));
     sessions.push_back(std::move(session));
   }

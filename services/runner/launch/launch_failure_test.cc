@@ -203,6 +203,14 @@ TEST_F(LaunchFailureTest, ReportsHostErrorsBeforeStart) {
   EXPECT_FALSE(std::filesystem::exists(root_ / "out"));
 }
 
+TEST_F(LaunchFailureTest, TimeLimitForConnectingNamesFirstHostThatWasNotContacted) {
+  LaunchOptions options = Options();
+  options.connect.patience = std::chrono::seconds(0);
+  const run::RunOutcome outcome = LaunchQuietly(options);
+  EXPECT_EQ(outcome.code, ExitCode::kUnavailable);
+  EXPECT_EQ(outcome.error, "connecting to the hosts took longer than 0 s: 127.0.0.1 was not contacted");
+}
+
 TEST_F(LaunchFailureTest, ReportsSshErrorIfSigchldIsIgnored) {
   SetSshScript("echo 'me@h: Permission denied (publickey).' >&2; exit 255\n");
   signal(SIGCHLD, SIG_IGN);  // may be inherited from a parent process
