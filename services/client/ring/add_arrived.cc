@@ -21,14 +21,14 @@ template <class T>
 }  // namespace
 
 template <class T>
-void AddArrived(std::span<const std::byte> arrived, ArrivedAre side, std::span<T> values) {
+void AddArrived(std::span<const std::byte> arrived, ArrivedFrom from, std::span<T> values) {
   ESPALIER_CHECK(arrived.size() == values.size_bytes())
       << "received " << arrived.size() << " bytes for values of " << values.size_bytes();
   T block[kBlock], sums[kBlock];
   while (!values.empty()) {
     const std::span<T> own = values.first(std::min(kBlock, values.size()));
     std::memcpy(block, arrived.data(), own.size_bytes());  // `arrived` may be unaligned
-    if (side == ArrivedAre::kOfLowerRanks) {
+    if (from == ArrivedFrom::kLowerRanks) {
       AddBlock(block, own.data(), own.size(), sums);
     } else {
       AddBlock(own.data(), block, own.size(), sums);
@@ -39,7 +39,7 @@ void AddArrived(std::span<const std::byte> arrived, ArrivedAre side, std::span<T
   }
 }
 
-template void AddArrived<float>(std::span<const std::byte>, ArrivedAre, std::span<float>);
-template void AddArrived<double>(std::span<const std::byte>, ArrivedAre, std::span<double>);
+template void AddArrived<float>(std::span<const std::byte>, ArrivedFrom, std::span<float>);
+template void AddArrived<double>(std::span<const std::byte>, ArrivedFrom, std::span<double>);
 
 }  // namespace espalier::client

@@ -6,14 +6,14 @@
 
 namespace espalier::client {
 
-// Selects the operand of the addition that the received values are: the left one if they are of lower ranks, the right
-// one if they are of higher ranks. The order of the operands matters only if both are NaN: it determines which NaN is
-// the result.
-enum class ArrivedAre { kOfLowerRanks, kOfHigherRanks };
+// The ranks whose values were received. Values from lower ranks are the left operand of the addition, values from
+// higher ranks the right one. The order of the operands matters only if both are NaN: it determines which NaN is the
+// result.
+enum class ArrivedFrom { kLowerRanks, kHigherRanks };
 
-// Computes values[i] = arrived[i] + values[i] for kOfLowerRanks, values[i] + arrived[i] for kOfHigherRanks. `arrived`
+// Computes values[i] = arrived[i] + values[i] for kLowerRanks, values[i] + arrived[i] for kHigherRanks. `arrived`
 // has values.size_bytes() bytes, of any alignment. T: float, double.
 template <class T>
-void AddArrived(std::span<const std::byte> arrived, ArrivedAre side, std::span<T> values);
+void AddArrived(std::span<const std::byte> arrived, ArrivedFrom from, std::span<T> values);
 
 }  // namespace espalier::client

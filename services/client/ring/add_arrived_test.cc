@@ -27,9 +27,9 @@ TYPED_TEST(AddArrivedTest, AddsValuesOfAnyAlignment) {
       std::vector<std::byte> shifted(shift + count * sizeof(TypeParam));
       const std::span<std::byte> bytes = std::span(shifted).subspan(shift);
       if (count > 0) std::memcpy(bytes.data(), arrived.data(), bytes.size());
-      for (const ArrivedAre side : {ArrivedAre::kOfLowerRanks, ArrivedAre::kOfHigherRanks}) {
+      for (const ArrivedFrom from : {ArrivedFrom::kLowerRanks, ArrivedFrom::kHigherRanks}) {
         std::vector<TypeParam> values = own;
-        AddArrived<TypeParam>(bytes, side, values);
+        AddArrived<TypeParam>(bytes, from, values);
         EXPECT_EQ(values, sums) << count << " values at byte " << shift;
       }
     }
@@ -42,8 +42,8 @@ TYPED_TEST(AddArrivedTest, SumOfTwoNansIsSameOnBothRanks) {
   // Several SIMD vectors, and a remainder.
   const std::vector<TypeParam> lowers(101, lower), highers(101, higher);
   std::vector<TypeParam> at_lower = lowers, at_higher = highers;
-  AddArrived<TypeParam>(std::as_bytes(std::span(highers)), ArrivedAre::kOfHigherRanks, at_lower);
-  AddArrived<TypeParam>(std::as_bytes(std::span(lowers)), ArrivedAre::kOfLowerRanks, at_higher);
+  AddArrived<TypeParam>(std::as_bytes(std::span(highers)), ArrivedFrom::kHigherRanks, at_lower);
+  AddArrived<TypeParam>(std::as_bytes(std::span(lowers)), ArrivedFrom::kLowerRanks, at_higher);
   for (size_t i = 0; i < lowers.size(); ++i) EXPECT_EQ(std::signbit(at_lower[i]), std::signbit(at_higher[i])) << i;
 }
 

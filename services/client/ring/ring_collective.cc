@@ -181,7 +181,7 @@ class RingCollective final : public collective::Collective {
         RETURN_IF_ERROR(ReceiveSum(bytes, header.offset, header.origin, deadline));
       } else {
         ASSIGN_OR_RETURN(const auto summands, ReceiveSummands(header.offset, deadline));
-        AddArrived<T>(summands, ArrivedAre::kOfLowerRanks, ValuesAt(header.offset, values));
+        AddArrived<T>(summands, ArrivedFrom::kLowerRanks, ValuesAt(header.offset, values));
         Send(IsLast() ? FrameKind::kSum : kPartialKind<T>, bytes, header.offset, rank_);
       }
     }
@@ -191,7 +191,7 @@ class RingCollective final : public collective::Collective {
   // Two ranks exchange their values, and each adds: one message latency instead of two.
   template <class T>
   Status ExchangeWithOther(std::span<T> values, const Deadline& deadline) {
-    const ArrivedAre side = rank_ == 0 ? ArrivedAre::kOfHigherRanks : ArrivedAre::kOfLowerRanks;
+    const ArrivedFrom from = rank_ == 0 ? ArrivedFrom::kHigherRanks : ArrivedFrom::kLowerRanks;
     const std::span<const std::byte> bytes = std::as_bytes(std::span<const T>(values));
     const size_t num_segments = CountSegments(bytes.size());
     for (size_t i = 0; i < num_segments; ++i) Send(kPartialKind<T>, bytes, i * kSegmentBytes, rank_);
@@ -201,7 +201,7 @@ class RingCollective final : public collective::Collective {
       // The own values of this segment may be replaced after they are sent. Segments are sent in order, so wait until
       // only the segments after this one are left.
       RETURN_IF_ERROR(link_.Flush(num_segments - 1 - header.offset / kSegmentBytes, deadline));
-      AddArrived<T>(summands, side, ValuesAt(header.offset, values));
+      AddArrived<T>(summands, from, ValuesAt(header.offset, values));
     }
     return Status();
   }
