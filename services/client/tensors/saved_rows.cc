@@ -66,7 +66,7 @@ Status SavedRowsWriter::PutRows(const DistGraph& graph, const RowSpace& rows, co
                     " rows of '" + columns.front().entry->name + "'");
   }
   if (rows.of != sampler::RowsOf::kEdges) return Status();
-  for (const Column& column : columns) column.entry->ends = order.endpoint_hash();
+  for (const Column& column : columns) column.entry->endpoint_hash = order.endpoint_hash();
   return Status();
 }
 
@@ -167,7 +167,7 @@ Result<std::optional<SavedRowsReader::Piece>> SavedRowsReader::Next() {
       return DataLoss("the files of '" + first.name + "' have " + std::to_string(num_read_) + " of its " +
                       std::to_string(first.num_rows) + " rows");
     }
-    if (rows_.of == sampler::RowsOf::kEdges && first.ends != order_.endpoint_hash()) {
+    if (rows_.of == sampler::RowsOf::kEdges && first.endpoint_hash != order_.endpoint_hash()) {
       return DifferentGraph(first, "its edges or their order differ");
     }
     return std::optional<Piece>();

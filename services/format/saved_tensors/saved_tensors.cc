@@ -80,7 +80,7 @@ Json ToJson(const SavedTensorEntry& tensor) {
                 {"dtype", ToString(tensor.dtype)},
                 {"row_shape", tensor.row_shape},
                 {"num_rows", tensor.num_rows}};
-  if (tensor.ends.has_value()) entry["ends"] = ToHex(*tensor.ends);
+  if (tensor.endpoint_hash.has_value()) entry["ends"] = ToHex(*tensor.endpoint_hash);
   entry["files"] = files;
   return entry;
 }
@@ -127,8 +127,9 @@ Result<SavedTensorEntry> TensorFrom(const JsonFields& fields) {
   ASSIGN_OR_RETURN(tensor.row_shape, RowShapeFrom(fields, tensor.dtype));
   ASSIGN_OR_RETURN(tensor.num_rows, fields.Unsigned("num_rows"));
   if (fields.Has("ends")) {
-    ASSIGN_OR_RETURN(const std::string ends, fields.Text("ends"));
-    if (!ParseHex(ends, &tensor.ends.emplace())) return fields.InvalidField("ends", "expected 16 hexadecimal digits");
+    ASSIGN_OR_RETURN(const std::string hash, fields.Text("ends"));
+    if (!ParseHex(hash, &tensor.endpoint_hash.emplace()))
+      return fields.InvalidField("ends", "expected 16 hexadecimal digits");
   }
   RETURN_IF_ERROR(fields.ForEach("files", [&](const json& element, const std::string& path) -> Status {
     ASSIGN_OR_RETURN(const JsonFields file, JsonFields::Of(element, path));

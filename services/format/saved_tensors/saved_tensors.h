@@ -29,8 +29,8 @@ struct SavedTensorEntry {
   DType dtype = DType::kF32;
   std::vector<int64_t> row_shape;
   uint64_t num_rows = 0;
-  std::optional<uint64_t> ends;  // edges: hash of the original ids of both endpoints, in the order of the rows
-  std::vector<FileEntry> files;  // in the order of the rows
+  std::optional<uint64_t> endpoint_hash;  // edges: hash of the original ids of both endpoints, in the order of the rows
+  std::vector<FileEntry> files;           // in the order of the rows
   friend bool operator==(const SavedTensorEntry&, const SavedTensorEntry&) = default;
 };
 
@@ -74,9 +74,9 @@ Result<Tensor> ReadSavedRows(storage::ObjectStore& store, const std::string& fol
 // Returns AlreadyExists if the folder has a manifest.
 Status CheckNothingIsSaved(storage::ObjectStore& store, const std::string& folder);
 // Commits a save: writes the manifest of files that are already in the store. Returns AlreadyExists, without a change
-// to the store, if there is a manifest, and InvalidArgument if the manifest could not be read back, because names or
-// notes are not UTF-8 or because its text is larger than max_bytes. Tests pass a smaller max_bytes. After any other
-// error the manifest may have been written; it is valid then.
+// to the store, if there is a manifest. Returns InvalidArgument, also without a change, if names or notes are not
+// UTF-8, the text of the manifest is larger than max_bytes, or SavedTensorsFromJson refuses it. Tests pass a smaller
+// max_bytes. After any other error the manifest may have been written; it is valid then.
 Status CommitSavedTensors(storage::ObjectStore& store, const std::string& folder, const SavedTensorsManifest& manifest,
                           uint64_t max_bytes = kMaxManifestBytes);
 // Reads the manifest. Returns NotFound if there is none.

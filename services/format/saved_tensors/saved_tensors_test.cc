@@ -36,7 +36,7 @@ SavedTensorsManifest PutTinyTensors(storage::ObjectStore& store, const std::stri
                         .dtype = DType::kF32,
                         .row_shape = {2},
                         .num_rows = 3,
-                        .ends = 0x0123'4567'89ab'cdef};
+                        .endpoint_hash = 0x0123'4567'89ab'cdef};
   for (const std::vector<float>& values : {std::vector<float>{1, 2, 3, 4}, std::vector<float>{5, 6}}) {
     const std::string key = SaveFolderName(1) + "/" + std::to_string(rows.files.size()) + ".safetensors";
     const auto file = PutSavedRows(store, folder, key, RowsOfTwo(values));
