@@ -41,10 +41,10 @@ void SumOverEdges(const Segments& rows, std::span<const uint32_t> positions, int
   });
 }
 
-// Adds the gradient of one edge for one of its endpoints: gradient[h] * attention[h, j] * LeakyReLU'(a[h, j] + b[h,
-// j]).
-void AddDynamicSlope(HeadShape shape, float negative_slope, const float* a, const float* b, const float* attention,
-                     const float* gradient, float* to) {
+// Adds the gradient of one edge's scores with respect to the row of one of its endpoints:
+// to[h, j] += gradient[h] * attention[h, j] * LeakyReLU'(a[h, j] + b[h, j]).
+void AddDynamicScoreGradient(HeadShape shape, float negative_slope, const float* a, const float* b,
+                             const float* attention, const float* gradient, float* to) {
   for (int64_t h = 0; h < shape.heads; ++h) {
     const float* __restrict x = a + h * shape.columns;
     const float* __restrict y = b + h * shape.columns;
@@ -112,7 +112,7 @@ void DynamicScoreGradients(const EdgeView& edges, HeadShape shape, float negativ
            e < edges.segments.indptr[static_cast<size_t>(d) + 1]; ++e) {
         const float* a = source + int64_t{edges.segments.indices[e]} * width;
         const float* g = gradient + int64_t{e} * shape.heads;
-        AddDynamicSlope(shape, negative_slope, a, b, attention, g, of_destination + d * width);
+        AddDynamicScoreGradient(shape, negative_slope, a, b, attention, g, of_destination + d * width);
         for (int64_t h = 0; h < shape.heads; ++h) {
           float* __restrict sum = of_attention + h * shape.columns;
           const float* __restrict x = a + h * shape.columns;
@@ -127,9 +127,9 @@ void DynamicScoreGradients(const EdgeView& edges, HeadShape shape, float negativ
       std::memset(of_source + s * width, 0, row_bytes);
       for (uint32_t k = edges.by_source.indptr[static_cast<size_t>(s)];
            k < edges.by_source.indptr[static_cast<size_t>(s) + 1]; ++k) {
-        AddDynamicSlope(shape, negative_slope, source + s * width,
-                        destination + int64_t{edges.by_source.indices[k]} * width, attention,
-                        gradient + int64_t{edges.positions[k]} * shape.heads, of_source + s * width);
+        AddDynamicScoreGradient(shape, negative_slope, source + s * width,
+                                destination + int64_t{edges.by_source.indices[k]} * width, attention,
+                                gradient + int64_t{edges.positions[k]} * shape.heads, of_source + s * width);
       }
     }
   });
