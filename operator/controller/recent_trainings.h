@@ -1,5 +1,5 @@
-// A cache of parsed DistTrainings. Each reconcile begins with parsing one, which takes longer than most plans; and most
-// reconciles are caused by children, with the DistTraining unchanged.
+// A cache of parsed DistTrainings. Without it, each reconcile would parse its DistTraining, which takes longer than
+// planning usually does. Most reconciles are caused by child objects and find the DistTraining unchanged.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // A server that offers its files writes a random nonce to a file and reports both. If this process can read the same
-// nonce from that path and owns the file, it runs on the same host as the same user. The partition is then loaded as in
-// a server, and each query of immutable data is forwarded to that GraphShard.
+// nonce from that path and owns the file, it runs on the same host as the same user. MapPartition then loads the
+// partition into a GraphShard of this process, as a server does, and each query of immutable data goes to this shard.
 #include "services/client/session/mapped_partition.h"
 
 #include <fcntl.h>

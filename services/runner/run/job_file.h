@@ -23,10 +23,9 @@ Result<job::ParsedJob> ReadJobFile(const std::string& path, const std::vector<st
                                    job::RunsOn runs_on = job::RunsOn::kLaptop,
                                    job::SpecTraining training = job::SpecTraining::kRequired);
 
-// Fills in all locations. Relative paths are relative to the working directory. Outputs and checkpoints go to the
-// bucket that the document names (then it is output_uri), otherwise to the folder. Partitions go to partitions/ below
-// the same location unless the document names another. InvalidArgument if the document needs a cluster or a path is not
-// UTF-8.
+// Fills in all locations. Relative paths are relative to the working directory. Outputs and checkpoints go to
+// spec.output.uri if it is in a bucket, otherwise to the folder. Partitions go to partitions/ below the same location
+// unless the document names another. InvalidArgument if the document needs a cluster or a path is not UTF-8.
 Result<RunJob> PlaceJob(const job::ParsedJob& parsed, const RunFolder& folder);
 
 }  // namespace espalier::run

@@ -30,8 +30,8 @@ namespace espalier::sampler {
 
 struct EmbeddingSpec {
   // id.creation, the creation number, is shared by all trainers of a run and unique to the run (UniqueNumber). It
-  // distinguishes the rows and messages of this run from those of another run of the same incarnation. 0: equal
-  // specifications mean the same rows.
+  // distinguishes the rows and messages of this run from those of another run of the same incarnation. 0: runs are not
+  // distinguished, so Create with an equal specification returns the existing rows.
   TensorId id;
   DType dtype = DType::kF32;  // of the rows as read: F32, F16 or BF16; updates always use F32
   uint32_t width = 0;         // values of a row
