@@ -24,7 +24,7 @@ def connected_hosts(folder, count, rate):
     """`count` hosts whose network devices send at most `rate`, in the notation of tc. Also yields the folder that must be
     TMPDIR of a job's processes."""
     # Processes detect by a file in TMPDIR that they are on one machine, so each further host has its own folder there.
-    apart = folder.with_suffix(".tmp")
+    apart = folder.with_name(f"{folder.name}.tmp")
     apart.mkdir()
     hosts = SshHosts(folder, count=count, hidden={host: apart for host in range(1, count)})
     try:
@@ -81,7 +81,7 @@ class Epochs:
 def train(binaries, output, job, num_hosts, rate):
     """Trains `job` on `num_hosts` hosts, one trainer and one graph server on each, and writes its results to `output`.
     Ends the program if the job fails. The last epoch is not counted because it contains the evaluation."""
-    document = output.with_suffix(".json")
+    document = output.with_name(f"{output.name}.json")
     document.write_text(json.dumps(job))
     with connected_hosts(output.with_name(f"hosts-{output.name}"), num_hosts, rate) as (hosts, apart):
         command = hosts.inside("l", binaries / "espalier", "launch", "--hosts", hosts.write_hosts(), *hosts.flags(),
