@@ -58,7 +58,8 @@ def preempt(world, namespace):
     job = namespace.wait_for_phase("cora", "Succeeded", 300)
     assert job["status"]["incarnation"] == 2, job["status"]
     assert job["status"]["attempts"]["counted"] == 0, job["status"]["attempts"]
-    assert workload_condition(namespace, "cora", "Finished") == "True"
+    namespace.wait_for("the Workload of cora is Finished", 60,
+                       lambda: workload_condition(namespace, "cora", "Finished") == "True")
     world.expect_as_undisturbed("cora")
 
 
