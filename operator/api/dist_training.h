@@ -57,7 +57,7 @@ struct Spec {
   RunPolicy run_policy;
   TlsMode tls = TlsMode::kManaged;
   std::string tls_secret;
-  // scheduling.gang is not Never: the pods of a role start all-or-nothing if the cluster supports it.
+  // False if scheduling.gang is Never. Otherwise the pods of a role start all-or-nothing if the cluster supports it.
   bool gangs = true;
 
   const RoleSpec& role(Role role) const { return roles[static_cast<size_t>(role)]; }
@@ -79,7 +79,8 @@ RunPolicy EffectiveRunPolicy(const DistTraining& training);
 bool IsManagedByEspalier(const kube::Json& raw_spec);
 
 // Parses a DistTraining as the API server stores it. Returns InvalidArgument only if `object` is not a DistTraining (no
-// name, spec not an object); an invalid spec is a value. Status fields of a wrong type count as unset.
+// name, spec not an object). An invalid spec is not an error: the result has its `violations`. Status fields of a wrong
+// type count as unset.
 Result<DistTraining> ParseDistTraining(const kube::Json& object);
 // The same for a resource that was read before: if name and spec equal those of `before`, the parsed spec is copied,
 // which saves most of the work. `before` may be any DistTraining.

@@ -18,7 +18,7 @@ struct CommandContext {
   std::string name_space;
   EnvironmentMap environment;
   text::Output out;                              // data, to standard output
-  std::function<void(const std::string&)> note;  // writes a line for users to standard error, made Printable
+  std::function<void(const std::string&)> note;  // writes a line for users to standard error, through text::Printable
   std::function<kube::WallTime()> wall_now;
   // Waits for this time. Returns false if a stop is requested meanwhile.
   std::function<bool(std::chrono::nanoseconds)> pause;
