@@ -72,7 +72,8 @@ struct EdgeLoaderOptions {
   // with it (EdgeList::rows), otherwise columns of the graph or attached tensors, by edge id.
   std::vector<std::string> edge_columns = {};
   SampledBy sampled_by = SampledBy::kThisProcess;  // kSamplers supports EdgesOfSplit only
-  // Samples ahead for this cache, from which `collate` reads rows. Null: no cache.
+  // The cache from which `collate` reads rows. The loader samples FeatureCacheOptions::steps mini-batches ahead, so
+  // that the cache keeps the rows that are read next. Null: no cache.
   std::shared_ptr<FeatureCache> feature_cache = {};
 };
 

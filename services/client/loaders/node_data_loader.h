@@ -45,7 +45,8 @@ struct NodeLoaderOptions {
   uint32_t batches_ahead = 2;      // number of prefetched batches, at least 1
   bool want_edge_ids = false;      // whether blocks contain edge ids
   SampledBy sampled_by = SampledBy::kThisProcess;  // kSamplers supports NodesOfSplit only
-  // Samples ahead for this cache, from which `collate` reads rows. Null: no cache.
+  // The cache from which `collate` reads rows. The loader samples FeatureCacheOptions::steps mini-batches ahead, so
+  // that the cache keeps the rows that are read next. Null: no cache.
   std::shared_ptr<FeatureCache> feature_cache = {};
 };
 

@@ -25,7 +25,7 @@ struct RemoteTensorOptions {
 // of the call has no effect.
 class RemoteTensors final : public sampler::PartitionTensors {
  public:
-  // `changes` is shared by all changes of this client at that server.
+  // `changes` numbers all changes that this client makes on the server of `peer`, including those of other objects.
   RemoteTensors(std::shared_ptr<rpc::Peer> peer, std::shared_ptr<ChangeNumbers> changes, RemoteTensorOptions options);
 
   void Create(const sampler::TensorSpec& spec, uint64_t creation, Deadline deadline,

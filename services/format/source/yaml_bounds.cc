@@ -12,7 +12,8 @@
 namespace espalier::format {
 namespace {
 
-// Far more than a description needs, which has some names and numbers for each type and column.
+// The largest number of values in a document. A graph.yaml or metadata.json has far fewer: some names and numbers for
+// each type and column.
 constexpr size_t kMaxValues = size_t{1} << 22;
 
 class DocumentBounds final : public YAML::EventHandler {

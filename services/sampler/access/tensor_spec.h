@@ -18,7 +18,7 @@ namespace espalier::sampler {
 enum class RowsOf : uint8_t {
   kNodes = 0,  // one row per node of a type, on the node's owner
   kEdges = 1,  // one row per edge of a type, on the owner of its destination
-  kOwn = 2,    // any number of rows, cut into equal ranges: partition p of P holds [n p / P, n (p + 1) / P)
+  kOwn = 2,    // own rows: n rows of no node or edge; partition p of P holds the range [n p / P, n (p + 1) / P)
 };
 
 struct RowSpace {
@@ -28,7 +28,7 @@ struct RowSpace {
 
   static RowSpace Nodes(NodeTypeId type) { return {RowsOf::kNodes, type.value, 0}; }
   static RowSpace Edges(EdgeTypeId type) { return {RowsOf::kEdges, type.value, 0}; }
-  // Without a number of rows: matches a tensor of own rows by name, regardless of its number of rows.
+  // Own rows (RowsOf::kOwn). In a TensorId, 0 stands for any number of rows: the name alone identifies the tensor.
   static RowSpace Own(uint64_t num_rows = 0) { return {RowsOf::kOwn, 0, num_rows}; }
   friend auto operator<=>(const RowSpace&, const RowSpace&) = default;
 };
@@ -48,8 +48,8 @@ std::string ToString(const RowSpace& rows, const graph::PartitionBook& book);
 struct TensorId {
   RowSpace rows;
   std::string name;  // valid for graph::CheckName
-  // The job that owns it: jobs that share servers have separate names. Empty in a process that holds its partitions
-  // itself, and for the job without a name.
+  // The job that owns the tensor. Tensors of different jobs on the same servers may have the same name. Empty in a
+  // process that holds its partitions itself, and for the job without a name.
   std::string job;
   // The incarnation of the calling job. Tensors of other incarnations do not exist for it. 0 in a process that holds
   // its partitions itself; with servers, the connection sets it.
@@ -75,8 +75,8 @@ struct Initializer {
   // kXavierUniform (Glorot and Bengio 2010): (-b, b), b = gain sqrt(6 / (fan_in + fan_out)), with fans as in
   // torch.nn.init.xavier_uniform_, from the whole tensor's shape, never from a partition's part of it.
   double gain = 1;
-  // kPlugin: an initializer "plugin/name" of a plugin of the owners, for any dtype; the plugin defines the meaning of
-  // arguments, seed and stream (services/plugin/espalier_plugin.h).
+  // kPlugin: an initializer, as "plugin/name", for any dtype. The graph servers that own the rows have loaded the
+  // plugin, which defines the meaning of arguments, seed and stream (services/plugin/espalier_plugin.h).
   std::string plugin = {};
   std::string arguments = {};  // bytes
   uint64_t seed = 0;
@@ -126,7 +126,7 @@ Status CheckSpec(const TensorSpec& spec);
 uint64_t RowElements(const std::vector<int64_t>& row_shape);
 uint64_t RowBytes(DType dtype, const std::vector<int64_t>& row_shape);
 
-// How given rows are written into a tensor's. The numbers are on the wire.
+// How a write combines the caller's rows with the rows of a tensor. The numbers are on the wire.
 //
 // Integers wrap around; the minimum or maximum of a NaN and any number is NaN; for F16 and BF16 each single result is
 // rounded. For Bool, kAdd and kMax are "or" and kMin is "and". kOr is bitwise, for Bool and integers.
@@ -137,8 +137,8 @@ Status CheckWrite(RowWrite write, DType dtype);
 
 // A reduction over all rows of a tensor, separately for each element of a row. The numbers are on the wire.
 enum class Reduction : uint8_t { kCountNonzero = 1, kSum = 2, kMin = 3, kMax = 4 };
-// Returns the dtype of a reduction's result: F64 for floating-point dtypes, I64 or U64 for integers and Bool (U64);
-// counts are U64.
+// Returns the dtype of a reduction's result: F64 for floating-point dtypes, I64 for signed integers, and U64 for
+// unsigned integers, for Bool and for counts.
 DType ReducedDType(Reduction reduction, DType dtype);
 
 }  // namespace espalier::sampler
