@@ -22,9 +22,9 @@ namespace espalier::client {
 
 // Joins the process group and blocks until all ranks are connected or the deadline has passed. Every rank must call it
 // once per incarnation of the job. `context` must be the graph's context. With a world size of 1 it returns at once,
-// without network access. DeadlineExceeded, Unavailable: a rank is missing. Cancelled: the channel's stop was
-// requested. FailedPrecondition: other machines can reach context.local_address, the connection is in plaintext, and
-// context.plaintext_to_others is false.
+// without network access. DeadlineExceeded, Unavailable: a rank is missing. Cancelled: the stop of
+// context.session.channel or of the deadline was requested. FailedPrecondition: other machines can reach
+// context.local_address, the connection is in plaintext, and context.plaintext_to_others is false.
 Result<std::unique_ptr<collective::Collective>> InitProcessGroup(const DistGraph& graph, const Context& context,
                                                                  Deadline deadline);
 

@@ -120,9 +120,9 @@ class DistGraph {
   const std::vector<sampler::EdgeColumnDescription>& edge_columns() const { return graph_->description().edge_columns; }
 
   // Errors of all queries below. InvalidArgument: a type, node or edge does not exist. ResourceExhausted: 2^32 nodes or
-  // edges or more in one query. Unavailable, DeadlineExceeded: a server cannot be reached in time. Cancelled: the
-  // channel's stop or the deadline's was requested. FailedPrecondition: this process was forked from one that uses the
-  // graph.
+  // edges or more in one query. Unavailable, DeadlineExceeded: a server cannot be reached in time. Cancelled: the stop
+  // of SessionOptions::channel or of the deadline was requested. FailedPrecondition: this process was forked from one
+  // that uses the graph.
 
   // Returns rows of a node column, or of a tensor attached as one (DistTensor::AttachAs), in the order of `nodes`:
   // [nodes.size(), row_shape...]. NotFound: there is no such column; the message lists the existing ones.

@@ -29,14 +29,14 @@ namespace espalier::client {
 struct FeatureCacheOptions {
   // Node columns of the graph whose rows are kept, at least one. Attached tensors change and cannot be kept.
   std::vector<std::pair<NodeTypeId, std::string>> columns;
-  // Limit for rows, their index and the known steps, in bytes, at least 1. The mini-batches that are sampled ahead take
-  // at most as much in addition.
+  // Limit for the rows, their index and the node ids of the steps that are sampled ahead, in bytes, at least 1. The
+  // mini-batches themselves take at most as much in addition.
   uint64_t memory_bytes = 0;
   uint32_t steps = 32;  // 1 to 1000: mini-batches sampled ahead of the one whose rows are read
 };
 
-// Serves one loader at a time, whose options it is passed with. It may serve another loader after that one is
-// destroyed, and keeps its rows.
+// Serves one loader at a time: the loader whose options contain the cache. After that loader is destroyed, the cache
+// keeps its rows and may serve another loader.
 class FeatureCache {
  public:
   static constexpr uint32_t kMaxSteps = 1000;
@@ -52,10 +52,10 @@ class FeatureCache {
   Result<Tensor> GatherNodeRows(NodeTypeId type, const std::string& column, std::span<const GlobalNodeId> nodes,
                                 const Deadline& deadline);
 
-  // Returns the rows that collated mini-batches have read, except those of the newest one. Thread-safe.
+  // Returns how many rows the collated mini-batches have read, without the newest mini-batch. Thread-safe.
   sampler::RowCacheCounts counts() const ABSL_LOCKS_EXCLUDED(mutex_);
-  // Returns the memory of rows, their index and the known steps, in bytes, after the mini-batch before the newest one.
-  // Thread-safe.
+  // Returns the memory that FeatureCacheOptions::memory_bytes limits, in bytes, as it was when the mini-batch before
+  // the newest one ended. Thread-safe.
   uint64_t held_bytes() const ABSL_LOCKS_EXCLUDED(mutex_);
 
   // For loaders: returns a source of the same mini-batches that samples ahead for `cache`. It owns `source` and a

@@ -16,8 +16,8 @@ namespace espalier::client {
 // Thread-safe. Pending queries do not depend on the lifetime of this object.
 class RemoteFunctions {
  public:
-  // `changes` is shared by all changes of this client at that server. `identity` returns the identity of a request that
-  // is created now; it may be called on any thread.
+  // `changes` numbers all changes that this client makes on the server of `peer`, including those of other objects.
+  // `identity` returns the identity of a request that is created now; it may be called on any thread.
   RemoteFunctions(std::shared_ptr<rpc::Peer> peer, std::shared_ptr<ChangeNumbers> changes,
                   std::function<tensor::v1::RequestIdentity()> identity);
 

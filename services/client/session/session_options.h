@@ -17,7 +17,7 @@ namespace espalier::client {
 
 // How immutable data of a partition is read.
 enum class Access {
-  kAuto,    // map the files if the server runs on the same host as the same user, otherwise use RPC
+  kAuto,    // map the files if the server runs on this host under the same user, otherwise use RPC
   kRpc,     // always use RPC
   kMapped,  // map the files of all partitions; FailedPrecondition if that is not possible
 };

@@ -25,8 +25,8 @@ using sampler::RowSpace;
 
 // How long the rows exist. In both cases they are dropped with the job's incarnation at the latest.
 enum class Lifetime {
-  // Until the handle that created them, or the handle into which it was moved, is destroyed; for temporary results. If
-  // another handle of the same tensor is moved into that handle, the rows exist until that handle is destroyed.
+  // Until the owning handle is destroyed: the handle that created the rows, or the handle into which it was moved. For
+  // temporary results. Moving another handle of the same tensor into the owning handle does not drop the rows.
   kScoped,
   // Until they are dropped by name; other processes can open them by name.
   kPersistent,
