@@ -7,7 +7,7 @@
 
 namespace espalier::sampler {
 
-// Returns InvalidArgument for a method that cannot draw with replacement, if `replace`.
+// Returns InvalidArgument if `replace` is true and the method cannot draw with replacement.
 Status CheckDrawMethod(DrawMethod method, bool replace);
 
 // Also checks that every relation with times or walks has one for each destination, and that all relations have walks

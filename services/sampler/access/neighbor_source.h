@@ -27,8 +27,8 @@ struct RelationQuery {
   int32_t fanout = 0;                          // > 0 or kFullNeighborhood
   std::span<const GlobalNodeId> destinations;  // nodes to expand; outlives the call; distinct without times and walks
   std::span<const int64_t> times = {};   // [destinations] later in-edges are not drawn; empty without draw.time_column
-  std::span<const uint64_t> walks = {};  // [destinations] numbers of random walks (WalkKey); empty: none, in any
-                                         // relation of the query
+  std::span<const uint64_t> walks = {};  // [destinations] numbers of random walks (WalkKey); empty: no walks; all
+                                         // relations of a query have walks, or none has
   // Excluded in-edges: draws are made as if the graph did not have the edges of the relation with these endpoints,
   // parallel edges included. They are excluded before drawing, so other in-edges fill the fan-out. Ascending; outlives
   // the call.

@@ -7,7 +7,7 @@
 
 namespace espalier {
 
-// The global id of a row's node or edge, or the number of a row of a tensor of its own size.
+// The global id of the row's node or edge; for own rows (RowsOf::kOwn), the number of the row.
 using GlobalRowId = StrongId<struct GlobalRowTag, uint64_t>;
 // Dense within one partition and row space: global - first of the range.
 using LocalRowId = StrongId<struct LocalRowTag, uint32_t>;

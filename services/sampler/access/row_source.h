@@ -24,7 +24,7 @@ struct ColumnDescription {
   std::string name;
   DType dtype;
   std::vector<int64_t> row_shape;  // without the first dimension
-  // For I8 that stands for scaled values: one scale for each element of a row (graph/feature_scales.h). A RowSource
+  // For an I8 column of scaled values: one scale for each element of a row (graph/feature_scales.h). A RowSource
   // returns and caches the integers; readers that compute with them widen them.
   std::vector<float> scales = {};
 

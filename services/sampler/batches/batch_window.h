@@ -23,8 +23,8 @@ struct BatchWindowOptions {
   ScheduledRowCache* rows = nullptr;
   ScheduledSlots* slots = nullptr;
   uint32_t steps = 0;  // mini-batches sampled beyond the one whose rows are gathered
-  // Limit for the memory of the mini-batches in the window, in bytes. One may always wait. The next mini-batch is
-  // assumed to be as large as the one before it, so a larger one may exceed the limit.
+  // Limit for the memory of the mini-batches in the window, in bytes. The window always has room for one mini-batch.
+  // The next mini-batch is assumed to be as large as the one before it, so a larger one may exceed the limit.
   uint64_t max_bytes = 0;
 };
 

@@ -68,7 +68,7 @@ struct MiniBatch {
   NodeTypeId seed_type;
   uint32_t num_seeds = 0;                        // of this trainer; may be 0
   uint32_t global_num_seeds = 0;                 // of all trainers, seed nodes or seed edges; the loss is divided by it
-  std::vector<std::vector<GlobalNodeId>> nodes;  // by NodeTypeId; the seeds come first in seed_type's
+  std::vector<std::vector<GlobalNodeId>> nodes;  // by NodeTypeId; the list of a type begins with its seeds
   // For temporal sampling, where a row is a node at a time: by NodeTypeId, the time of each row. Otherwise empty.
   std::vector<std::vector<int64_t>> times = {};
   std::vector<BatchLayer> layers;       // in the order of SamplingSpec::layers

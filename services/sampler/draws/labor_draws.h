@@ -19,10 +19,10 @@ class LaborDraws {
  public:
   explicit LaborDraws(uint64_t key) : key_(key) {}  // LaborKey
 
-  // Draws from a row of `degree` in-edges, more than `count`, which is at least 1: writes the positions of the `count`
-  // smallest variates, ascending; of equal variates the first wins. With prefix_sums ([degree], weighted_draws.h;
-  // empty: uniform) the variates are divided by the weights (Ohlsson 1998), and in-edges without weight are never
-  // taken. Returns the number of positions: `count`, or fewer if fewer in-edges have weight.
+  // Draws from a row of `degree` in-edges; degree > count >= 1. Writes the positions of the `count` smallest variates,
+  // ascending; of equal variates the first wins. With prefix_sums ([degree], weighted_draws.h; empty: uniform) the
+  // variates are divided by the weights (Ohlsson 1998), and in-edges without weight are never taken. Returns the number
+  // of positions: `count`, or fewer if fewer in-edges have weight.
   uint32_t Draw(uint32_t degree, const FillSourceIds& fill_source_ids, std::span<const uint32_t> prefix_sums,
                 uint32_t count, uint32_t* positions);
 

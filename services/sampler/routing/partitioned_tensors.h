@@ -110,7 +110,7 @@ class PartitionedTensors {
   std::vector<bool> in_process_;  // by partition
   const uint64_t client_;         // random; no result depends on it
   const std::shared_ptr<Drops> drops_ = std::make_shared<Drops>();
-  std::atomic<uint64_t> next_maker_{0};  // atomic, because any thread creates
+  std::atomic<uint64_t> next_maker_{0};  // atomic: used by concurrent calls
 };
 
 }  // namespace espalier::sampler

@@ -35,7 +35,7 @@ class EvictionOrder {
   CachedRow* First() const;
   // Returns whether a row with this next step and number of uses is evicted later than `row`.
   static bool IsEvictedLater(uint32_t next_step, uint16_t num_uses, const CachedRow& row);
-  // Makes all rows rows that no known step reads. Equal rows keep their order.
+  // Sets the next_step of all rows to kNoKnownStep. Equal rows keep their order.
   void ForgetSteps();
   // Returns whether there are rows that no known step reads.
   bool HasRowWithoutStep() const { return !by_num_uses_.empty(); }
@@ -50,7 +50,7 @@ class EvictionOrder {
   static void Append(Lists& lists, uint32_t key, CachedRow* row);
   static void Unlink(Lists& lists, uint32_t key, CachedRow* row);
 
-  Lists by_next_step_;  // rows with a known step; as many lists as steps are known
+  Lists by_next_step_;  // rows with a known step; at most one list for each known step
   Lists by_num_uses_;   // the other rows
 };
 

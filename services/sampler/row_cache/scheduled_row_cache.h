@@ -52,19 +52,19 @@ class ScheduledRowCache final : public RowSource {
   bool HasRoomForStep() const;
   // Adds a step that reads these nodes, by NodeTypeId. Not while a step is begun.
   void Schedule(const std::vector<std::vector<GlobalNodeId>>& nodes);
-  // Begins the first scheduled step that has not ended. `nodes` are those that were scheduled for it, or with
-  // `reads_all` false some of them: the caller has the rows of the others. Their memory must not move or change until
-  // EndStep.
+  // Begins the first scheduled step that has not ended. `nodes` are the nodes that were scheduled for it. If
+  // `reads_all` is false, `nodes` may lack nodes whose rows the caller already has. The memory of `nodes` must not move
+  // or change until EndStep.
   void BeginStep(const std::vector<std::vector<GlobalNodeId>>& nodes, bool reads_all = true);
-  // Stores rows that the step has fetched in place of rows that are read later. Ends the step.
+  // Ends the step and stores the rows that it has fetched. They may replace cached rows that are read later.
   void EndStep();
   // Removes the begun step, without storing its rows, and all scheduled steps. Cached rows stay, as rows that no known
   // step reads.
   void AbandonSteps();
 
   const std::vector<ColumnDescription>& columns() const override { return source_.columns(); }
-  // Returns rows, from the cache where it has them if `nodes` is the list of the begun step and the column is cached.
-  // Forwards other reads.
+  // If `nodes` is the list of the begun step and the column is cached, returns the cached rows from memory and reads
+  // only the others from the source. Forwards all other reads to the source.
   Result<Tensor> GatherRows(NodeTypeId type, const std::string& column, std::span<const GlobalNodeId> nodes,
                             Deadline deadline) override;
   bool is_remote(PartitionId partition) const override { return source_.is_remote(partition); }
