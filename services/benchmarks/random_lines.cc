@@ -30,7 +30,7 @@ uint32_t ReadScattered(std::span<const uint32_t> array, uint64_t salt) {
 
 }  // namespace
 
-double RandomLinesPerSecond(std::span<const uint32_t> array, int threads, ClockKind clock) {
+double RandomCacheLinesPerSecond(std::span<const uint32_t> array, int threads, ClockKind clock) {
   std::atomic<uint32_t> sink{0};  // prevents the compiler from removing the reads
   double best = 0;
   for (int run = 0; run < kRuns; ++run) {

@@ -10,6 +10,6 @@ namespace espalier::benchmarks {
 
 // Returns the number of independent cache lines of `array` that all threads together read per second, with software
 // prefetching; the best of a few runs.
-double RandomLinesPerSecond(std::span<const uint32_t> array, int threads, ClockKind clock);
+double RandomCacheLinesPerSecond(std::span<const uint32_t> array, int threads, ClockKind clock);
 
 }  // namespace espalier::benchmarks

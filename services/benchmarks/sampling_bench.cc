@@ -171,8 +171,8 @@ int Main(int argc, char** argv) {
 
   const BenchGraph bench = MakeBenchGraph(options.graph);
   const Tensor& indices = bench.shards[0]->data().in_edges[0].indices;
-  const double one_line = RandomLinesPerSecond(indices.values<uint32_t>(), 1, options.clock);
-  const double two_lines = RandomLinesPerSecond(indices.values<uint32_t>(), 2, options.clock);
+  const double one_line = RandomCacheLinesPerSecond(indices.values<uint32_t>(), 1, options.clock);
+  const double two_lines = RandomCacheLinesPerSecond(indices.values<uint32_t>(), 2, options.clock);
 
   const Rate one = Measure(*bench.graph, options, {}, 1);
   Print("uniform, 1 thread", one, one_line);

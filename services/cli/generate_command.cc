@@ -50,12 +50,15 @@ void Declare(CLI::App* command, GenerateFlags* flags) {
   command->add_option("-o,--output", flags->output, "Folder to create; must not exist or must be empty")
       ->transform(partitioner::LocalPath())
       ->required();
-  command->add_option("--shape", flags->shape, "What the other options change: small, products (ogbn-products' size)")
+  command
+      ->add_option("--shape", flags->shape,
+                   "Defaults of the other options: small, or products (the size of ogbn-products)")
       ->check(CLI::IsMember({"small", "products"}))
       ->capture_default_str();
-  command->add_flag("--typed", flags->typed, "Papers and authors; only the relations of edges depend on the classes");
+  command->add_flag("--typed", flags->typed,
+                    "Papers and authors; only models that distinguish relations can learn the classes");
   command->add_option("--name", flags->name, "The graph's name");
-  command->add_option("--nodes", flags->nodes, "Nodes; typed: papers and half as many authors together");
+  command->add_option("--nodes", flags->nodes, "Nodes; with --typed, two thirds are papers and one third authors");
   command->add_option("--edges", flags->edges, "Directed edges");
   command->add_option("--communities", flags->communities, "Planted communities of about equal size");
   command->add_option("--features", flags->features, "Feature width; 0: none");
@@ -136,7 +139,7 @@ Result<graph::SourceGraph> Typed(const GenerateFlags& flags, WorkMeter* meter) {
   return graph::GenerateTypedGraph(options, flags.threads, meter);
 }
 
-Result<graph::SourceGraph> Made(const GenerateFlags& flags, terminal::Progress& progress) {
+Result<graph::SourceGraph> GenerateGraph(const GenerateFlags& flags, terminal::Progress& progress) {
   terminal::MeteredPhase phase(progress, "generating");
   return flags.typed ? Typed(flags, phase.meter()) : PowerLaw(flags, phase.meter());
 }
@@ -151,7 +154,7 @@ Outcome Generate(const GenerateFlags& flags) {
                                       [&] { RemoveUnfinished("generate", format::UnfinishedNpyFolder(flags.output)); });
   terminal::Progress progress(ToProgressStyle(flags.out), stderr);
   const Timer timer;
-  const Result<graph::SourceGraph> graph = Made(flags, progress);
+  const Result<graph::SourceGraph> graph = GenerateGraph(flags, progress);
   // InvalidArgument means that an option is invalid.
   if (!graph.ok()) {
     const bool usage = graph.status().code() == StatusCode::kInvalidArgument;

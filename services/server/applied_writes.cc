@@ -39,7 +39,7 @@ AppliedWrites::Claim AppliedWrites::ClaimFor(Client& client, const Number& chang
     client.changes.pop_front();
     ++client.below;
   }
-  if (change.sequence < client.below) return Claim::kOver;
+  if (change.sequence < client.below) return Claim::kObsolete;
   const uint64_t index = change.sequence - client.below;
   if (index >= kWindow) return Claim::kTooMany;
   if (index >= client.changes.size()) client.changes.resize(index + 1, State::kUnknown);

@@ -45,7 +45,7 @@ class AppliedWrites {
     kApplied,   // applied before: nothing to do
     kUnderWay,  // another attempt of this change, or an earlier change that the client gave up, is being applied: retry
     kTooMany,   // too far above the lowest number in flight: retry
-    kOver,      // the change has ended for its client: refuse the message
+    kObsolete,  // the change has ended for its client: refuse the message
     kFull,      // every slot belongs to a client that may still repeat a change: retry
   };
 

@@ -56,11 +56,11 @@ TEST(AppliedWritesTest, RunningChangeIsNeverTooOld) {
 TEST(AppliedWritesTest, RefusesAbandonedChanges) {
   AppliedWrites applied;
   Apply(applied, {1, 5, 5});
-  EXPECT_EQ(Try(applied, {1, 4, 4}), Claim::kOver);
+  EXPECT_EQ(Try(applied, {1, 4, 4}), Claim::kObsolete);
   EXPECT_EQ(Try(applied, {1, 5, 5}), Claim::kApplied);
   Apply(applied, {1, 9, 8});
-  EXPECT_EQ(Try(applied, {1, 5, 5}), Claim::kOver);
-  EXPECT_EQ(Try(applied, {1, 7, 6}), Claim::kOver);
+  EXPECT_EQ(Try(applied, {1, 5, 5}), Claim::kObsolete);
+  EXPECT_EQ(Try(applied, {1, 7, 6}), Claim::kObsolete);
   Apply(applied, {1, 8, 8});
   Apply(applied, {2, 4, 4});  // each client has its own numbers
 }
@@ -72,13 +72,13 @@ TEST(AppliedWritesTest, LaterChangesWaitForAbandonedOne) {
   EXPECT_EQ(Try(applied, {1, 2, 2}), Claim::kUnderWay);
   applied.Applied({1, 1, 1});
   Apply(applied, {1, 2, 2});
-  EXPECT_EQ(Try(applied, {1, 1, 1}), Claim::kOver);
+  EXPECT_EQ(Try(applied, {1, 1, 1}), Claim::kObsolete);
 }
 
 TEST(AppliedWritesTest, InvalidNumbersDoNotAffectOtherClients) {
   AppliedWrites applied;
   constexpr uint64_t kLast = ~uint64_t{0};
-  EXPECT_EQ(Try(applied, {1, 3, kLast}), Claim::kOver);
+  EXPECT_EQ(Try(applied, {1, 3, kLast}), Claim::kObsolete);
   Apply(applied, {1, kLast, kLast});
   EXPECT_EQ(Try(applied, {2, kLast, 0}), Claim::kTooMany);
   Apply(applied, {2, 1, 1});

@@ -24,7 +24,7 @@ Status ApplyOnce(AppliedWrites& applied, const tensor::v1::Change& change, Deadl
     case AppliedWrites::Claim::kTooMany: return Unavailable("too many changes of this client are in progress");
     case AppliedWrites::Claim::kFull:
       return Unavailable("changes of too many clients are remembered: retry when those of an earlier client expire");
-    case AppliedWrites::Claim::kOver:
+    case AppliedWrites::Claim::kObsolete:
       return Aborted("change " + std::to_string(number.sequence) + " arrived after it had ended for its client");
   }
   apply([&applied, number, answer = std::move(answer)](const Status& status) {
