@@ -102,6 +102,18 @@ class FeatureCacheTest : public ::testing::Test {
     EXPECT_EQ(outcome.loop.first_epoch_losses, expected.loop.first_epoch_losses);
   }
 
+  // Stops a run of the small graph after 11 steps and resumes it. Compares the end with that of a run without a
+  // cache that was not stopped.
+  static void ExpectResumedRunTrainsTheSame(const job::DistTraining& job) {
+    const graph::SourceGraph source = client::testing::SmallGraph();
+    const auto checkpoints = std::make_shared<storage::MemoryStore>();
+    const Ended stopped = Run(source, job, {.checkpoints = checkpoints, .stop_after = 11});
+    ASSERT_TRUE(stopped.outcome.stopped());
+    const Ended resumed = Run(source, job, {.checkpoints = checkpoints, .incarnation = 2});
+    EXPECT_NE(resumed.outcome.resumed_from, "");
+    ExpectSame(resumed.outcome, Run(source, JobOnServers(source)).outcome);
+  }
+
   struct EndedRanks {
     std::vector<TrainOutcome> outcomes;
     std::vector<std::string> metrics;
@@ -213,14 +225,7 @@ TEST_F(FeatureCacheTest, TrainsTheSameParametersOnATypedGraph) {
 }
 
 TEST_F(FeatureCacheTest, AResumedRunTrainsTheSameParameters) {
-  const graph::SourceGraph source = client::testing::SmallGraph();
-  const job::DistTraining job = WithFeatureCache(JobOnServers(source), kPlenty);
-  const auto checkpoints = std::make_shared<storage::MemoryStore>();
-  const Ended stopped = Run(source, job, {.checkpoints = checkpoints, .stop_after = 11});
-  ASSERT_TRUE(stopped.outcome.stopped());
-  const Ended resumed = Run(source, job, {.checkpoints = checkpoints, .incarnation = 2});
-  EXPECT_NE(resumed.outcome.resumed_from, "");
-  ExpectSame(resumed.outcome, Run(source, JobOnServers(source)).outcome);
+  ExpectResumedRunTrainsTheSame(WithFeatureCache(JobOnServers(client::testing::SmallGraph()), kPlenty));
 }
 
 // Each rank reads rows that the other has requested.
@@ -286,14 +291,8 @@ TEST_F(FeatureCacheTest, TrainsTheSameParametersWithRowsOnTheDeviceOnATypedGraph
 }
 
 TEST_F(FeatureCacheTest, AResumedRunWithRowsOnTheDeviceTrainsTheSameParameters) {
-  const graph::SourceGraph source = client::testing::SmallGraph();
-  const job::DistTraining job = WithDeviceMemory(WithFeatureCache(JobOnServers(source), kPlenty), 2 << 10);
-  const auto checkpoints = std::make_shared<storage::MemoryStore>();
-  const Ended stopped = Run(source, job, {.checkpoints = checkpoints, .stop_after = 11});
-  ASSERT_TRUE(stopped.outcome.stopped());
-  const Ended resumed = Run(source, job, {.checkpoints = checkpoints, .incarnation = 2});
-  EXPECT_NE(resumed.outcome.resumed_from, "");
-  ExpectSame(resumed.outcome, Run(source, JobOnServers(source)).outcome);
+  const job::DistTraining job = WithFeatureCache(JobOnServers(client::testing::SmallGraph()), kPlenty);
+  ExpectResumedRunTrainsTheSame(WithDeviceMemory(job, 2 << 10));
 }
 
 // No row comes from another machine, so only the device has a cache.

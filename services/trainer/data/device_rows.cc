@@ -15,21 +15,6 @@ torch::Tensor ToIndices(const std::vector<int64_t>& indices, torch::Device devic
       .to(device);
 }
 
-// While it lives, torch may choose kernels whose result depends on the order of threads if an index occurs twice. The
-// deterministic kernel of index_copy_ on CUDA sorts the indices and waits for the device, which unique indices do not
-// need. The setting is global: only for the thread that trains, and not while other threads compute on the device.
-class UnorderedKernels {
- public:
-  UnorderedKernels() { at::globalContext().setDeterministicAlgorithms(false, warns_only_); }
-  ~UnorderedKernels() { at::globalContext().setDeterministicAlgorithms(was_deterministic_, warns_only_); }
-  UnorderedKernels(const UnorderedKernels&) = delete;
-  UnorderedKernels& operator=(const UnorderedKernels&) = delete;
-
- private:
-  const bool was_deterministic_ = at::globalContext().deterministicAlgorithms();
-  const bool warns_only_ = at::globalContext().deterministicAlgorithmsWarnOnly();
-};
-
 }  // namespace
 
 torch::Tensor RowSlots::Apply(const sampler::SlotPlan& plan, const torch::Tensor& missing) {
@@ -81,7 +66,6 @@ void DeviceRows::CompleteIds(BatchTensors* batch) {
 }
 
 Status DeviceRows::CompleteFeatures(BatchTensors* batch) {
-  const UnorderedKernels unordered;
   try {
     for (size_t type = 0; type < features_.size(); ++type) {
       torch::Tensor& features = batch->features[type];

@@ -44,8 +44,7 @@ class DeviceRows {
 
   // For the thread that trains.
   // Replaces features of the missing nodes by those of all nodes, on the device. Call it for each mini-batch, in step
-  // order. ResourceExhausted: the device's memory is full. Changes torch's setting of deterministic algorithms until it
-  // returns.
+  // order. ResourceExhausted: the device's memory is full.
   Status CompleteFeatures(BatchTensors* batch);
 
   // Returns the memory of the slots on the device, in bytes. Thread-safe.

@@ -15,6 +15,7 @@ torch::Tensor RowsWith(const std::vector<float>& values) { return torch::tensor(
 
 // The second step reads slot 1 before another row replaces the row there.
 TEST(RowSlotsTest, ReadsRowsFromSlotsBeforeItStoresOthers) {
+  at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/false);  // as in training
   for (const torch::Device& device : TestDevices()) {
     RowSlots slots({2, 3}, torch::dtype(torch::kFloat).device(device));
     sampler::SlotPlan first;
