@@ -14,7 +14,8 @@ LABEL = chart.SCENARIO_SELECTOR
 # first ten epochs and end by about the hundredth, because trainers wait meanwhile or write a few checkpoints. The other
 # epochs are a reserve for faster machines and for slow restarts of pods.
 OF_CORA = {"name": "cora", "epochs": "300", "server_replicas": "1", "server_containers": "1", "samplers": "0",
-           "trainers": "2", "trainer_memory": "768Mi", "hidden_size": "64", "partitioner_nodes": ""}
+           "trainers": "2", "trainer_memory": "768Mi", "trainer_containers": "1", "feature_cache": "",
+           "hidden_size": "64", "partitioner_nodes": ""}
 # The libraries fit into this memory, and the parameters do not, so each trainer is killed in its first step. With hardly
 # more memory than the libraries need, the kernel would evict and reload their pages for minutes before that.
 TOO_LITTLE_MEMORY = {"trainer_memory": "256Mi", "hidden_size": "4096"}
@@ -26,7 +27,7 @@ KINDS_OF_A_JOB = {"DistTraining", "Job", "StatefulSet", "Pod", "PodDisruptionBud
 # probes begin when its programs listen and end when they are ready, its nodes have room, and StatefulSets outlive their
 # pods.
 LATE_COPY = re.compile(r"failed to sync (secret|configmap) cache: timed out waiting for the condition")
-ADMIN_PORT = 9090  # of a pod's first container; where it has several servers, the next ones follow
+ADMIN_PORT = 9090  # of a pod's first container; where it has several, the next ones follow
 
 
 class Namespace:

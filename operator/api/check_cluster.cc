@@ -115,17 +115,17 @@ void CheckPlace(const Place& place, const Spec& spec, std::vector<std::string>* 
   }
 }
 
-// Refuses other containers with the names of server containers: their exit messages would be taken for those of
-// servers.
-void CheckContainerNames(const Spec& spec, std::vector<std::string>* violations) {
-  const uint32_t servers = CountProgramContainers(spec, Role::kServer);
+// Refuses other containers with the names of program containers: their exit messages would be taken for those of the
+// role's program.
+void CheckContainerNames(const Spec& spec, Role role, std::vector<std::string>* violations) {
+  const uint32_t programs = CountProgramContainers(spec, role);
+  const std::string field = std::string("spec.") + FieldName(role);
   for (const char* const list : {"initContainers", "containers"}) {
-    for (const kube::Json& container : kube::ListAt(spec.role(Role::kServer).pod_template, {"spec", list})) {
+    for (const kube::Json& container : kube::ListAt(spec.role(role).pod_template, {"spec", list})) {
       const std::string name = kube::StringAt(container, {"name"});
-      if (NumberOfContainer(Role::kServer, name).value_or(0) < servers) continue;
-      violations->push_back("spec.servers.template: the container '" + name +
-                            "' has the name of a server, but spec.servers.containersPerPod is " +
-                            std::to_string(servers) + ": rename it");
+      if (NumberOfContainer(role, name).value_or(0) < programs) continue;
+      violations->push_back(field + ".template: the container '" + name + "' has the name of a " + ToString(role) +
+                            ", but " + field + ".containersPerPod is " + std::to_string(programs) + ": rename it");
     }
   }
 }
@@ -181,7 +181,7 @@ espalier::Status CheckCluster(const Spec& spec) {
   for (const Place& place : ListPlaces(spec.job)) CheckPlace(place, spec, &violations);
   CheckScript(spec, &violations);
   CheckRendezvousName(spec, &violations);
-  CheckContainerNames(spec, &violations);
+  for (const Role role : {Role::kServer, Role::kTrainer}) CheckContainerNames(spec, role, &violations);
   if (violations.empty()) return {};
   std::string text;
   for (const std::string& violation : violations) text += (text.empty() ? "" : "\n") + violation;

@@ -129,6 +129,14 @@ TEST(CheckClusterTest, RefusesSidecarWithNameOfServer) {
   EXPECT_EQ(ViolationsOf(object), "");
 }
 
+TEST(CheckClusterTest, RefusesSidecarWithNameOfTrainer) {
+  kube::Json object = ClusterDocument();
+  object["spec"]["trainers"]["template"]["spec"]["initContainers"] = {{{"name", "trainer-1"}}};
+  EXPECT_EQ(ViolationsOf(object),
+            "spec.trainers.template: the container 'trainer-1' has the name of a trainer, but "
+            "spec.trainers.containersPerPod is 1: rename it");
+}
+
 TEST(CheckClusterTest, AcceptsTemplatesOfAnyShape) {
   kube::Json object = ClusterDocument();
   object["spec"]["graph"]["source"]["uri"] = "/data";

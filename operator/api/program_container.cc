@@ -7,7 +7,7 @@ std::string ProgramContainer(Role role, uint32_t number) {
 }
 
 std::optional<uint32_t> NumberOfContainer(Role role, std::string_view container) {
-  const uint32_t most = role == Role::kServer ? job::kMaxContainersPerPod : 1;
+  const uint32_t most = role == Role::kServer || role == Role::kTrainer ? job::kMaxContainersPerPod : 1;
   for (uint32_t number = 0; number < most; ++number) {
     if (container == ProgramContainer(role, number)) return number;
   }
@@ -15,7 +15,13 @@ std::optional<uint32_t> NumberOfContainer(Role role, std::string_view container)
 }
 
 uint32_t CountProgramContainers(const Spec& spec, Role role) {
-  return role == Role::kServer ? spec.job.server_containers_per_pod : 1;
+  switch (role) {
+    case Role::kServer: return spec.job.server_containers_per_pod;
+    case Role::kTrainer: return spec.job.trainer_containers_per_pod;
+    case Role::kPartitioner:
+    case Role::kSampler: return 1;
+  }
+  return 1;
 }
 
 }  // namespace espalier::ctl::api

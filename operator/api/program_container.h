@@ -1,5 +1,5 @@
 // Program containers: the containers of a role's pod that run the role's program. Each pod has one that is named after
-// the role. Server pods have spec.servers.containersPerPod of them: "server", "server-1", "server-2".
+// the role. Pods of servers and trainers have `containersPerPod` of them: "server", "server-1", "server-2".
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace espalier::ctl::api {
 
-// Returns the name of program container `number`. Every role has number 0; servers have numbers below
-// job::kMaxContainersPerPod.
+// Returns the name of program container `number`. Every role has number 0; servers and trainers have
+// numbers below job::kMaxContainersPerPod.
 std::string ProgramContainer(Role role, uint32_t number);
 // Returns the number of the program container with this name; nullopt for a sidecar or an init container.
 std::optional<uint32_t> NumberOfContainer(Role role, std::string_view container);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "operator/api/program_container.h"
 #include "operator/plan/program_pod.h"
 #include "operator/plan/reasons.h"
 #include "operator/plan/termination_message.h"
@@ -14,7 +15,8 @@
 namespace espalier::ctl::plan {
 namespace {
 
-bool IsRankZero(const kube::Pod& pod) {
+// Returns whether the pod's first program container is rank 0.
+bool HasRankZero(const kube::Pod& pod) {
   const auto index = pod.meta.labels.find(resources::kCompletionIndexLabel);
   return index != pod.meta.labels.end() && index->second == "0";
 }
@@ -26,9 +28,9 @@ struct FinalProgress {
 
 // Returns nullopt for a pod that did not succeed or does not report its epochs, as older trainers do not.
 std::optional<FinalProgress> FindFinalProgress(const kube::Pod& pod) {
-  if (!ProgramHasSucceeded(pod) || !IsRankZero(pod)) return std::nullopt;
+  if (!ProgramHasSucceeded(pod) || !HasRankZero(pod)) return std::nullopt;
   for (const kube::ContainerState& container : pod.containers) {
-    if (!container.ended || !IsProgramContainer(pod, container)) continue;
+    if (!container.ended || container.name != api::ProgramContainer(api::Role::kTrainer, 0)) continue;
     const std::optional<Termination> said = ParseTermination(container.ended->message);
     if (!said || !said->epochs) continue;
     return FinalProgress{
@@ -66,7 +68,7 @@ void PublishFinalProgress(PlanBuilder& builder) {
 bool HasFinalProgressPending(const PlanBuilder& builder, const JobRun& run) {
   if (!api::IsTrue(builder.status(), api::kSucceeded) || run.job == nullptr || !run.job->complete) return false;
   return std::any_of(run.pods.begin(), run.pods.end(),
-                     [](const kube::Pod* pod) { return IsRankZero(*pod) && !ProgramHasEnded(*pod); });
+                     [](const kube::Pod* pod) { return HasRankZero(*pod) && !ProgramHasEnded(*pod); });
 }
 
 }  // namespace espalier::ctl::plan

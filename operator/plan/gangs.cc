@@ -47,7 +47,8 @@ std::optional<std::string> FindExistingGroup(const PlanBuilder& builder, Role ro
 }
 
 int64_t CountMembers(const PlanBuilder& builder, Role role) {
-  return role == Role::kTrainer ? builder.status().trainer_replicas : resources::CountPods(builder.spec(), role);
+  if (role != Role::kTrainer) return resources::CountPods(builder.spec(), role);
+  return resources::CountTrainerPods(builder.spec(), builder.status().trainer_replicas);
 }
 
 // Returns whether the template of the document names a group itself.

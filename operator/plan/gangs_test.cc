@@ -41,6 +41,12 @@ int64_t MinCountOf(Scene& scene, const std::string& name) {
   return group == nullptr ? -1 : group->min_count;
 }
 
+TEST(GangsTest, MinCountIsTheNumberOfPodsOfTrainers) {
+  Scene scene = WithPodGroups({{"trainers", {{"replicas", 6}, {"containersPerPod", 2}}}});
+  scene.Training();
+  EXPECT_EQ(MinCountOf(scene, "cora-trainer-1"), 3);
+}
+
 TEST(GangsTest, PodGroupsOfRolesAreCreatedBeforePods) {
   Scene scene = WithPodGroups({{"graph", {{"partitions", {{"algorithm", "Random"}}}}},
                                {"partitioner", {{"replicas", 2}}},

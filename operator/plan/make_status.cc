@@ -23,6 +23,11 @@ int64_t CountPartitioners(const api::DistTraining& training) {
   return training.spec ? training.spec->job.partitioner_replicas : 1;
 }
 
+int64_t CountTrainerPods(const api::DistTraining& training, const api::Status& status) {
+  if (!training.spec) return status.trainer_replicas;
+  return resources::CountTrainerPods(*training.spec, status.trainer_replicas);
+}
+
 api::ReplicaStatus OfRun(const JobRun& run, int64_t wanted) {
   if (run.job == nullptr) return {.wanted = wanted, .ready = 0, .failed = 0};
   return {.wanted = wanted, .ready = CountReady(run), .failed = run.job->failed};
@@ -52,7 +57,7 @@ void CountReplicas(PlanBuilder& builder) {
   }
   if (status.incarnation > 0) {
     status.replicas[api::ToString(Role::kTrainer)] =
-        OfRun(world.trainer_run(status.incarnation), rests ? 0 : status.trainer_replicas);
+        OfRun(world.trainer_run(status.incarnation), rests ? 0 : CountTrainerPods(builder.training(), status));
   }
 }
 

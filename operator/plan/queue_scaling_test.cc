@@ -39,6 +39,30 @@ TEST(QueueScalingTest, FewerTrainersRunIfKueueAdmitsFewer) {
   EXPECT_EQ(scene.status().incarnation, 1);
 }
 
+TEST(QueueScalingTest, QuotaCountsThePodsOfSeveralTrainers) {
+  Scene scene = QueuedScene({{"trainers", {{"replicas", 6}, {"minReplicas", 2}, {"containersPerPod", 2}}}});
+  scene.Settle();
+  EXPECT_EQ((*scene.cluster().FindWorkload())["spec"]["podSets"].back()["count"], 3);
+  EXPECT_EQ((*scene.cluster().FindWorkload())["spec"]["podSets"].back()["minCount"], 1);
+  scene.cluster().AdmitWorkload("spot", /*trainers=*/2);
+  scene.Settle();
+  scene.PartitionPodEnded(PartitionEnding("0123abcd"));
+  scene.Settle();
+  EXPECT_EQ(scene.status().phase, Phase::kTraining);
+  EXPECT_EQ(scene.status().trainer_replicas, 4);
+  EXPECT_EQ(scene.Pods("cora-trainer-1").size(), 2u);
+  EXPECT_EQ(scene.status().replicas.at("trainer"), (api::ReplicaStatus{.wanted = 2, .ready = 2, .failed = 0}));
+  EXPECT_EQ(scene.MessageOf(api::kQuotaReserved),
+            "Workload cora-workload is admitted by ClusterQueue gpus, with 4 of 6 trainers");
+
+  scene.Edit({{"trainers", {{"replicas", 2}}}});
+  scene.Settle();
+  EXPECT_EQ(scene.status().trainer_replicas, 2);
+  EXPECT_EQ(scene.Pods("cora-trainer-2").size(), 1u);
+  EXPECT_EQ(WorkloadIn(scene).reclaimable_pods,
+            Json::array({kPartitionerReclaimed, {{"name", "trainers"}, {"count", 2}}}));
+}
+
 TEST(QueueScalingTest, AChangeWhileItWaitsChangesTheWorkloadAndKeepsItsPlace) {
   Scene scene = QueuedScene();
   scene.Settle();

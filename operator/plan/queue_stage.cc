@@ -110,14 +110,14 @@ bool IsQueuedAgain(const PlanBuilder& builder, const kube::QueuedWorkload& workl
          workload.IsTrue(kWorkloadRequeued);
 }
 
-// Returns whether more than `trainers` trainers exist or may still be created.
-bool HasMoreTrainers(const PlanBuilder& builder, int64_t trainers) {
+// Returns whether more than `pods` pods of trainers exist or may still be created.
+bool HasMoreTrainerPods(const PlanBuilder& builder, int64_t pods) {
   int64_t running = 0;
   for (const auto& [incarnation, run] : builder.world().trainer_runs()) {
-    if (run.job != nullptr && run.job->completions > trainers) return true;
+    if (run.job != nullptr && run.job->completions > pods) return true;
     running += std::count_if(run.pods.begin(), run.pods.end(), [](const kube::Pod* pod) { return !HasEnded(*pod); });
   }
-  return running > trainers;
+  return running > pods;
 }
 
 // Returns the number of pods whose quota the job does not need any more, by pod set. It never decreases while quota is
@@ -128,11 +128,11 @@ ReclaimablePods FindReclaimablePods(const PlanBuilder& builder, const kube::Queu
   const auto* const partitioners = workload.FindPodSet(kPartitionerPodSet);
   if (builder.status().partition && partitioners != nullptr) pods[kPartitionerPodSet] = partitioners->count;
   if (!IsAccepted(builder.training(), builder.seen())) return pods;
-  const int64_t wanted = builder.spec().job.trainer_replicas;
+  const int64_t wanted = resources::CountPods(builder.spec(), api::Role::kTrainer);
   const auto* const set = workload.FindPodSet(kTrainerPodSet);
   const auto* const assignment = workload.FindAssignment(kTrainerPodSet);
   if (set != nullptr && assignment != nullptr && wanted < assignment->count.value_or(set->count) &&
-      !HasMoreTrainers(builder, wanted)) {
+      !HasMoreTrainerPods(builder, wanted)) {
     pods[kTrainerPodSet] = set->count - wanted;
   }
   return pods;

@@ -49,16 +49,16 @@ void AddGate(const kube::QueuedWorkload& workload, const std::string& pod_set, J
   (*pod)["spec"]["schedulingGates"] = Json::array({{{"name", "kueue.x-k8s.io/topology"}}});
 }
 
-// Returns whether the quota that the Workload has left is enough for the trainers of the document. If no trainer has
-// given quota back, the Workload's admission may have less than the document asks for, down to MinTrainers.
+// Returns whether the quota that the Workload has left is enough for the trainer pods of the document. If no trainer
+// has given quota back, the Workload's admission may have less than the document asks for, down to MinTrainerPods.
 bool CoversTrainers(const kube::QueuedWorkload& workload, int64_t count, const api::Spec& spec) {
-  const int64_t wanted = spec.job.trainer_replicas;
+  const int64_t wanted = resources::CountPods(spec, Role::kTrainer);
   const int64_t freed = workload.CountReclaimable(kTrainerPodSet);
   const auto* const assignment = workload.FindAssignment(kTrainerPodSet);
   const int64_t admitted = assignment == nullptr ? count : assignment->count.value_or(count);
   const int64_t left = std::min(admitted, count - freed);
   if (wanted <= left) return true;
-  return freed == 0 && wanted <= count && resources::MinTrainers(spec).value_or(wanted) <= left;
+  return freed == 0 && wanted <= count && resources::MinTrainerPods(spec).value_or(wanted) <= left;
 }
 
 // Returns whether the Workload's pod sets differ from those of the document in the number of trainers at most.
@@ -112,7 +112,8 @@ bool AwaitsQuota(const api::DistTraining& training, const api::Status& status, c
 std::optional<int64_t> AdmittedTrainers(const api::DistTraining& training, const Observed& seen) {
   const kube::QueuedWorkload* const workload = FindWorkload(training, seen);
   const auto* const assignment = workload == nullptr ? nullptr : workload->FindAssignment(kTrainerPodSet);
-  return assignment == nullptr ? std::nullopt : assignment->count;
+  if (assignment == nullptr || !assignment->count || !training.spec) return std::nullopt;
+  return *assignment->count * int64_t{training.spec->job.trainer_containers_per_pod};
 }
 
 std::vector<std::string> AdmittedFlavors(const api::DistTraining& training, const Observed& seen) {

@@ -38,12 +38,13 @@ struct Context {
   std::set<api::Role> gangs = {};
 };
 
-// Ports of the pods. If a pod has several servers (spec.servers.containersPerPod), server n adds n to its ports.
+// Ports of the pods. If a pod has several servers or trainers (containersPerPod), number n adds n to its ports.
 inline constexpr int kServerPort = 7000;
 inline constexpr int kSamplerPort = 7100;
 inline constexpr int kTrainerPort = 7200;  // rendezvous and ring
 inline constexpr int kAdminPort = 9090;
 static_assert(kServerPort + int{job::kMaxContainersPerPod} <= kSamplerPort);
+static_assert(kTrainerPort + int{job::kMaxContainersPerPod} <= kAdminPort);
 
 kube::Json Service(const Context& context);
 kube::Json ServiceAccount(const Context& context);
@@ -69,8 +70,13 @@ kube::Json PodTemplate(const Context& context, api::Role role);
 // Returns the number of pods that the role has while it runs. For trainers that is the number in the document, even if
 // Kueue has admitted fewer.
 int64_t CountPods(const api::Spec& spec, api::Role role);
-// Returns the fewest trainers that the document accepts (spec.trainers.minReplicas), or nullopt: all of them.
-std::optional<int64_t> MinTrainers(const api::Spec& spec);
+// Returns the largest number of program containers that a pod of the job has.
+uint32_t MostContainersPerPod(const api::Spec& spec);
+// Returns the number of pods of `trainers` trainers.
+int64_t CountTrainerPods(const api::Spec& spec, int64_t trainers);
+// Returns the number of pods of the fewest trainers that the document accepts (spec.trainers.minReplicas), or nullopt:
+// those of all trainers.
+std::optional<int64_t> MinTrainerPods(const api::Spec& spec);
 // Returns the name of the PodGroup of the role's current pods.
 std::string CurrentPodGroupName(const Context& context, api::Role role);
 
@@ -81,12 +87,12 @@ std::string InputsOfServerSet(const Context& context, bool scaled_to_zero);  // 
 std::string InputsOfSamplerSet(const Context& context, bool scaled_to_zero);
 std::string InputsOfPodGroup(const Context& context, int64_t min_count);
 std::string InputsOfQueuedWorkload(const Context& context);  // its pod sets: counts, and what changes their templates
-// The same for a document with another number of trainers and another MinTrainers.
-struct TrainerNumbers {
+// The same for a document with another number of trainer pods and another MinTrainerPods.
+struct TrainerPods {
   int64_t count = 1;
   std::optional<int64_t> least;
 };
-std::string InputsOfQueuedWorkload(const Context& context, const TrainerNumbers& trainers);
+std::string InputsOfQueuedWorkload(const Context& context, const TrainerPods& trainers);
 
 // Returns the folder of the run: "<output.uri>/<name>-<first 8 characters of uid>".
 std::string RunPrefix(const api::DistTraining& training);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "operator/resources/addresses.h"
@@ -276,6 +277,29 @@ TEST(ServerContainersTest, ShareNoPortOfTheirPod) {
     }
   }
   EXPECT_EQ(numbers.size(), 32u);
+}
+
+TEST(TrainerContainersTest, RanksFollowFromPodAndContainer) {
+  const Json job = TrainerJob(TwoContainersJob().context());
+  EXPECT_EQ(job["spec"]["completions"], 2);
+  EXPECT_EQ(job["spec"]["parallelism"], 2);
+  const Json& containers = PodOf(job)["containers"];
+  ASSERT_EQ(containers.size(), 3u);
+  for (size_t i = 0; i < 3; ++i) {
+    std::map<std::string, Json> variables;
+    for (const Json& variable : containers[i]["env"]) {
+      variables[variable["name"].get<std::string>()] = variable.value("value", Json());
+    }
+    EXPECT_EQ(containers[i]["name"], i == 0 ? "trainer" : "trainer-" + std::to_string(i));
+    EXPECT_EQ(variables["ESPALIER_WORLD_SIZE"], "6");
+    EXPECT_TRUE(variables.contains("ESPALIER_POD_INDEX")) << "a field of the pod";
+    EXPECT_EQ(variables["ESPALIER_TRAINERS_PER_POD"], "3");
+    EXPECT_EQ(variables["ESPALIER_TRAINER_IN_POD"], std::to_string(i));
+    EXPECT_EQ(variables["ESPALIER_RING_LISTEN"], "[::]:" + std::to_string(kTrainerPort + static_cast<int>(i)));
+    EXPECT_EQ(variables["ESPALIER_ADMIN_LISTEN"], "[::]:" + std::to_string(kAdminPort + static_cast<int>(i)));
+    EXPECT_EQ(variables["ESPALIER_SHARED_ROW_FILE"], "/dev/shm/espalier-rows");
+    EXPECT_THAT(containers[i]["volumeMounts"], Contains(Json({{"name", "shared-memory"}, {"mountPath", "/dev/shm"}})));
+  }
 }
 
 TEST(ServerContainersTest, TemplateAppliesToEachServer) {

@@ -88,6 +88,17 @@ TEST(GpuPodTest, ABuiltInTrainerHasAtMostOne) {
   EXPECT_EQ(ItemNamed(GpuPod(trainers)["volumes"], "shared-memory"), nullptr) << "it is one process";
 }
 
+TEST(GpuPodTest, TrainersOfAPodHaveAGpuEachAndShareMemory) {
+  const Json job =
+      TrainerJob(JobWith({{"trainers", {{"replicas", 4}, {"containersPerPod", 2}, {"gpus", 1}}}}).context());
+  ASSERT_EQ(GpuPod(job)["containers"].size(), 2u);
+  for (const Json& container : GpuPod(job)["containers"]) {
+    EXPECT_EQ(container["resources"]["limits"], Json({{"nvidia.com/gpu", "1"}}));
+    EXPECT_EQ(ItemNamed(container["volumeMounts"], "shared-memory")["mountPath"], "/dev/shm");
+    EXPECT_EQ(ItemNamed(container["env"], "ESPALIER_SHARED_ROW_FILE"), nullptr) << "the document shares no rows";
+  }
+}
+
 TEST(GpuPodTest, ChangesTheTrainersAndTheQueuedWorkload) {
   const Job one = JobWith({{"trainers", {{"gpus", 1}}}});
   const Job none = JobWith(Json::object());

@@ -14,13 +14,9 @@ Json Ports(const std::vector<int>& numbers) {
   return ports;
 }
 
-// Returns the ports of the servers in a pod.
-std::vector<int> PortsFrom(int first, const job::DistTraining& job) {
-  std::vector<int> ports;
-  for (int number = 0; number < static_cast<int>(job.server_containers_per_pod); ++number) {
-    ports.push_back(first + number);
-  }
-  return ports;
+// Appends the ports of `containers` containers of a pod.
+void AppendPorts(int first, uint32_t containers, std::vector<int>* ports) {
+  for (int number = 0; number < static_cast<int>(containers); ++number) ports->push_back(first + number);
 }
 
 }  // namespace
@@ -33,16 +29,20 @@ Json NetworkPolicy(const Context& context) {
   const api::Spec& spec = *context.training.spec;
   // All ports for programs of users, whose ranks listen on free ports (client::InitProcessGroup).
   if (!spec.job.program.has_value()) {
-    std::vector<int> ports = PortsFrom(kServerPort, spec.job);
-    ports.insert(ports.end(), {kSamplerPort, kTrainerPort});
+    std::vector<int> ports;
+    AppendPorts(kServerPort, spec.job.server_containers_per_pod, &ports);
+    ports.push_back(kSamplerPort);
+    AppendPorts(kTrainerPort, spec.job.trainer_containers_per_pod, &ports);
     among_pods["ports"] = Ports(ports);
   }
+  std::vector<int> admin_ports;
+  AppendPorts(kAdminPort, MostContainersPerPod(spec), &admin_ports);
 
   Json policy =
       MakeChild(context, kube::kNetworkPolicies, NetworkPolicyName(context.training.meta.key.name), kSharedComponent);
   policy["spec"] = {{"podSelector", pods},
                     {"policyTypes", Json::array({"Ingress"})},
-                    {"ingress", Json::array({among_pods, {{"ports", Ports(PortsFrom(kAdminPort, spec.job))}}})}};
+                    {"ingress", Json::array({among_pods, {{"ports", Ports(admin_ports)}}})}};
   return policy;
 }
 

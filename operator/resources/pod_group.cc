@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "operator/resources/child.h"
 #include "operator/resources/names.h"
 
@@ -20,9 +22,17 @@ int64_t CountPods(const api::Spec& spec, Role role) {
     case Role::kPartitioner: return job.partitioner_replicas;
     case Role::kServer: return int64_t{job.graph.partitions.count} * job.server_replicas_per_partition;
     case Role::kSampler: return job.sampler_replicas;
-    case Role::kTrainer: return job.trainer_replicas;
+    case Role::kTrainer: return CountTrainerPods(spec, job.trainer_replicas);
   }
   return 0;
+}
+
+uint32_t MostContainersPerPod(const api::Spec& spec) {
+  return std::max(spec.job.server_containers_per_pod, spec.job.trainer_containers_per_pod);
+}
+
+int64_t CountTrainerPods(const api::Spec& spec, int64_t trainers) {
+  return trainers / int64_t{spec.job.trainer_containers_per_pod};
 }
 
 Json PodTemplate(const Context& context, Role role) {

@@ -47,7 +47,7 @@ Context WithoutAttempt(const Context& context) {
   return first;
 }
 
-Inputs InputsOfPodSets(const Context& given, const TrainerNumbers& trainers) {
+Inputs InputsOfPodSets(const Context& given, const TrainerPods& trainers) {
   const Context context = WithoutAttempt(given);
   Inputs inputs;
   for (const Role role : api::kRoles) {
@@ -59,21 +59,22 @@ Inputs InputsOfPodSets(const Context& given, const TrainerNumbers& trainers) {
   return inputs;
 }
 
-TrainerNumbers NumbersInDocument(const api::Spec& spec) {
-  return {.count = CountPods(spec, Role::kTrainer), .least = MinTrainers(spec)};
+TrainerPods NumbersInDocument(const api::Spec& spec) {
+  return {.count = CountPods(spec, Role::kTrainer), .least = MinTrainerPods(spec)};
 }
 
 }  // namespace
 
-std::optional<int64_t> MinTrainers(const api::Spec& spec) {
-  return kube::IntegerAt(spec.document, {"spec", "trainers", "minReplicas"});
+std::optional<int64_t> MinTrainerPods(const api::Spec& spec) {
+  const std::optional<int64_t> trainers = kube::IntegerAt(spec.document, {"spec", "trainers", "minReplicas"});
+  return trainers ? std::optional(CountTrainerPods(spec, *trainers)) : std::nullopt;
 }
 
 std::string InputsOfQueuedWorkload(const Context& context) {
   return InputsOfQueuedWorkload(context, NumbersInDocument(*context.training.spec));
 }
 
-std::string InputsOfQueuedWorkload(const Context& context, const TrainerNumbers& trainers) {
+std::string InputsOfQueuedWorkload(const Context& context, const TrainerPods& trainers) {
   return InputsOfPodSets(context, trainers).Hash(context.training);
 }
 
@@ -85,7 +86,7 @@ Json QueuedWorkload(const Context& given, std::optional<int64_t> priority) {
     const int64_t count = CountPods(*training.spec, role);
     if (count == 0) continue;
     Json set = {{"name", api::FieldName(role)}, {"count", count}, {"template", PodTemplate(context, role)}};
-    const auto least = MinTrainers(*training.spec);
+    const auto least = MinTrainerPods(*training.spec);
     if (role == Role::kTrainer && least && *least < count) set["minCount"] = *least;
     if (Json request = TopologyRequest(role, set["template"]); !request.is_null()) {
       set["topologyRequest"] = std::move(request);

@@ -345,6 +345,16 @@ RolePod& RolePod::Peers(const std::string& port_name, int port) {
   return Transport();
 }
 
+RolePod& RolePod::Listen(const std::string& variable) {
+  listen_variable_ = variable;
+  return Variable(variable, AllAddresses(port_));
+}
+
+RolePod& RolePod::ContainerNumber(const std::string& variable) {
+  number_variable_ = variable;
+  return Variable(variable, "0");
+}
+
 RolePod& RolePod::AdminPort() {
   container()["ports"] = Json::array({Port(PortName("admin", 0), kAdminPort)});
   return Variable("ESPALIER_ADMIN_LISTEN", AllAddresses(kAdminPort));
@@ -354,7 +364,8 @@ Json RolePod::ReplicaContainer(Json container, uint32_t number) const {
   const int offset = static_cast<int>(number);
   container["name"] = api::ProgramContainer(role_, number);
   SetPorts(role_, port_name_, port_, number, &container);
-  SetVariable("ESPALIER_LISTEN", AllAddresses(port_ + offset), &container);
+  SetVariable(listen_variable_, AllAddresses(port_ + offset), &container);
+  SetVariable(number_variable_, std::to_string(number), &container);
   SetVariable("ESPALIER_ADMIN_LISTEN", AllAddresses(kAdminPort + offset), &container);
   return container;
 }

@@ -1,5 +1,5 @@
 // The pod template of the four roles: one container with the role's program, or several for servers
-// (spec.servers.containersPerPod), configured by environment variables, under the restricted Pod Security standard.
+// and trainers (`containersPerPod`), configured by environment variables, under the restricted Pod Security standard.
 #pragma once
 
 #include <chrono>
@@ -41,9 +41,14 @@ class RolePod {
   RolePod& Script(const job::Script& script);
   // Gives the container `count` GPUs, of context.gpu_resource: they take precedence over the document's `resources`.
   RolePod& Gpus(uint32_t count);
-  RolePod& SharedMemory();  // /dev/shm in memory, without the container runtime's limit of 64 MiB
+  // Adds /dev/shm in memory, which the containers of the pod share, without the container runtime's limit of 64 MiB.
+  RolePod& SharedMemory();
   // Adds a data port with Transport, and the admin port with its probes.
   RolePod& Peers(const std::string& port_name, int port);
+  // Sets `variable` to the address at which the program listens on the port of Peers. Call it after Peers.
+  RolePod& Listen(const std::string& variable);
+  // Sets `variable` to the number of the program container in its pod, from 0.
+  RolePod& ContainerNumber(const std::string& variable);
   // Adds the admin port without probes, for a program that runs to completion: a failed probe must not end it.
   RolePod& AdminPort();
   // Adds mutual TLS, or the permission to listen without it. Peers calls it; call it directly for a program whose ports
@@ -68,6 +73,8 @@ class RolePod {
   const api::Role role_;
   std::string port_name_;  // set by Peers
   int port_ = 0;
+  std::string listen_variable_;  // set by Listen
+  std::string number_variable_;  // set by ContainerNumber
   uint32_t gpus_ = 0;
   kube::Json script_arguments_;  // null: the pod needs no script
   kube::Json pod_;

@@ -60,7 +60,7 @@ Json ServerSet(const Context& context, int64_t replica, bool scaled_to_zero) {
       .Cache()
       .ThreadsByProcessorLimit()
       .Peers("server", kServerPort)
-      .Variable("ESPALIER_LISTEN", AllAddresses(kServerPort))
+      .Listen("ESPALIER_LISTEN")
       .Variable("ESPALIER_PARTITIONS", PartitionsUri(context))
       .VariableOfPod("ESPALIER_PARTITION", "metadata.labels['apps.kubernetes.io/pod-index']")
       .Label(kReplicaLabel, group)

@@ -19,7 +19,7 @@ std::string MakeConfig(const Context& context) {
   return TrainerConfigName(context.training.meta.key.name, context.status.incarnation);
 }
 
-std::string RankField() { return "metadata.annotations['" + std::string(kCompletionIndexLabel) + "']"; }
+std::string PodIndexField() { return "metadata.annotations['" + std::string(kCompletionIndexLabel) + "']"; }
 
 // The thread counts are variables, because the math library reads them when it is loaded.
 void AddThreadsAndSamplers(const Context& context, RolePod* pod) {
@@ -29,12 +29,26 @@ void AddThreadsAndSamplers(const Context& context, RolePod* pod) {
   if (!samplers.empty()) pod->Variable("ESPALIER_SAMPLERS", samplers);
 }
 
-void AddGpus(const Context& context, RolePod* pod) {
+void AddGpusAndSharedMemory(const Context& context, RolePod* pod) {
   const job::DistTraining& job = context.training.spec->job;
-  if (job.trainer_gpus == 0) return;
-  pod->Gpus(job.trainer_gpus);
+  const bool has_gpus = job.trainer_gpus > 0, has_several = job.trainer_containers_per_pod > 1;
+  const bool shares_rows = has_several && job::SharedRowBytes(job) > 0;
+  if (has_gpus) pod->Gpus(job.trainer_gpus);
   // Workers of torch's DataLoader, and NCCL between several processes of a pod, exchange data in shared memory.
-  if (job.program) pod->SharedMemory();
+  if (shares_rows || (has_gpus && (job.program || has_several))) pod->SharedMemory();
+  if (shares_rows) pod->Variable("ESPALIER_SHARED_ROW_FILE", "/dev/shm/espalier-rows");
+}
+
+// Kubernetes has no arithmetic in variables, so a trainer computes its rank from the numbers of its pod and container.
+void AddRank(const Context& context, RolePod* pod) {
+  const uint32_t trainers_per_pod = context.training.spec->job.trainer_containers_per_pod;
+  if (trainers_per_pod == 1) {
+    pod->VariableOfPod("ESPALIER_RANK", PodIndexField());
+    return;
+  }
+  pod->VariableOfPod("ESPALIER_POD_INDEX", PodIndexField())
+      .Variable("ESPALIER_TRAINERS_PER_POD", std::to_string(trainers_per_pod))
+      .ContainerNumber("ESPALIER_TRAINER_IN_POD");
 }
 
 RolePod EspalierTrainerPod(const Context& context) {
@@ -45,17 +59,17 @@ RolePod EspalierTrainerPod(const Context& context) {
       .Peers("trainer", kTrainerPort)
       .Graph()
       .Variable("ESPALIER_INCARNATION", std::to_string(context.status.incarnation))
-      .Variable("ESPALIER_JOB_UID", context.training.meta.uid)  // reported by /status with the progress
-      .VariableOfPod("ESPALIER_RANK", RankField())
-      .Variable("ESPALIER_WORLD_SIZE", std::to_string(CountTrainers(context)))
+      .Variable("ESPALIER_JOB_UID", context.training.meta.uid);  // reported by /status with the progress
+  AddRank(context, &pod);
+  pod.Variable("ESPALIER_WORLD_SIZE", std::to_string(CountTrainers(context)))
       .Variable("ESPALIER_RENDEZVOUS", RendezvousAddress(context))
       // Rank 0 listens on an address, not on its own DNS name, which it might not be able to resolve yet.
-      .Variable("ESPALIER_RING_LISTEN", "[::]:" + std::to_string(kTrainerPort))
+      .Listen("ESPALIER_RING_LISTEN")
       .VariableOfPod("ESPALIER_LOCAL_ADDRESS", "status.podIP")
       .Variable("ESPALIER_OUTPUT", run)
       .Variable("ESPALIER_CHECKPOINTS", run + "/checkpoints");
   AddThreadsAndSamplers(context, &pod);
-  AddGpus(context, &pod);
+  AddGpusAndSharedMemory(context, &pod);
   return pod;
 }
 
@@ -70,20 +84,20 @@ RolePod UserProgramPod(const Context& context, const job::Program& program) {
       .Graph()
       .Variable("ESPALIER_PARTITION_KEY", status.partition ? status.partition->hash : "")
       .Variable("ESPALIER_INCARNATION", std::to_string(status.incarnation))
-      .VariableOfPod("ESPALIER_RANK", RankField())
+      .VariableOfPod("ESPALIER_RANK", PodIndexField())
       .Variable("ESPALIER_WORLD_SIZE", std::to_string(CountTrainers(context)))
       .VariableOfPod("ESPALIER_LOCAL_ADDRESS", "status.podIP")
       .Variable("ESPALIER_OUTPUT", RunPrefix(context.training))
       // Resumes from the state that an earlier incarnation has saved. A job that is created again has another prefix.
       .Variable("ESPALIER_RESUME", status.incarnation > 1 ? "auto" : "never")
       // Variables that torch.distributed.init_process_group reads.
-      .VariableOfPod("RANK", RankField())
+      .VariableOfPod("RANK", PodIndexField())
       .Variable("WORLD_SIZE", std::to_string(CountTrainers(context)))
       .Variable("LOCAL_RANK", "0")
       .Variable("MASTER_ADDR", Rank0Host(context))
       .Variable("MASTER_PORT", std::to_string(kTrainerPort));
   AddThreadsAndSamplers(context, &pod);
-  AddGpus(context, &pod);
+  AddGpusAndSharedMemory(context, &pod);
   if (program.script) pod.Script(*program.script);
   return pod;
 }
@@ -96,6 +110,7 @@ Json TrainerJob(const Context& context) {
   const std::string& name = context.training.meta.key.name;
   const std::string incarnation = std::to_string(context.status.incarnation);
   const int64_t trainers = CountTrainers(context);
+  const int64_t pods = CountTrainerPods(*context.training.spec, trainers);
   const std::optional<job::Program>& program = context.training.spec->job.program;
   RolePod pod = program ? UserProgramPod(context, *program) : EspalierTrainerPod(context);
   pod.Label(kIncarnationLabel, incarnation)
@@ -112,8 +127,8 @@ Json TrainerJob(const Context& context) {
                        api::ToString(kTrainerRole), inputs);
   job["metadata"]["labels"][kIncarnationLabel] = incarnation;
   job["spec"] = {{"completionMode", "Indexed"},
-                 {"completions", trainers},
-                 {"parallelism", trainers},
+                 {"completions", pods},
+                 {"parallelism", pods},
                  {"backoffLimit", 0},
                  {"template", pod.Template()}};
   return job;

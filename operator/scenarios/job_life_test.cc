@@ -76,6 +76,25 @@ TEST(JobLifeTest, APodMayHaveSeveralServers) {
   EXPECT_TRUE(world.RunUntilPhase("cora", "Succeeded"));
 }
 
+TEST(JobLifeTest, APodMayHaveSeveralTrainers) {
+  OperatorWorld world;
+  bool done = false;
+  world.cluster.SetProgram(TrainersEndWhen(done));
+  world.Create("cora", {{"trainers", {{"replicas", 6}, {"containersPerPod", 3}}}});
+
+  ASSERT_TRUE(world.RunUntilPhase("cora", "Training"));
+  EXPECT_EQ(PodsOfRole(world, "trainer").size(), 2u);
+  for (const Json& pod : world.server.All(kube::kPods)) {
+    const bool is_trainer = kube::StringAt(pod, {"metadata", "labels", resources::kComponentLabel}) == "trainer";
+    EXPECT_EQ(kube::ListAt(pod, {"spec", "containers"}).size(), is_trainer ? 3u : 1u);
+  }
+  EXPECT_EQ(world.StatusOf("cora").trainer_replicas, 6);
+  EXPECT_EQ(world.StatusOf("cora").replicas.at("trainer"), (api::ReplicaStatus{.wanted = 2, .ready = 2, .failed = 0}));
+
+  done = true;
+  EXPECT_TRUE(world.RunUntilPhase("cora", "Succeeded"));
+}
+
 TEST(JobLifeTest, SucceedsWithFinalProgress) {
   for (const char* const policy : {"Running", "All"}) {
     OperatorWorld world;

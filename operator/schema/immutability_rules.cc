@@ -35,7 +35,7 @@ Rule ImmutableUnlessSuspended(const std::string& field, const std::string& uncha
           "FieldValueForbidden"};
 }
 
-// All fields of trainers except replicas, minReplicas and maxReplicas.
+// The fields of trainers that may change while the job is suspended.
 Rule FixedTrainers() {
   std::string unchanged;
   for (const char* field : {"device", "featureCache", "gpus", "image", "resources", "env", "nodeSelector",
@@ -65,9 +65,9 @@ Rule ImageNotRemovable(const std::string& role) {
 
 std::vector<Rule> ImmutabilityRules() {
   std::vector<Rule> rules;
-  for (const char* field :
-       {"storage", "graph", "training", "checkpoint", "output", "tls", "servers.replicasPerPartition",
-        "servers.containersPerPod", "servers.cacheMedium", "trainers.threads", "trainers.program"}) {
+  for (const char* field : {"storage", "graph", "training", "checkpoint", "output", "tls",
+                            "servers.replicasPerPartition", "servers.containersPerPod", "servers.cacheMedium",
+                            "trainers.containersPerPod", "trainers.threads", "trainers.program"}) {
     rules.push_back(Fixed(field));
   }
   rules.push_back(ImmutableUnlessSuspended("partitioner", Unchanged("partitioner"), ""));

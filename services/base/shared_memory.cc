@@ -33,12 +33,31 @@ Result<std::shared_ptr<SharedMemory>> SharedMemory::Map(Descriptor descriptor) {
   if (seals < 0 || (seals & kSizeSeals) != kSizeSeals || fstat(descriptor.get(), &file) != 0) {
     return InvalidArgument(doing + ": expected a descriptor of memory with a fixed size, inherited from its creator");
   }
-  const auto size = static_cast<size_t>(file.st_size);
-  void* const mapped = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor.get(), 0);
-  if (mapped == MAP_FAILED) return FromErrno(errno, doing);
   (void)fcntl(descriptor.get(), F_SETFD, FD_CLOEXEC);
+  return MapBytes(std::move(descriptor), static_cast<size_t>(file.st_size), doing);
+}
+
+// Several processes may create the file at the same time: each of them gives it the same size.
+Result<std::shared_ptr<SharedMemory>> SharedMemory::OpenFile(const std::string& path, uint64_t bytes) {
+  const std::string doing = "opening " + std::to_string(bytes) + " bytes of shared memory in " + path;
+  if (bytes == 0) return InvalidArgument(doing + ": expected at least 1");
+  Descriptor descriptor(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR));
+  struct stat file = {};
+  if (!descriptor.is_open() || fstat(descriptor.get(), &file) != 0) return FromErrno(errno, doing);
+  const auto size = static_cast<uint64_t>(file.st_size);
+  if (size != 0 && size != bytes) {
+    return InvalidArgument(doing + ": the file has " + std::to_string(size) + " bytes; delete it, or use another one");
+  }
+  if (ftruncate(descriptor.get(), static_cast<off_t>(bytes)) != 0) return FromErrno(errno, doing);
+  return MapBytes(std::move(descriptor), bytes, doing);
+}
+
+Result<std::shared_ptr<SharedMemory>> SharedMemory::MapBytes(Descriptor descriptor, size_t bytes,
+                                                             const std::string& doing) {
+  void* const mapped = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor.get(), 0);
+  if (mapped == MAP_FAILED) return FromErrno(errno, doing);
   return std::shared_ptr<SharedMemory>(
-      new SharedMemory(std::move(descriptor), {static_cast<std::byte*>(mapped), size}));
+      new SharedMemory(std::move(descriptor), {static_cast<std::byte*>(mapped), bytes}));
 }
 
 SharedMemory::~SharedMemory() { munmap(bytes_.data(), bytes_.size()); }

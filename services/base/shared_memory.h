@@ -1,11 +1,13 @@
-// Memory that processes of one machine share. It has no name: the process that creates it passes its descriptor to
-// programs that it starts. The kernel frees the memory when the last process that uses it has ended, however it ends.
+// Memory that processes of one machine share. Memory of Create has no name: the process that creates it passes its
+// descriptor to programs that it starts, and the kernel frees the memory when the last process that uses it has ended,
+// however it ends. Memory of OpenFile is a file in memory (tmpfs), for processes without a common parent.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 
 #include "services/base/descriptor.h"
 #include "services/base/status.h"
@@ -20,6 +22,10 @@ class SharedMemory {
   // Maps the memory of a descriptor that Create has returned, in this process or another one, and takes ownership of
   // it. InvalidArgument: the descriptor is not open, or is not of such memory.
   static Result<std::shared_ptr<SharedMemory>> Map(Descriptor descriptor);
+  // Creates or opens the file and maps it. All processes must pass the same `bytes` (at least 1), and none may truncate
+  // the file: an access beyond its end, or to a page for which the file system has no room, ends the process with
+  // SIGBUS. The file stays until it is deleted. InvalidArgument: the file exists and has another size.
+  static Result<std::shared_ptr<SharedMemory>> OpenFile(const std::string& path, uint64_t bytes);
   ~SharedMemory();
   SharedMemory(const SharedMemory&) = delete;
   SharedMemory& operator=(const SharedMemory&) = delete;
@@ -30,6 +36,7 @@ class SharedMemory {
   uint64_t AllocatedBytes() const;
 
  private:
+  static Result<std::shared_ptr<SharedMemory>> MapBytes(Descriptor descriptor, size_t bytes, const std::string& doing);
   SharedMemory(Descriptor descriptor, std::span<std::byte> bytes) : descriptor_(std::move(descriptor)), bytes_(bytes) {}
 
   const Descriptor descriptor_;

@@ -52,6 +52,26 @@ TEST(SharedMemoryTest, SizeIsFixed) {
   EXPECT_EQ(SharedMemory::Create(0).status().message(), "creating 0 bytes of shared memory: expected at least 1");
 }
 
+TEST(SharedMemoryTest, ProcessesShareAFile) {
+  const std::string path = testing::TempDir() + "/SharedMemoryTest-ProcessesShareAFile-" + std::to_string(getpid());
+  const auto mine = SharedMemory::OpenFile(path, 5000);
+  ASSERT_TRUE(mine.ok()) << mine.status().ToString();
+  EXPECT_EQ((*mine)->bytes().size(), 5000u);
+  EXPECT_EQ((*mine)->bytes()[4999], std::byte{0});
+  (*mine)->bytes()[4999] = std::byte{7};
+  const auto others = SharedMemory::OpenFile(path, 5000);
+  ASSERT_TRUE(others.ok()) << others.status().ToString();
+  EXPECT_EQ((*others)->bytes()[4999], std::byte{7}) << "the second one keeps what the first one has written";
+  EXPECT_GT((*others)->AllocatedBytes(), 0u);
+  const Status other_size = SharedMemory::OpenFile(path, 6000).status();
+  EXPECT_EQ(other_size.code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(other_size.message(), "opening 6000 bytes of shared memory in " + path +
+                                      ": the file has 5000 bytes; delete it, or use another one");
+  ASSERT_EQ(unlink(path.c_str()), 0);
+  EXPECT_EQ(SharedMemory::OpenFile(path, 0).status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(SharedMemory::OpenFile(path + "/none", 1).status().code(), StatusCode::kNotFound);
+}
+
 TEST(SharedMemoryTest, RefusesOtherDescriptors) {
   const std::string expected = ": expected a descriptor of memory with a fixed size, inherited from its creator";
   Descriptor other(open("/dev/null", O_RDWR | O_CLOEXEC));

@@ -353,7 +353,8 @@ struct DistTraining {
   uint32_t trainer_replicas = 1;
   int trainer_threads = 1;
   Device trainer_device = Device::kCpu;
-  uint32_t trainer_gpus = 0;                  // GPUs of each trainer's pod, which only a cluster uses
+  uint32_t trainer_containers_per_pod = 1;    // trainers of each pod, which only a cluster uses
+  uint32_t trainer_gpus = 0;                  // GPUs of each trainer, which only a cluster uses
   std::optional<FeatureCache> feature_cache;  // nullopt: trainers keep no rows
   std::optional<Program> program;             // spec.trainers.program; nullopt: the built-in trainers
   std::string output_uri;

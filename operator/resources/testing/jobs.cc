@@ -99,6 +99,9 @@ Job FullJob() { return JobWith(Parsed(kFull)); }
 Job TwoContainersJob() {
   Json spec = Parsed(kFull);
   spec["servers"]["containersPerPod"] = 2;
+  spec["trainers"]["replicas"] = 6;
+  spec["trainers"]["containersPerPod"] = 3;
+  spec["trainers"]["featureCache"] = {{"memory", "1Gi"}, {"sharedMemory", "2Gi"}};
   return JobWith(spec);
 }
 

@@ -214,8 +214,8 @@ void AppendFeatureCacheFields(const std::string& path, std::vector<FieldSpec>* t
   table->push_back({.path = path + ".sharedMemory",
                     .member = &FeatureCache::shared_memory_bytes,
                     .type = kMemorySize,
-                    .meaning = "memory on each machine for rows that its trainers share, in addition; by default they "
-                               "share none; on a cluster, where each pod has one trainer, they share none"});
+                    .meaning = "memory on each machine, or in each pod of several trainers, for rows that its trainers "
+                               "share, in addition; by default they share none"});
   table->push_back({.path = path + ".deviceMemory",
                     .member = &FeatureCache::device_memory_bytes,
                     .type = kMemorySize,
@@ -331,6 +331,13 @@ std::vector<FieldSpec> RoleFields() {
                    .maximum_integer = 1024,
                    .availability = kClusterOnly,
                    .meaning = "largest number of trainers after scaling"});
+  table.push_back({.path = "spec.trainers.containersPerPod",
+                   .member = &DistTraining::trainer_containers_per_pod,
+                   .minimum_integer = 1,
+                   .maximum_integer = kMaxContainersPerPod,
+                   .availability = kClusterOnly,
+                   .meaning = "number of trainer processes per pod, as containers on one node; must divide `replicas`; "
+                              "1 for a program"});
   table.push_back(
       {.path = "spec.trainers.threads",
        .member = &DistTraining::trainer_threads,
@@ -346,7 +353,7 @@ std::vector<FieldSpec> RoleFields() {
                    .minimum_integer = 0,
                    .maximum_integer = 64,
                    .availability = kClusterOnly,
-                   .meaning = "number of GPUs of each trainer's pod, at most 1 without `program`"});
+                   .meaning = "number of GPUs of each trainer, at most 1 without `program`"});
   AppendFeatureCacheFields("spec.trainers.featureCache", &table);
   AppendProgramFields("spec.trainers", &table);
   AppendRoleFields("spec.trainers", &table);

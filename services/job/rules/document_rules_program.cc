@@ -141,6 +141,14 @@ std::vector<Rule> ProgramRules() {
          return !self.program.has_value() || !self.has_training || self.training.precision == Precision::kF32;
        })},
       {.at = "spec",
+       .cel = "!has(self.trainers.program) || self.trainers.containersPerPod == 1",
+       .message = "not supported for programs, of which a pod has one: omit it, and start further processes in the "
+                  "program",
+       .field = "trainers.containersPerPod",
+       .check = Holds(
+           [](const DistTraining& self) { return !self.program.has_value() || self.trainer_containers_per_pod == 1; }),
+       .on_cluster_only = true},
+      {.at = "spec",
        .cel = "has(self.trainers.program) || self.trainers.gpus <= 1",
        .message = "a built-in trainer uses at most one GPU: expected 0 or 1; for more GPUs raise "
                   "spec.trainers.replicas",

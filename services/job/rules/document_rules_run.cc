@@ -59,6 +59,29 @@ std::vector<Rule> RoleRules() {
              return self.value("maxReplicas", replicas) >= replicas;
            },
            TrainersShown)},
+      {.at = "spec.trainers",
+       .cel = "self.replicas % self.containersPerPod == 0",
+       .message = "does not divide spec.trainers.replicas: every pod has the same number of trainers",
+       .field = "containersPerPod",
+       .check = Holds(
+           [](const RuleFields& self) {
+             return self.value("replicas", int64_t{1}) % self.value("containersPerPod", int64_t{1}) == 0;
+           },
+           TrainersShown),
+       .on_cluster_only = true},
+      {.at = "spec.trainers",
+       .cel = "!has(self.minReplicas) || self.minReplicas % self.containersPerPod == 0",
+       .message = "is not a multiple of spec.trainers.containersPerPod: every pod has the same number of trainers",
+       .field = "minReplicas",
+       .check = Holds(
+           [](const RuleFields& self) {
+             const int64_t per_pod = self.value("containersPerPod", int64_t{1});
+             return self.value("minReplicas", per_pod) % per_pod == 0;
+           },
+           [](const RuleFields& self) {
+             return " (" + std::to_string(self.value("containersPerPod", int64_t{1})) + ")";
+           }),
+       .on_cluster_only = true},
   };
   for (const char* role : {"partitioner", "servers", "samplers", "trainers"}) {
     rules.push_back({std::string("spec.") + role + ".env[]", "!has(self.value) || !has(self.valueFrom)",

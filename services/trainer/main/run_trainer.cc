@@ -38,6 +38,16 @@ Status WriteReady(const TrainerFlags& flags, const telemetry::AdminServer& admin
   return telemetry::WriteReadyFile(flags.ready_file, ready);
 }
 
+// Returns the memory of the rows that trainers share, or null if they share none.
+Result<std::shared_ptr<SharedMemory>> OpenSharedRows(const TrainerFlags& flags, const job::DistTraining& job) {
+  if (flags.shared_row_memory.has_value()) {
+    return SharedMemory::Map(Descriptor(*flags.shared_row_memory)).While("--shared-row-memory");
+  }
+  const uint64_t bytes = job::SharedRowBytes(job);
+  if (flags.shared_row_file.empty() || bytes == 0) return std::shared_ptr<SharedMemory>();
+  return SharedMemory::OpenFile(flags.shared_row_file, bytes).While("--shared-row-file");
+}
+
 TrainerGpu MakeGpu(const job::DistTraining& job, torch::Device device) {
   TrainerGpu gpu;
   gpu.wanted = job.trainer_device;
@@ -85,10 +95,7 @@ Result<ExitCode> RunTrainer(const TrainerFlags& flags, const job::DistTraining& 
   options.warnings.insert(options.warnings.end(), session.warnings.begin(), session.warnings.end());
   if (!group->warning().empty()) options.warnings.push_back(group->warning());
   RETURN_IF_ERROR(OpenStores(flags, job, stores, &options));
-  if (flags.shared_row_memory.has_value()) {
-    ASSIGN_OR_RETURN(options.shared_rows,
-                     SharedMemory::Map(Descriptor(*flags.shared_row_memory)).While("--shared-row-memory"));
-  }
+  ASSIGN_OR_RETURN(options.shared_rows, OpenSharedRows(flags, job));
   options.audit_path = flags.audit_path;
   options.partition_key = session.partition_key;
   options.metrics = &metrics;

@@ -70,6 +70,19 @@ void AddGroupFlags(CLI::App& app, TrainerFlags* flags) {
   app.add_option("--rank", flags->rank, "this trainer's number, from 0")
       ->envname("ESPALIER_RANK")
       ->capture_default_str();
+  app.add_option("--trainers-per-pod", flags->trainers_per_pod,
+                 "number of trainers of each pod; above 1, the rank is --pod-index times this number plus "
+                 "--trainer-in-pod, in place of --rank")
+      ->envname("ESPALIER_TRAINERS_PER_POD")
+      ->check(CLI::Range(uint32_t{1}, job::kMaxContainersPerPod))
+      ->capture_default_str();
+  app.add_option("--pod-index", flags->pod_index, "number of this trainer's pod, from 0")
+      ->envname("ESPALIER_POD_INDEX")
+      ->check(CLI::Range(0u, 65535u))
+      ->capture_default_str();
+  app.add_option("--trainer-in-pod", flags->trainer_in_pod, "this trainer's number in its pod, from 0")
+      ->envname("ESPALIER_TRAINER_IN_POD")
+      ->capture_default_str();
   app.add_option("--world-size", flags->world_size, "number of trainers")
       ->envname("ESPALIER_WORLD_SIZE")
       ->check(CLI::Range(1u, 65536u))
@@ -111,6 +124,10 @@ void AddOwnFlags(CLI::App& app, TrainerFlags* flags) {
                  "trainers.featureCache.sharedMemory); `espalier run` and `launch` pass it; absent: none")
       ->envname("ESPALIER_SHARED_ROW_MEMORY")
       ->check(CLI::Range(3, std::numeric_limits<int>::max()));
+  app.add_option("--shared-row-file", flags->shared_row_file,
+                 "instead of --shared-row-memory: file in a memory-backed file system, which the trainers of a pod "
+                 "create with the size of trainers.featureCache.sharedMemory; the operator passes it; absent: none")
+      ->envname("ESPALIER_SHARED_ROW_FILE");
   app.add_option("--audit", flags->audit_path, "file for the record of what was sampled; absent: none")
       ->envname("ESPALIER_AUDIT");
   app.add_option("--checkpoints", flags->checkpoints, "URI of the folder of the run's checkpoints; absent: none")
@@ -163,8 +180,19 @@ Status CheckPlaceOfGraph(const TrainerFlags& flags) {
 
 }  // namespace
 
+void SetRankInPod(TrainerFlags* flags) {
+  if (flags->trainers_per_pod > 1) flags->rank = flags->pod_index * flags->trainers_per_pod + flags->trainer_in_pod;
+}
+
 Status CheckTrainerFlags(const TrainerFlags& flags) {
   RETURN_IF_ERROR(CheckPlaceOfGraph(flags));
+  if (flags.shared_row_memory.has_value() && !flags.shared_row_file.empty()) {
+    return InvalidArgument("--shared-row-memory and --shared-row-file are both given: expected at most one of them");
+  }
+  if (flags.trainer_in_pod >= flags.trainers_per_pod) {
+    return InvalidArgument("--trainer-in-pod " + std::to_string(flags.trainer_in_pod) +
+                           ": expected a number below --trainers-per-pod " + std::to_string(flags.trainers_per_pod));
+  }
   if (flags.rank >= flags.world_size) {
     return InvalidArgument("--rank " + std::to_string(flags.rank) + ": expected a number below --world-size " +
                            std::to_string(flags.world_size));

@@ -20,6 +20,9 @@ struct TrainerFlags {
   std::vector<std::string> samplers;  // empty: threads of this process sample the mini-batches
   std::string access = "auto";
   uint32_t rank = 0;
+  uint32_t pod_index = 0;
+  uint32_t trainers_per_pod = 1;  // above 1: SetRankInPod computes `rank`
+  uint32_t trainer_in_pod = 0;
   uint32_t world_size = 1;
   std::string rendezvous = "127.0.0.1:0";
   std::string local_address;        // empty: the local address of a connection to the rendezvous
@@ -43,9 +46,14 @@ struct TrainerFlags {
   int data_timeout_seconds = 600;
   int collective_timeout_seconds = 660;
   std::optional<int> shared_row_memory;  // descriptor of SharedMemory; nullopt: none
+  std::string shared_row_file;           // file of SharedMemory; empty: none
 };
 
 void AddTrainerFlags(CLI::App& app, TrainerFlags* flags);
+
+// Sets `rank` from the numbers of the pod and of the trainer in the pod, if a pod has several trainers. Call it after
+// parsing. The ranks of a pod are consecutive.
+void SetRankInPod(TrainerFlags* flags);
 
 // Checks the flags. InvalidArgument: they contradict each other, or do not say where the graph is. FailedPrecondition:
 // the rendezvous would accept plaintext connections of other machines without --insecure-listen-any.

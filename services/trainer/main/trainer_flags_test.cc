@@ -41,6 +41,36 @@ TEST(TrainerFlagsTest, FindsContradictoryFlags) {
   EXPECT_THAT(CheckTrainerFlags(flags).message(), HasSubstr("must exceed"));
 }
 
+TEST(TrainerFlagsTest, RanksOfAPodAreConsecutive) {
+  TrainerFlags flags = Served();
+  flags.world_size = 12;
+  flags.rendezvous = "127.0.0.1:7000";
+  flags.rank = 5;
+  SetRankInPod(&flags);
+  EXPECT_EQ(flags.rank, 5u) << "one trainer per pod has the rank that is given";
+  flags.trainers_per_pod = 4;
+  flags.pod_index = 2;
+  flags.trainer_in_pod = 3;
+  SetRankInPod(&flags);
+  EXPECT_EQ(flags.rank, 11u);
+  EXPECT_TRUE(CheckTrainerFlags(flags).ok());
+  flags.pod_index = 3;
+  SetRankInPod(&flags);
+  EXPECT_THAT(CheckTrainerFlags(flags).message(), HasSubstr("--rank 15: expected a number below --world-size 12"));
+  flags.trainer_in_pod = 4;
+  EXPECT_THAT(CheckTrainerFlags(flags).message(),
+              HasSubstr("--trainer-in-pod 4: expected a number below --trainers-per-pod 4"));
+}
+
+TEST(TrainerFlagsTest, SharedRowsAreInOneMemory) {
+  TrainerFlags flags = Served();
+  flags.shared_row_file = "/dev/shm/rows";
+  EXPECT_TRUE(CheckTrainerFlags(flags).ok());
+  flags.shared_row_memory = 3;
+  EXPECT_EQ(CheckTrainerFlags(flags).message(),
+            "--shared-row-memory and --shared-row-file are both given: expected at most one of them");
+}
+
 TEST(TrainerFlagsTest, FindsInvalidAdminAddress) {
   TrainerFlags flags = Served();
   flags.admin_listen = "9090";

@@ -42,6 +42,7 @@ int Main(int argc, char** argv) {
     return app.exit(error) == 0 ? 0 : static_cast<int>(ExitCode::kBadDocument);
   }
   telemetry::LogOptions log;
+  SetRankInPod(&flags);
   const Result<telemetry::LogFormat> format = telemetry::ParseLogFormat(flags.log_format);
   if (!format.ok()) return Fail(format.status(), ExitCode::kBadDocument);
   log.format = *format;
