@@ -44,6 +44,10 @@ done
 check_disk_space "${written_folders[@]}"
 install_packages
 install_torch
+# Downloaded while the processors compile: only the release build needs it.
+e2e/tools/build.sh torch-python >/dev/null &
+torch_python_download=$!
+TORCH_PYTHON=""
 if [ -n "$e2e_cluster" ]; then
   e2e/cluster check || exit 69
 fi
@@ -51,7 +55,6 @@ install_ssh_packages
 install_versitygw
 install_s3proxy
 install_prometheus
-install_torch_python
 KUBE_TOOLS="" HELM_TOOLS=""
 if [ -n "$with_kubernetes" ]; then
   install_kube_tools
@@ -87,7 +90,11 @@ mkdir -p build
 for preset in "${presets[@]}"; do
   echo "== $preset: build"
   python_module=OFF
-  if [ "$preset" = release ]; then python_module=ON; fi
+  if [ "$preset" = release ]; then
+    python_module=ON
+    wait "$torch_python_download" || true  # tried again here, and reported
+    install_torch_python
+  fi
   cmake --preset "$preset" -DESPALIER_TORCH="${ESPALIER_TORCH:-}" -DESPALIER_PYTHON="$PWD/build/python/bin/python" \
     -DESPALIER_VERSITYGW="$VERSITYGW" -DESPALIER_S3PROXY="$S3PROXY" -DESPALIER_KUBE_TOOLS="$KUBE_TOOLS" \
     -DESPALIER_HELM="$HELM_TOOLS" -DESPALIER_PROMETHEUS="$PROMETHEUS_TOOLS" -DESPALIER_E2E_CLUSTER="$e2e_cluster" \
