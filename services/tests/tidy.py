@@ -59,12 +59,13 @@ def includes(file, folders):
 
 
 def without_precompiled_header(arguments):
-    """Returns the arguments without the precompiled header: clang-tidy of another vendor cannot read it and includes
-    the header itself."""
+    """Returns the arguments without the precompiled header, which clang-tidy of another vendor cannot read, and without
+    its source: each file includes the headers that it uses."""
     kept = list(arguments)
-    while "-include-pch" in kept:
-        at = kept.index("-include-pch")  # -Xclang -include-pch -Xclang FILE
-        del kept[at - 1 : at + 3]
+    for option in ("-include-pch", "-include"):
+        while option in kept:
+            at = kept.index(option)  # -Xclang OPTION -Xclang FILE
+            del kept[at - 1 : at + 3]
     return kept
 
 
